@@ -7,9 +7,9 @@ use capture::completeness::completeness;
 use capture::fit::{Gathering, Head, Survey};
 use capture::foreign::Language;
 use capture::profile::Profiler;
-use dialect::diskspd::{self, Here};
+use dialect::diskspd::{self, Environment};
 use dialect::fio::{self, CommandLine};
-use dialect::iometer::{self, Here as IometerHere};
+use dialect::iometer::{self, Overrides};
 use dialect::job;
 use machine::file_systems;
 use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
@@ -79,8 +79,8 @@ pub fn diskspd(text: &str) {
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
     let profile = ["-Xprofile.xml", "first", "second"].map(str::to_owned).to_vec();
     for words in [profile, words] {
-        let here = Here { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
-        let line = match diskspd::CommandLine::parse(&words, &here) {
+        let environment = Environment { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
+        let line = match diskspd::CommandLine::parse(&words, &environment) {
             Ok(line) => line,
             Err(trouble) => {
                 assert!(!trouble.to_string().contains('\u{1b}'), "{trouble}");
@@ -97,7 +97,7 @@ pub fn diskspd(text: &str) {
         let printed = report::diskspd_profile(&xml);
         let read_back = diskspd::CommandLine::parse(
             &["-Xagain.xml".to_owned()],
-            &Here { read: &|_| Ok(printed.clone()), ..here },
+            &Environment { read: &|_| Ok(printed.clone()), ..environment },
         );
         if job.is_ok()
             && let Ok(read_back) = read_back
@@ -110,9 +110,9 @@ pub fn diskspd(text: &str) {
 /// Configuration files of Iometer: any text is a job without contradictions, or a message with its place.
 pub fn iometer(text: &str) {
     let two = vec!["/first".to_owned(), "/second".to_owned()];
-    for places in [Vec::new(), two] {
-        let here = IometerHere { places, seconds: Some(1) };
-        match iometer::read("test.icf", text, &here, &|_| Vec::new()) {
+    for targets in [Vec::new(), two] {
+        let overrides = Overrides { targets, seconds: Some(1) };
+        match iometer::read("test.icf", text, &overrides, &|_| Vec::new()) {
             Ok(job) => {
                 assert_eq!(job.check(), []);
                 assert!(job.phases.iter().all(|p| !p.streams.is_empty()));

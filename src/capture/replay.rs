@@ -13,7 +13,7 @@ use capture::capture_file::Reader;
 use capture::completeness::completeness;
 use capture::foreign::{Language, Trouble};
 use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
-use engine::source::replay::{Counts, Feed, Given, MOST_LANES, REACH, Replay as Source, Step, feed};
+use engine::source::replay::{Counts, Feed, Given, MAX_TASKS, REACH, Replay as Source, Step, feed};
 use model::captured::{Ending, Origin};
 use model::job::{Changes, Original, Replay, ReplayPace};
 use model::name;
@@ -116,7 +116,7 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
             name::shown(path)
         )));
     }
-    let load = scan.finish(MOST_LANES);
+    let load = scan.finish(MAX_TASKS);
     let device = device_name(&origin).or(origin.imported.as_deref()).unwrap_or_default();
     let original = Original {
         device: device.to_owned(),
@@ -153,7 +153,7 @@ pub(crate) fn source(
     let settings =
         ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
     let steps = Steps::new(rows.origin(), &replay.changes, load, settings);
-    let lanes = steps.lanes();
+    let tasks = steps.lanes();
     let (to, from) = feed();
     let (counts_there, is_timed) = (Arc::clone(counts), replay.pace != ReplayPace::Fast);
     let thread = std::thread::Builder::new().name("fathom-replay".into());
@@ -169,7 +169,7 @@ pub(crate) fn source(
     while !from.is_full() && begun.elapsed() < MAX_HEAD_START {
         std::thread::sleep(READER_SLEEP);
     }
-    Ok(Source::new(from, lanes, depth, is_timed, Arc::clone(counts)))
+    Ok(Source::new(from, tasks, depth, is_timed, Arc::clone(counts)))
 }
 
 /// Passes on all operations of a load in order.
@@ -178,7 +178,7 @@ fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, count
     // A read error ends the replay early, with fewer operations than the original.
     let _ = rows.each(|rows, names| {
         steps.add(rows, names, &mut block);
-        counts.leave_out(steps.outside);
+        counts.set_skipped_discards(steps.outside);
         block.drain(..).all(|step| push_step(&mut to, to_engine_step(&step, has_stable_file)))
     });
 }
@@ -197,5 +197,6 @@ fn push_step(to: &mut Feed, step: Step) -> bool {
 /// Converts a step to the engine's form.
 fn to_engine_step(step: &rows::Step, has_stable_file: bool) -> Step {
     let rows::Step { offset, length, kind, is_stable, lane, after, wait_ns } = *step;
-    Step { offset, wait_ns, length, after, lane, file: u16::from(is_stable && has_stable_file), kind }
+    let file = u16::from(is_stable && has_stable_file);
+    Step { offset, wait_ns, length, after, task: lane, file, kind }
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
-use dialect::diskspd::{self, Ask, CommandLine, Here};
+use dialect::diskspd::{self, Ask, CommandLine, Environment};
 use model::diskspd::Target;
 use model::name;
 use model::spec::JobSpec;
@@ -39,8 +39,8 @@ impl Args {
         }
         let read = |path: &str| run::read_text(&name::path(path)).map_err(|why| why.message().to_owned());
         let cpus = allowed_cpus();
-        let here = Here { read: &read, cpus: &cpus, clock: seed_from_clock() };
-        let command_line = CommandLine::parse(&args, &here).map_err(run::pointed_failure)?;
+        let environment = Environment { read: &read, cpus: &cpus, clock: seed_from_clock() };
+        let command_line = CommandLine::parse(&args, &environment).map_err(run::pointed_failure)?;
         if let Ask::Print(text) = &command_line.ask {
             return stdout::text(text).map(|()| None);
         }

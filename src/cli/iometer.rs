@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use crate::stdout;
 use dialect::Tool;
-use dialect::iometer::{self, Here};
+use dialect::iometer::{self, Overrides};
 use model::name;
 use model::spec::iometer::Spec;
 use std::io::IsTerminal;
@@ -50,13 +50,13 @@ impl Args {
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
         };
         let text = run::read_text(&name::path(file))?;
-        let here = Here { places: command_line.targets.clone(), seconds: command_line.seconds };
+        let overrides = Overrides { targets: command_line.targets.clone(), seconds: command_line.seconds };
         if command_line.asks_for_explanation {
-            let text = iometer::explain(file, &text, &here).map_err(run::pointed_failure)?;
+            let text = iometer::explain(file, &text, &overrides).map_err(run::pointed_failure)?;
             return stdout::text(&text).map(|()| None);
         }
-        let job =
-            iometer::read(file, &text, &here, &crate::plan::find_problems).map_err(run::pointed_failure)?;
+        let job = iometer::read(file, &text, &overrides, &crate::plan::find_problems)
+            .map_err(run::pointed_failure)?;
         let tool_output = ToolOutput {
             output: command_line.results.as_deref().map(name::path),
             quiet: !std::io::stderr().is_terminal(),

@@ -141,10 +141,10 @@ fn check_host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
 
 /// Detects the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
 fn detect_language(path: &Path) -> Option<&'static Language> {
-    let named = dialect::of_name(path);
+    let named = dialect::language_of_path(path);
     match files::small(path, MAX_FILE_BYTES as u64) {
-        Small::Read(content) => match dialect::what_language(&content) {
-            Some(tool) => dialect::of_tool(tool),
+        Small::Read(content) => match dialect::detect_tool(&content) {
+            Some(tool) => dialect::language_of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
         // If a job file is too large or missing, reading it as its language reports that.

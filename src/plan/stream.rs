@@ -425,6 +425,12 @@ pub(super) fn resolve_read_back(
     let Some(verify) = &writer.resolved.verify else {
         return fault("that stream writes no data that can be verified; write verify = \"stamps\" into it");
     };
+    let limits = [writer.limit_iops, writer.limit_bandwidth];
+    if matches!(writer.rw, Some(Rw::Rw | Rw::Randrw)) && limits.iter().flatten().any(|l| l.each().is_some()) {
+        return fault(
+            "the rates of its directions decide which blocks that stream writes; type one limit for all directions",
+        );
+    }
     let verify = Verify { checks: true, back: Some(index), ..verify.clone() };
     let mut reader = StreamSpec {
         name: stream.name.clone().or_else(|| writer.name.clone()),

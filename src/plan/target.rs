@@ -16,7 +16,7 @@ use crate::plan::origins::Origins;
 use crate::plan::{Draft, replay, stream};
 use crate::request::Request;
 use crate::{capture, files};
-use dialect::{MAX_FILE_BYTES, Tool, of_name, what_language};
+use dialect::{MAX_FILE_BYTES, Tool, detect_tool, language_of_path};
 use engine::source::own_blocks;
 use machine::root::Root;
 use machine::{file_systems, test_file};
@@ -990,7 +990,7 @@ fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
         ));
     }
     let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
-    let Some(tool) = what_language(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
+    let Some(tool) = detect_tool(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
     else {
         return Ok(());
     };
@@ -1002,5 +1002,5 @@ fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
 fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OTHER_FIO_EXTENSION).then_some(Tool::Fio);
-    of_name(typed_path).map(|language| language.tool).or(of_fio)
+    language_of_path(typed_path).map(|language| language.tool).or(of_fio)
 }

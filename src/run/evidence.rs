@@ -376,7 +376,7 @@ impl Driver {
         let Some(counts) = &self.overhead_sink else { return };
         for (kind, end) in &above.kinds {
             if let Some(ns) = driver_overhead_ns(&end.latency, recording.observed.latency(*kind)) {
-                counts.set_way(*kind, ns);
+                counts.set_outside_driver_ns(*kind, ns);
             }
         }
     }

@@ -265,7 +265,7 @@ impl Measurement {
         }
         if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
             let inner = sources.remove(0);
-            sources.insert(0, Box::new(Panicking(inner, HOOK_OPERATIONS)));
+            sources.insert(0, Box::new(Panicking { inner, left: HOOK_OPERATIONS }));
         }
         Ok(sources)
     }

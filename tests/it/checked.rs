@@ -169,6 +169,10 @@ fn fathom_job_files_verify_what_they_wrote() {
         "[[phase]]\n[[phase.stream]]\nrw = \"write\"\n[[phase]]\n[[phase.stream]]\nread-back = 1\n",
         "verify = \"stamps\"",
     );
+    wrong(
+        "[[phase]]\n[[phase.stream]]\nrw = \"randrw\"\nverify = \"stamps\"\nlimit-iops = \"write=100\"\n[[phase]]\n[[phase.stream]]\nread-back = 1\n",
+        "type one limit for all directions",
+    );
     let out = stage.fathom("run --verify stamps --time 100ms", &stage.folder("here"));
     assert!(out.code == Some(2) && out.stderr.contains("type --rw randwrite"), "{out:?}");
     let out = stage.fathom("run --engine null --verify stamps --time 100ms", Path::new(""));

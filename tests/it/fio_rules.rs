@@ -466,6 +466,7 @@ fn accepted_fio_options_move_the_same_bytes() {
         "--rw=read --size=1m --bs=64k --io_size=30%",
         "--rw=read --size=1m --bs=64k --io_size=500k",
         "--rw=randread --size=1m --percentage_random=20%",
+        "--rw=randread --size=1m --random_distribution=zoned:50/:50/",
         "--rw=randread --size=1m --iodepth_batch_complete_min=0 --ioengine=libaio --iodepth=4",
         "--rw=randrw --rwmixread=100 --size=1m --rate=50m,50m",
         "--rw=read --size=1m --runtime=90000",

@@ -69,31 +69,32 @@ const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
 
 /// The level of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rank {
+enum Level {
     Top,
     Phase,
     Stream,
     Turn,
 }
 
-/// Nested tables of a level.
+/// The values of `phase` and `stream` in a table.
 #[derive(Clone, Copy, Default)]
 struct NestedTables<'t> {
     phases: Option<&'t Spanned<DeValue<'t>>>,
     streams: Option<&'t Spanned<DeValue<'t>>>,
 }
 
-/// A phase and its streams.
+/// The settings of a phase and of its streams.
 struct Part {
-    level: Level,
-    streams: Vec<Level>,
+    settings: Settings,
+    streams: Vec<Settings>,
 }
 
 #[derive(Default)]
 struct Reader {
     job: JobSpec,
     marks: Vec<Mark>,
-    streams: usize,
+    /// Number of streams so far.
+    stream_count: usize,
 }
 
 /// Reads the job, or returns all its errors.
@@ -111,11 +112,11 @@ fn read_tables(
     if !reader.marks.is_empty() {
         return Err(reader.marks);
     }
-    let mut levels: Vec<&mut Level> = parts.iter_mut().map(|part| &mut part.level).collect();
-    let mut marks = set_phase_lengths(&mut levels);
-    for Part { level, streams } in &parts {
+    let mut phases: Vec<&mut Settings> = parts.iter_mut().map(|part| &mut part.settings).collect();
+    let mut marks = set_phase_lengths(&mut phases);
+    for Part { settings, streams } in &parts {
         let streams = streams.iter().map(|s| s.stream.clone()).collect();
-        reader.job.phases.push(PhaseSpec { streams, ..level.phase.clone() });
+        reader.job.phases.push(PhaseSpec { streams, ..settings.phase.clone() });
     }
     let problems = reader.job.check().into_iter().chain(also(&reader.job));
     marks.extend(problems.map(|problem| point(&problem, &parts)));
@@ -124,29 +125,30 @@ fn read_tables(
 
 /// The place of a problem.
 fn point(problem: &Problem, parts: &[Part]) -> Mark {
-    let Some(level) = parts.get(problem.phase).and_then(|part| part.streams.get(problem.stream)) else {
+    let Some(settings) = parts.get(problem.phase).and_then(|part| part.streams.get(problem.stream)) else {
         return Mark::new(0..0, problem.in_toml());
     };
-    let mut mark = point_in(level, problem);
-    let inherited = mark.span.start < level.head.start;
+    let mut mark = point_in(settings, problem);
+    let inherited = mark.span.start < settings.head.start;
     if inherited {
-        mark.context.push((level.head.clone(), "for this stream"));
+        mark.context.push((settings.head.clone(), "for this stream"));
     }
     mark
 }
 
-/// The place of a problem within a level: the first of its keys in the table, otherwise the table's heading.
-fn point_in(level: &Level, problem: &Problem) -> Mark {
-    let mut places = problem.keys.iter().filter_map(|key| level.spans.get(key)).cloned();
-    let mut mark = Mark::new(places.next().unwrap_or(level.head.clone()), problem.in_toml());
+/// The place of a problem within a table: the first of its keys in the table, otherwise the table's heading.
+fn point_in(settings: &Settings, problem: &Problem) -> Mark {
+    let mut places = problem.keys.iter().filter_map(|key| settings.spans.get(key)).cloned();
+    let mut mark = Mark::new(places.next().unwrap_or(settings.head.clone()), problem.in_toml());
     mark.context = places.map(|place| (place, "and this")).collect();
     mark
 }
 
 impl Reader {
+    /// Reads the phases; a file without `phase` is one.
     fn parts(&mut self, table: &DeTable<'_>, start: Range<usize>) -> Vec<Part> {
-        let mut top = Level { head: start, ..Level::default() };
-        let inside = self.settings(table, Rank::Top, &mut top);
+        let mut top = Settings { head: start, ..Settings::default() };
+        let inside = self.read_settings(table, Level::Top, &mut top);
         let Some(phases) = inside.phases else {
             return vec![self.part(top, inside)];
         };
@@ -159,48 +161,49 @@ impl Reader {
         let mut parts = Vec::new();
         for phase in self.tables(phases, PHASE, MAX_PHASES) {
             let Some(table) = phase.get_ref().as_table() else { continue };
-            let mut level = Level { head: phase.span(), ..top.clone() };
-            let inside = self.settings(table, Rank::Phase, &mut level);
-            parts.push(self.part(level, inside));
-            if self.streams > MAX_JOB_STREAMS {
+            let mut settings = Settings { head: phase.span(), ..top.clone() };
+            let inside = self.read_settings(table, Level::Phase, &mut settings);
+            parts.push(self.part(settings, inside));
+            if self.stream_count > MAX_JOB_STREAMS {
                 break;
             }
         }
         parts
     }
 
-    fn part(&mut self, level: Level, inside: NestedTables<'_>) -> Part {
+    /// Reads the streams of a phase; a phase without `stream` is one.
+    fn part(&mut self, settings: Settings, inside: NestedTables<'_>) -> Part {
         let Some(streams) = inside.streams else {
-            self.check_is_defined(&level);
-            self.streams += 1;
-            return Part { streams: vec![level.clone()], level };
+            self.check_is_defined(&settings);
+            self.stream_count += 1;
+            return Part { streams: vec![settings.clone()], settings };
         };
-        let mut levels = Vec::new();
+        let mut of_streams = Vec::new();
         for stream in self.tables(streams, STREAM, MAX_STREAMS) {
             let Some(table) = stream.get_ref().as_table() else { continue };
-            self.streams += 1;
-            if self.streams > MAX_JOB_STREAMS {
+            self.stream_count += 1;
+            if self.stream_count > MAX_JOB_STREAMS {
                 let message =
                     format!("there are too many streams; type {MAX_JOB_STREAMS} at most in one file");
                 self.marks.push(Mark::new(stream.span(), message));
                 break;
             }
-            let mut inner = Level { head: stream.span(), ..level.clone() };
-            self.settings(table, Rank::Stream, &mut inner);
+            let mut inner = Settings { head: stream.span(), ..settings.clone() };
+            self.read_settings(table, Level::Stream, &mut inner);
             self.check_is_defined(&inner);
-            levels.push(inner);
+            of_streams.push(inner);
         }
-        Part { level, streams: levels }
+        Part { settings, streams: of_streams }
     }
 
     /// Reports a stream without any setting: it is an error, not a request for defaults.
-    fn check_is_defined(&mut self, level: &Level) {
+    fn check_is_defined(&mut self, settings: &Settings) {
         let is_of_stream = |key: &Key| matches!(key.set, Set::Stream(_) | Set::List(_)) && key.name != TARGET;
-        let has_key = KEYS.iter().any(|key| is_of_stream(key) && level.spans.contains_key(key.name));
-        let is_defined = has_key || level.spans.contains_key(TURN);
+        let has_key = KEYS.iter().any(|key| is_of_stream(key) && settings.spans.contains_key(key.name));
+        let is_defined = has_key || settings.spans.contains_key(TURN);
         if !is_defined && self.marks.is_empty() {
             self.marks.push(Mark::new(
-                level.head.clone(),
+                settings.head.clone(),
                 "no stream is defined here; type at least rw = \"randread\"",
             ));
         }
@@ -236,46 +239,51 @@ impl Reader {
         Vec::new()
     }
 
-    /// Reads the settings of one table into its level.
-    fn settings<'t>(&mut self, table: &'t DeTable<'t>, rank: Rank, level: &mut Level) -> NestedTables<'t> {
+    /// Reads the settings of one table over those of the outer levels, which `settings` has.
+    fn read_settings<'t>(
+        &mut self,
+        table: &'t DeTable<'t>,
+        level: Level,
+        settings: &mut Settings,
+    ) -> NestedTables<'t> {
         let mut inside = NestedTables::default();
         for (name, value) in table {
-            let outcome = match (name.get_ref().as_ref(), rank) {
-                (PHASE, Rank::Top) => {
+            let outcome = match (name.get_ref().as_ref(), level) {
+                (PHASE, Level::Top) => {
                     inside.phases = Some(value);
                     continue;
                 }
-                (STREAM, Rank::Top | Rank::Phase) => {
+                (STREAM, Level::Top | Level::Phase) => {
                     inside.streams = Some(value);
                     continue;
                 }
-                (AT, Rank::Phase) => {
-                    level.spans.insert(AT, value.span());
-                    moment(value.get_ref()).map(|at| level.at = Some(at))
+                (AT, Level::Phase) => {
+                    settings.spans.insert(AT, value.span());
+                    moment(value.get_ref()).map(|at| settings.at = Some(at))
                 }
-                (NAME, Rank::Stream) => parse_text(NAME, "is text", value.get_ref(), values::name)
-                    .map(|name| level.stream.name = Some(name)),
-                (TURN, Rank::Top | Rank::Phase | Rank::Stream) => {
-                    level.spans.insert(TURN, value.span());
-                    self.turns(value, &mut level.stream);
+                (NAME, Level::Stream) => parse_text(NAME, "is text", value.get_ref(), values::name)
+                    .map(|name| settings.stream.name = Some(name)),
+                (TURN, Level::Top | Level::Phase | Level::Stream) => {
+                    settings.spans.insert(TURN, value.span());
+                    self.turns(value, &mut settings.stream);
                     continue;
                 }
-                (OPS, Rank::Turn) => {
-                    level.spans.insert(OPS, value.span());
+                (OPS, Level::Turn) => {
+                    settings.spans.insert(OPS, value.span());
                     parse_text(OPS, "is text or a number", value.get_ref(), values::every)
-                        .map(|length| level.length = Some(length))
+                        .map(|length| settings.length = Some(length))
                 }
-                (LINE, Rank::Top | Rank::Phase | Rank::Stream) => {
-                    level.spans.insert(LINE, value.span());
-                    self.lines(value, &mut level.stream);
+                (LINE, Level::Top | Level::Phase | Level::Stream) => {
+                    settings.spans.insert(LINE, value.span());
+                    self.lines(value, &mut settings.stream);
                     continue;
                 }
-                (word, rank) => {
-                    if let Some(key) = keys::find(word).filter(|key| belongs(key, rank)) {
-                        level.spans.insert(key.name, value.span());
-                        self.setting(key, value, level);
+                (word, level) => {
+                    if let Some(key) = keys::find(word).filter(|key| belongs(key, level)) {
+                        settings.spans.insert(key.name, value.span());
+                        self.read_setting(key, value, settings);
                     } else {
-                        self.marks.push(Mark::new(name.span(), unknown(word, value.get_ref(), rank)));
+                        self.marks.push(Mark::new(name.span(), unknown(word, value.get_ref(), level)));
                     }
                     continue;
                 }
@@ -284,7 +292,7 @@ impl Reader {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
-        if rank != Rank::Top && level.stream.read_back.is_some() {
+        if level != Level::Top && settings.stream.read_back.is_some() {
             self.refuse_settings_of_read_back(table);
         }
         inside
@@ -298,7 +306,7 @@ impl Reader {
             let is_of_stream = keys::find(word)
                 .filter(|key| !READ_BACK.contains(&key.name))
                 .is_some_and(|key| matches!(key.set, Set::Stream(_) | Set::List(_)));
-            if is_of_stream || word == LINE {
+            if is_of_stream || word == LINE || word == TURN {
                 let message = format!(
                     "a stream with `read-back` has the settings of the stream that it reads back, so `{word}` has no effect; remove `{word}`, or set it for the other stream"
                 );
@@ -307,16 +315,16 @@ impl Reader {
         }
     }
 
-    fn setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, level: &mut Level) {
+    fn read_setting(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, settings: &mut Settings) {
         let (name, span) = (key.name, value.span());
         if matches!(key.set, Set::List(_)) {
-            key.reset(&mut level.stream);
-            return self.list(key, value.get_ref(), span, &mut level.stream);
+            key.reset(&mut settings.stream);
+            return self.list(key, value.get_ref(), span, &mut settings.stream);
         }
         let mut apply = |text: &str| match key.set {
             Set::Job(set) => set(&mut self.job, text),
-            Set::Phase(set) => set(&mut level.phase, text),
-            _ => key.parse_into(&mut level.stream, text),
+            Set::Phase(set) => set(&mut settings.phase, text),
+            _ => key.parse_into(&mut settings.stream, text),
         };
         let outcome = match value.get_ref() {
             DeValue::Boolean(on) if key.is_switch() => {
@@ -357,12 +365,12 @@ impl Reader {
         stream.turns.clear();
         for one in self.tables(value, TURN, MAX_TURNS) {
             let Some(table) = one.get_ref().as_table() else { continue };
-            let mut level = Level { head: one.span(), ..Level::default() };
+            let mut settings = Settings { head: one.span(), ..Settings::default() };
             let before = self.marks.len();
-            self.settings(table, Rank::Turn, &mut level);
-            let turn = TurnSpec { operations: level.length, what: level.stream.clone() };
+            self.read_settings(table, Level::Turn, &mut settings);
+            let turn = TurnSpec { operations: settings.length, what: settings.stream.clone() };
             if self.marks.len() == before {
-                self.marks.extend(turn.check().iter().map(|problem| point_in(&level, problem)));
+                self.marks.extend(turn.check().iter().map(|problem| point_in(&settings, problem)));
             }
             stream.turns.push(turn);
         }
@@ -430,17 +438,17 @@ fn parse_text<T>(
 }
 
 /// Whether a key is allowed in a table of that level.
-fn belongs(key: &Key, rank: Rank) -> bool {
+fn belongs(key: &Key, level: Level) -> bool {
     match key.set {
-        _ if rank == Rank::Turn => is_turn_key(key.name),
-        Set::Job(_) => rank == Rank::Top,
-        Set::Phase(_) => rank != Rank::Stream,
+        _ if level == Level::Turn => is_turn_key(key.name),
+        Set::Job(_) => level == Level::Top,
+        Set::Phase(_) => level != Level::Stream,
         _ => true,
     }
 }
 
 /// The message about a key that is not known at its level.
-fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
+fn unknown(word: &str, value: &DeValue<'_>, level: Level) -> String {
     let top = "move it to the top of the file, before the first table";
     match (keys::find(word).map(|key| key.set), word) {
         (Some(Set::Job(_)), _) => {
@@ -464,16 +472,16 @@ fn unknown(word: &str, value: &DeValue<'_>, rank: Rank) -> String {
         DeValue::Boolean(on) => Cow::Borrowed(if *on { "1" } else { "0" }),
         value => text(value).unwrap_or_default(),
     };
-    if let Some(meant) = keys::in_other_tools(word, &[&typed]).filter(|m| belongs(m.key, rank)) {
+    if let Some(meant) = keys::in_other_tools(word, &[&typed]).filter(|m| belongs(m.key, level)) {
         return format!("there is no key {}; type {}", show(word), format_as_toml(&meant));
     }
-    let own = match rank {
-        Rank::Top => [PHASE, STREAM, TURN].as_slice(),
-        Rank::Phase => &[STREAM, TURN, AT],
-        Rank::Stream => &[NAME, TURN],
-        Rank::Turn => &[OPS],
+    let own = match level {
+        Level::Top => [PHASE, STREAM, TURN].as_slice(),
+        Level::Phase => &[STREAM, TURN, AT],
+        Level::Stream => &[NAME, TURN],
+        Level::Turn => &[OPS],
     };
-    let known = KEYS.iter().filter(|key| belongs(key, rank)).map(|key| key.name);
+    let known = KEYS.iter().filter(|key| belongs(key, level)).map(|key| key.name);
     let known: Vec<&str> = known.chain(own.iter().copied()).collect();
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
@@ -509,7 +517,7 @@ fn show(word: &str) -> String {
 
 /// The settings of a table, including those of the outer levels.
 #[derive(Clone, Default)]
-struct Level {
+struct Settings {
     phase: PhaseSpec,
     stream: StreamSpec,
     /// Byte ranges of the values by key.
@@ -523,7 +531,7 @@ struct Level {
 }
 
 /// Computes the lengths of phases from `at`, or returns the contradictions.
-fn set_phase_lengths(phases: &mut [&mut Level]) -> Vec<Mark> {
+fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
     if phases.iter().all(|p| p.at.is_none()) {
         return Vec::new();
     }
@@ -589,7 +597,7 @@ fn set_phase_lengths(phases: &mut [&mut Level]) -> Vec<Mark> {
     marks
 }
 
-fn mark_with_phase_before(span: std::ops::Range<usize>, before: &Level, message: String) -> Mark {
+fn mark_with_phase_before(span: std::ops::Range<usize>, before: &Settings, message: String) -> Mark {
     let place = before.spans.get("time").or_else(|| before.spans.get(AT)).unwrap_or(&before.head);
     Mark { span, message, context: vec![(place.clone(), "the phase before")] }
 }
@@ -749,7 +757,8 @@ fn a_read_back_stream_has_no_other_settings() {
     let job =
         read(&format!("{head}[[phase.stream]]\nname = \"back\"\nread-back = 1\nop-log-interval = \"1s\"\n"));
     assert_eq!(job.phases[1].streams[0].read_back, Some(1), "settings of outer levels are allowed");
-    for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]"] {
+    let turn = "turn = [{ ops = 1, rw = \"read\" }, { ops = 1 }]";
+    for key in ["depth = 4", "rw = \"read\"", "target = \"x\"", "line = [\"share=100,bs=4k\"]", turn] {
         let text = format!("{head}[[phase.stream]]\n{key}\nread-back = 1\n");
         refused(&text, "8:1", &["a stream with `read-back` has the settings", "set it for the other stream"]);
     }

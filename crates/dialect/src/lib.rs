@@ -24,13 +24,13 @@ pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANG
 pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops"];
 
 /// The language of a file by its extension, case-insensitively; `None` for an unknown one.
-pub fn of_name(path: &Path) -> Option<&'static Language> {
+pub fn language_of_path(path: &Path) -> Option<&'static Language> {
     let extension = path.extension()?;
     LANGUAGES.iter().find(|language| extension.eq_ignore_ascii_case(language.extension))
 }
 
 /// The language of a tool's job files; `None` if fathom recognises these files but cannot read them.
-pub fn of_tool(tool: Tool) -> Option<&'static Language> {
+pub fn language_of_tool(tool: Tool) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.tool == tool)
 }
 
@@ -84,7 +84,7 @@ const FIO_KEYS: &str = "rw readwrite ioengine iodepth numjobs bs blocksize bsspl
 const FATHOM_KEYS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
 
 /// Detects the tool of a job file; `None` for other files, and for files larger than [`MAX_FILE_BYTES`].
-pub fn what_language(content: &[u8]) -> Option<Tool> {
+pub fn detect_tool(content: &[u8]) -> Option<Tool> {
     if content.len() > MAX_FILE_BYTES {
         return None;
     }
@@ -197,10 +197,10 @@ fn each_tool_is_detected_by_content() {
         ("rw = \"read\"\nbs = \"4k\"\n", Tool::Fathom),
         ("[[phase]]\ntime = 3\n", Tool::Fathom),
     ] {
-        assert_eq!(what_language(text.as_bytes()), Some(tool), "{text}");
-        assert_eq!(what_language(format!("\u{feff}{text}").as_bytes()), Some(tool), "{text}");
+        assert_eq!(detect_tool(text.as_bytes()), Some(tool), "{text}");
+        assert_eq!(detect_tool(format!("\u{feff}{text}").as_bytes()), Some(tool), "{text}");
         let wide: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(what_language(&wide), Some(tool), "{text}");
+        assert_eq!(detect_tool(&wide), Some(tool), "{text}");
     }
 }
 
@@ -219,11 +219,11 @@ fn other_files_have_no_tool() {
         "<?xml never ends <Profile><TimeSpan>",
         "<html><TimeSpan></html>",
     ] {
-        assert_eq!(what_language(text.as_bytes()), None, "{text}");
+        assert_eq!(detect_tool(text.as_bytes()), None, "{text}");
     }
-    assert_eq!(what_language(b"[a]\nrw=read\n\0"), None);
-    assert_eq!(what_language(b"[a]\nrw=read\n\xff"), None);
-    assert_eq!(what_language(&[0xff, 0xfe, 0x00, 0xd8]), None, "half of a pair");
+    assert_eq!(detect_tool(b"[a]\nrw=read\n\0"), None);
+    assert_eq!(detect_tool(b"[a]\nrw=read\n\xff"), None);
+    assert_eq!(detect_tool(&[0xff, 0xfe, 0x00, 0xd8]), None, "half of a pair");
     let long = format!("{FIO}{}", "# long\n".repeat(MAX_FILE_BYTES / 7));
-    assert_eq!(what_language(long.as_bytes()), None);
+    assert_eq!(detect_tool(long.as_bytes()), None);
 }

@@ -6,10 +6,14 @@
 
 use crate::Tool;
 use crate::diskspd::options::OPTIONS as DISKSPD;
+use crate::fio::ENGINES as FIO_ENGINES;
 use crate::fio::options::OPTIONS as FIO;
 use crate::iometer::options::{HEADINGS, OPTIONS as IOMETER};
 use crate::options::ToolOption;
 use model::spec::{JobSpec, keys};
+use model::units::parse_duration_ns;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// The option that sets a setting, as users of the tool type it without a value.
 fn option_of(tool: Tool, setting: &str) -> Option<String> {
@@ -27,10 +31,6 @@ fn option_of(tool: Tool, setting: &str) -> Option<String> {
         .map(|option| format!("{prefix}{}", option.name))
 }
 
-/// Engines that have another name in fio.
-const ENGINES: &[(&str, &str)] =
-    &[("rw", "sync"), ("sync", "psync"), ("preadv", "vsync"), ("vsync", "pvsync2"), ("fallocate", "falloc")];
-
 /// A setting with its value as typed for the tool: `rate=50m`, `-o32`.
 pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> String {
     let glue = match tool {
@@ -38,6 +38,11 @@ pub(crate) fn format_for_tool(tool: Tool, key: &str, value: Option<&str>) -> Str
         Tool::Diskspd => "",
         Tool::Iometer | Tool::Fathom => " ",
     };
+    match (tool, key, value) {
+        (Tool::Fio, "random", Some("once")) => return "norandommap=0".into(),
+        (Tool::Fio, "random", Some("uniform")) => return "norandommap=1".into(),
+        _ => {}
+    }
     let known = option_of(tool, key);
     let value = value.and_then(|value| translated(tool, key, value));
     match (known, value) {
@@ -53,7 +58,8 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
     match (tool, key) {
         (Tool::Fio, "engine") => {
             let (name, options) = value.split_once(':').unwrap_or((value, ""));
-            let name = ENGINES.iter().find(|(here, _)| *here == name).map_or(name, |(_, there)| there);
+            // The last engine of fio with this name in fathom: pvsync2 also takes the options of vsync.
+            let name = FIO_ENGINES.iter().rfind(|(_, here)| *here == name).map_or(name, |(of_fio, _)| of_fio);
             options.is_empty().then(|| name.to_owned())
         }
         (Tool::Fio, "cache") => match value {
@@ -67,7 +73,16 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
         (Tool::Diskspd, "depth" | "bs" | "size" | "offset" | "stride" | "workers" | "seed" | "cpus") => {
             Some(value.into())
         }
-        (Tool::Diskspd, "time" | "warmup" | "cooldown") => Some(value.trim_end_matches('s').into()),
+        // These options take whole seconds.
+        (Tool::Diskspd, "time" | "warmup" | "cooldown") => parse_duration_ns(value)
+            .ok()
+            .filter(|ns| ns.is_multiple_of(SECOND_NS))
+            .map(|ns| (ns / SECOND_NS).to_string()),
+        (Tool::Diskspd, "cache") => {
+            let letters =
+                [("direct", "u"), ("buffered", "b"), ("dsync", "bw"), ("direct-dsync", "uw"), ("mmap", "m")];
+            letters.iter().find(|(mode, _)| *mode == value).map(|(_, letters)| (*letters).into())
+        }
         (
             Tool::Fio,
             "stride" | "hole" | "backwards" | "positions" | "consecutive" | "clones" | "create" | "start",
@@ -144,6 +159,7 @@ fn messages_have_the_option_names_of_the_tool() {
             "rate limits writes, and rw=randrw has none",
         ),
         ("type --engine io_uring or libaio", "type ioengine=io_uring or libaio"),
+        ("type --engine vsync, not --engine rw", "type ioengine=pvsync2, not ioengine=sync"),
         (
             "the engine sync does not work with --cache direct;",
             "the engine sync does not work with direct=1;",
@@ -157,6 +173,16 @@ fn messages_have_the_option_names_of_the_tool() {
     ] {
         assert_eq!(in_names_of(Tool::Fio, text), expected);
     }
+    assert_eq!(
+        in_names_of(Tool::Fio, "a larger --size, or --random once,"),
+        "a larger size, or norandommap=0,"
+    );
+    assert_eq!(in_names_of(Tool::Fio, "not --random zipf:1.1"), "not random_distribution=zipf:1.1");
     assert_eq!(in_names_of(Tool::Diskspd, "type --depth 32 or --time 10s"), "type -o32 or -d10");
+    assert_eq!(
+        in_names_of(Tool::Diskspd, "longer (`--time 10m`), not --time 500ms"),
+        "longer (`-d600`), not -d"
+    );
+    assert_eq!(in_names_of(Tool::Diskspd, "--cache buffered or --cache direct"), "-Sb or -Su");
     assert_eq!(in_names_of(Tool::Iometer, "a longer --time"), "a longer /t");
 }

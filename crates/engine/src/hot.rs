@@ -748,9 +748,11 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 /// A source with its own queue depth.
 pub(crate) struct Lane {
     source: Box<dyn Source>,
+    /// Operations that the source has drawn. Only the first `ahead` are used.
     ops: [Op; LOOK_AHEAD],
-    /// Index of the next operation in the batch. The batch has `ahead` operations.
+    /// Index of the next operation in `ops`.
     next: usize,
+    /// Number of operations that the source draws at once.
     ahead: usize,
     /// Slots that are not in use.
     free: Vec<u32>,

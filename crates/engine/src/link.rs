@@ -54,6 +54,7 @@ pub(crate) struct StartBarrier {
 struct State {
     ready: usize,
     failure: Option<CannotBegin>,
+    /// Whether the workers begin (true) or end; `None` while they wait.
     opened: Option<bool>,
     /// The start time; `None` to begin at once.
     at: Option<Instant>,

@@ -328,7 +328,7 @@ fn a_write_waits_only_for_its_own_trim() {
 fn a_panic_in_a_worker_is_a_named_error() {
     let mut spec = spec("sim", 4, 1_000_000_000);
     let inner = spec.sources.remove(0);
-    spec.sources.push(Box::new(Panicking(inner, 500)));
+    spec.sources.push(Box::new(Panicking { inner, left: 500 }));
     assert!(ran(spec).outcome.error.is_some_and(|e| e.contains("on purpose")));
 }
 
@@ -391,7 +391,7 @@ fn operations_due_together_share_a_call_up_to_the_batch_size() {
         wait_ns: 20_000 * (index / 5),
         length: 4096,
         after: 0,
-        lane: 0,
+        task: 0,
         file: 0,
         kind: Kind::Read,
     };
@@ -409,18 +409,18 @@ fn operations_due_together_share_a_call_up_to_the_batch_size() {
 #[test]
 fn a_replay_keeps_gaps_after_completions_and_ends_with_its_load() {
     let first =
-        Step { offset: 0, wait_ns: 20_000, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
+        Step { offset: 0, wait_ns: 20_000, length: 4096, after: 0, task: 0, file: 0, kind: Kind::Read };
     let next = Step { wait_ns: 50_000, after: 1, ..first };
     // A second task that begins while the first one continues.
-    let other = Step { lane: 1, wait_ns: 200_000, ..first };
-    let (ran, counted) = replayed(&[first, next, next, other, next, Step { lane: 1, ..next }], 8);
+    let other = Step { task: 1, wait_ns: 200_000, ..first };
+    let (ran, counted) = replayed(&[first, next, next, other, next, Step { task: 1, ..next }], 8);
     assert_eq!(counted, Replayed { is_whole: true, ..Replayed::default() });
     // The first task has four operations, three of which follow a gap.
     assert_eq!((ran.window_ns, ran.latency.count()), (20_000 + 4 * LATENCY_NS + 3 * 50_000, 6));
     assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
     assert_eq!(ran.depth_ns, 6 * LATENCY_NS);
     // At depth 1 the tasks delay each other.
-    let (ran, counted) = replayed(&[first, next, other, Step { lane: 1, ..next }], 1);
+    let (ran, counted) = replayed(&[first, next, other, Step { task: 1, ..next }], 1);
     assert!(ran.window_ns > 20_000 + 3 * LATENCY_NS && counted.held_by_depth > 0, "{counted:?}");
     assert!(counted.is_whole && counted.starved == 0, "{counted:?}");
 }
@@ -432,7 +432,7 @@ fn an_open_loop_replay_counts_latency_from_its_times_and_reports_a_cut() {
         wait_ns: us * 1000,
         length: 4096,
         after: 0,
-        lane: 0,
+        task: 0,
         file: 0,
         kind: Kind::Read,
     };

@@ -29,11 +29,11 @@ pub enum Ask {
 }
 
 /// What parsing needs to know about the machine.
-pub struct Here<'h> {
+pub struct Environment<'e> {
     /// Reads a file as text.
-    pub read: &'h dyn Fn(&str) -> Result<String, String>,
+    pub read: &'e dyn Fn(&str) -> Result<String, String>,
     /// The usable CPUs in their order; empty if threads are not bound.
-    pub cpus: &'h [u32],
+    pub cpus: &'e [u32],
     /// The seed if `-z` has no number.
     pub clock: u32,
 }
@@ -62,9 +62,9 @@ struct Options {
     target: Target,
     caching: Caching,
     /// Whether the first byte of the region was given.
-    base: bool,
-    /// Whether the last byte of the region was given.
-    end: bool,
+    has_base: bool,
+    /// Whether the end of the region was given.
+    has_end: bool,
 }
 
 impl CommandLine {
@@ -72,7 +72,7 @@ impl CommandLine {
     ///
     /// # Errors
     /// All errors, each with its place and what to type instead.
-    pub fn parse(words: &[String], here: &Here) -> Result<Self, Trouble> {
+    pub fn parse(words: &[String], environment: &Environment) -> Result<Self, Trouble> {
         let source = Source::parse(words);
         if words.iter().any(|word| word == "-?") {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });
@@ -83,13 +83,13 @@ impl CommandLine {
         let xml_file = words.iter().find_map(|word| word.strip_prefix("-X"));
         match xml_file {
             Some(_) => line.refuse_xml_options(&mut marks),
-            None => line.options(&targets, here, &mut marks),
+            None => line.options(&targets, environment, &mut marks),
         }
         if !marks.is_empty() {
             return Err(line.source.trouble(marks));
         }
         if let Some(file) = xml_file {
-            line.xml(file, &targets, here)?;
+            line.xml(file, &targets, environment)?;
         }
         line.profile.command = words.join(" ");
         Ok(line)
@@ -136,12 +136,12 @@ impl CommandLine {
     }
 
     /// Reads an XML profile, and applies the options of the command line to it.
-    fn xml(&mut self, file: &str, targets: &[String], here: &Here) -> Result<(), Trouble> {
+    fn xml(&mut self, file: &str, targets: &[String], environment: &Environment) -> Result<(), Trouble> {
         let mut line = Self { source: self.source.clone(), ..Self::default() };
         let mut marks = Vec::new();
         let is_typed = |letter: &str| self.source.words.iter().any(|(w, _)| w.starts_with(letter));
-        line.options(&[], here, &mut marks);
-        let text = (here.read)(file).map_err(|why| {
+        line.options(&[], environment, &mut marks);
+        let text = (environment.read)(file).map_err(|why| {
             self.source.trouble(vec![Mark::new(self.source.place(0, 0, "X"), format!("-X{file}: {why}"))])
         });
         if !marks.is_empty() {
@@ -173,12 +173,12 @@ impl CommandLine {
     }
 
     /// Reads the options of a profile with one time span.
-    fn options(&mut self, targets: &[String], here: &Here, marks: &mut Vec<Mark>) {
+    fn options(&mut self, targets: &[String], environment: &Environment, marks: &mut Vec<Mark>) {
         let block = self.block(marks);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };
         let words = self.source.words.clone();
         for (word, place) in words.iter().filter(|(w, _)| w.starts_with('-') && !w.starts_with("--")) {
-            if let Err(why) = self.option(word, &mut all, here) {
+            if let Err(why) = self.option(word, &mut all, environment) {
                 marks.push(Mark::new(place.clone(), format!("incorrectly provided option: {word}: {why}")));
             }
         }
@@ -215,7 +215,7 @@ impl CommandLine {
         block
     }
 
-    fn option(&mut self, word: &str, all: &mut Options, here: &Here) -> Result<(), String> {
+    fn option(&mut self, word: &str, all: &mut Options, environment: &Environment) -> Result<(), String> {
         let mut chars = word.strip_prefix('-').unwrap_or(word).chars();
         let (letter, value) = (chars.next().unwrap_or('\0'), chars.as_str());
         if matches!(letter, 'B' | 'f') {
@@ -232,7 +232,7 @@ impl CommandLine {
             'C' => span.cooldown_s = number(value, 0)?,
             'd' => span.duration_s = number(value, 0)?,
             'W' => span.warmup_s = number(value, 0)?,
-            'z' => span.seed = if value.is_empty() { here.clock } else { number(value, 0)? },
+            'z' => span.seed = if value.is_empty() { environment.clock } else { number(value, 0)? },
             'R' => self.format(value)?,
             'v' => match value {
                 "" => self.profile.verbose = true,
@@ -308,26 +308,26 @@ impl CommandLine {
 }
 
 impl Options {
-    /// Parses the values of `-B` and `-f`: the first and last byte of the region, and open hints.
+    /// Parses the values of `-B` and `-f`: the first byte and the end of the region, and open hints.
     fn region(&mut self, letter: char, value: &str) -> Result<(), String> {
-        let Self { target, base, end, .. } = self;
+        let Self { target, has_base, has_end, .. } = self;
         match letter {
             'B' => {
-                if *base {
+                if *has_base {
                     return Err("the start of the region is given twice; type -B once".into());
                 }
-                let (first, last) = bounds(value, target.block)?;
-                if last.is_some() && *end {
+                let (base, end) = bounds(value, target.block)?;
+                if end.is_some() && *has_end {
                     return Err(TWICE.into());
                 }
-                (target.base, *base) = (first, true);
-                (target.end, *end) = (last.unwrap_or(target.end), *end || last.is_some());
+                (target.base, *has_base) = (base, true);
+                (target.end, *has_end) = (end.unwrap_or(target.end), *has_end || end.is_some());
             }
             _ if value.starts_with(|c: char| c.is_ascii_digit()) => {
-                if *end {
+                if *has_end {
                     return Err(TWICE.into());
                 }
-                (target.end, *end) = (size(value, target.block)?, true);
+                (target.end, *has_end) = (size(value, target.block)?, true);
             }
             _ if value.is_empty() => return Err("no value; type a size, or r or s".into()),
             _ => {

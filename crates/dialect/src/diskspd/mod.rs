@@ -10,11 +10,13 @@ pub mod options;
 mod validate;
 mod xml;
 
-pub use self::command::{Ask, CommandLine, Here};
+pub use self::command::{Ask, CommandLine, Environment};
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
-use model::diskspd::{Cache as Caching, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan};
+use model::diskspd::{
+    Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan,
+};
 use model::job::{
     Advice, Cache, Create, Every, Filling, IoPriority, Mix, Options, Order, PerKind, Sharing, Sizes, Start,
     Think, Zone, ZoneSize,
@@ -129,11 +131,13 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let is_pool = span.threads > 0 && span.requests > 0;
     let depth = if is_pool { span.requests } else { target.requests };
     let depth = if target.mapped { 1 } else { depth };
+    // Without -O a thread has this depth on each of its targets.
+    let in_flight = if is_pool { depth } else { depth.saturating_mul(targets) };
     let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
     let mut stream = StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
         depth: Some(depth),
-        engine: engine(target, depth),
+        engine: engine(target, in_flight),
         cache: Some(cache(target)),
         create: target.create.map(|bytes| Create { bytes, filling: Filling::Data, unlink: false }),
         think: target.think_ms.map(|ms| Think::fixed(u64::from(ms) * MS_NS)),
@@ -241,9 +245,9 @@ fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-/// The engine. `None` stands for fathom's default engine, which serves several requests in flight.
-fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
-    let name = match depth {
+/// The engine of a thread. `None` stands for fathom's default engine, which serves several requests in flight.
+fn engine(target: &Target, in_flight: u32) -> Option<EngineSpec> {
+    let name = match in_flight {
         _ if target.mapped => "mmap",
         1 => "sync",
         _ => return None,
@@ -254,8 +258,8 @@ fn engine(target: &Target, depth: u32) -> Option<EngineSpec> {
 fn cache(target: &Target) -> Cache {
     match (target.cache, target.write_through) {
         _ if target.mapped => Cache::Mmap,
-        (Caching::Off, false) => Cache::Direct,
-        (Caching::Off, true) => Cache::DirectDsync,
+        (TargetCache::Off, false) => Cache::Direct,
+        (TargetCache::Off, true) => Cache::DirectDsync,
         (_, false) => Cache::Buffered,
         (_, true) => Cache::Dsync,
     }
@@ -264,7 +268,7 @@ fn cache(target: &Target) -> Cache {
 /// The advice about read-ahead; `None` for direct I/O, which does not read ahead.
 fn advice(target: &Target) -> Option<Advice> {
     match (target.random_hint, target.sequential_hint) {
-        _ if target.cache == Caching::Off => None,
+        _ if target.cache == TargetCache::Off => None,
         (true, _) => Some(Advice::Random),
         (false, true) => Some(Advice::Sequential),
         (false, false) => None,

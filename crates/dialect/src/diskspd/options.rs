@@ -44,7 +44,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("Nv", "fsync", "`msync(MS_SYNC)` after each write to a mapping"),
     refused("Nn", NON_VOLATILE),
     refused("Ni", NON_VOLATILE),
-    honoured("o", "depth", "queue depth of each thread on each target: 1 uses `pread` and `pwrite`, more use io_uring, or libaio if io_uring is denied; a mapping (-Sm) always has 1 [default: 2]").takes("N"),
+    honoured("o", "depth", "queue depth of each thread on each target: a thread with a single operation in flight uses `pread` and `pwrite`, others use io_uring, or libaio if io_uring is denied; a mapping (-Sm) always has 1 [default: 2]").takes("N"),
     honoured("O", "sharing", "queue depth of each thread of -F on all its targets together; weights choose the target of each operation (`--sharing weighted:`)").takes("N"),
     honoured("p", "times", "all operations in flight of a thread have the same offset: each offset is used -o times in a row"),
     honoured("P", "", "progress as lines on standard error instead of dots").takes("N"),

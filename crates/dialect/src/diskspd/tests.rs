@@ -3,7 +3,7 @@
 
 mod xml;
 
-use super::{Ask, CommandLine, Here, job};
+use super::{Ask, CommandLine, Environment, job};
 use crate::trouble::Trouble;
 use model::diskspd::{Cache, Flush, Profile, Target, Throughput, TimeSpan};
 use model::job::{Advice, IoPriority, Mix, Order, Start};
@@ -13,13 +13,13 @@ use model::spec::{JobSpec, Rw, StreamSpec};
 /// The seed that stands for the clock.
 const CLOCK: u32 = 4711;
 
-fn here(read: &dyn Fn(&str) -> Result<String, String>) -> Here<'_> {
-    Here { read, cpus: &[], clock: CLOCK }
+fn environment(read: &dyn Fn(&str) -> Result<String, String>) -> Environment<'_> {
+    Environment { read, cpus: &[], clock: CLOCK }
 }
 
 fn parse_line(line: &str) -> Result<CommandLine, Trouble> {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    CommandLine::parse(&words, &here(&|file| Err(format!("there is no {file}"))))
+    CommandLine::parse(&words, &environment(&|file| Err(format!("there is no {file}"))))
 }
 
 fn parse_job(line: &str) -> Result<JobSpec, Trouble> {
@@ -322,6 +322,17 @@ fn options_that_linux_lacks_are_refused_by_name() {
         let why = wrong(options);
         assert!(why.contains(word), "{options}: {why}");
     }
+    // The error is at the option that causes it.
+    for (options, place) in [
+        ("-d10 -W90000", "1:6"),
+        ("-W5 -d90000", "1:5"),
+        ("-d10 -C90000", "1:6"),
+        ("-o8 -F2 -O20000", "1:9"),
+        ("-F2 -O8 -o20000", "1:9"),
+    ] {
+        let why = wrong(options);
+        assert!(why.contains(&format!("command line:{place}\n")), "{options}: {why}");
+    }
     for (path, word) in [("#5", "/dev/sdb"), ("F:", "lsblk"), ("F:\\testfile4.dat", "Windows path")] {
         // The error is at the target.
         let why = refusal_text(parse_job(&format!("-w0 -r first {path}")));
@@ -434,6 +445,17 @@ fn threads_take_the_cpus_in_turn_over_all_targets() {
     let stream = &pooled.phases[0].streams[0];
     assert_eq!((pooled.phases[0].streams.len(), stream.resolved.workers, stream.target.len()), (1, 3, 2));
     assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("each"), Some(4)));
+    let engine = |line: &str| {
+        let mut job = parse_job(line).unwrap_or_else(|e| panic!("{e}"));
+        job.phases.remove(0).streams.remove(0).engine.map(|engine| engine.name)
+    };
+    let lines = ["-F1 -o1 -r a", "-F2 -O1 -r a b", "-t2 -o1 -r a b", "-F1 -o1 -r a b"];
+    let sync = Some("sync".to_owned());
+    assert_eq!(
+        lines.map(engine),
+        [sync.clone(), sync.clone(), sync, None],
+        "two in flight, one on each target"
+    );
     let shared = parse_job("-F3 -O5 -r a b").unwrap_or_else(|e| panic!("{e}"));
     let stream = &shared.phases[0].streams[0];
     assert_eq!((stream.shown("sharing").as_deref(), stream.depth), (Some("weighted:1,1"), Some(5)));
@@ -448,6 +470,10 @@ fn likely_mistakes_have_a_warning() {
     let remarks = |options: &str| parse_job(&format!("{options} a")).map(|j| j.remarks).unwrap_or_default();
     assert_eq!(remarks("-t2"), ["WARNING: target access pattern will not be sequential, consider -si"]);
     assert_eq!(remarks("-si"), ["WARNING: single-threaded test, -si ignored"]);
+    assert_eq!(
+        remarks("-p -o1"),
+        ["WARNING: -p does not have effect unless outstanding I/O count (-o) is > 1"]
+    );
     assert!(remarks("-l").iter().any(|r| r.contains("huge pages")));
     for quiet in ["-t2 -r", "-t2 -T1m", "-t2 -si", "-t1", "-L -D -P5 -v"] {
         assert_eq!(remarks(quiet), Vec::<String>::new(), "{quiet}");

@@ -40,7 +40,7 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
                 .chain(memory_errors(span, target))
                 .chain(template.map(|why| ("X", why)));
             marks.extend(errors.map(|(option, why)| Mark::new(line.source.place(at, number, option), why)));
-            warnings.extend(warning(span, target).map(str::to_owned));
+            warnings.extend(warnings_of(span, target).map(str::to_owned));
         }
     }
     warnings.dedup();
@@ -204,18 +204,22 @@ fn memory_errors(span: &TimeSpan, target: &Target) -> impl Iterator<Item = Optio
     small_buffer.map(|why| ("Z", why)).into_iter().chain(broken(rules))
 }
 
-/// The warning about a setting that is valid but usually a mistake.
-fn warning(span: &TimeSpan, target: &Target) -> Option<&'static str> {
+/// DISKSPD's warnings about settings that are valid but usually a mistake.
+fn warnings_of(span: &TimeSpan, target: &Target) -> impl Iterator<Item = &'static str> {
     let has_several_threads = span.threads > 1 || target.threads > 1;
-    if target.random_percent > 0 {
-        None
-    } else if target.interlocked && !has_several_threads {
-        Some("WARNING: single-threaded test, -si ignored")
-    } else if !target.interlocked && has_several_threads && target.thread_stride == 0 {
-        Some("WARNING: target access pattern will not be sequential, consider -si")
-    } else {
-        None
-    }
+    let is_sequential = target.random_percent == 0;
+    let rules = [
+        (
+            target.parallel && target.requests == 1,
+            "WARNING: -p does not have effect unless outstanding I/O count (-o) is > 1",
+        ),
+        (target.interlocked && !has_several_threads, "WARNING: single-threaded test, -si ignored"),
+        (
+            !target.interlocked && has_several_threads && target.thread_stride == 0,
+            "WARNING: target access pattern will not be sequential, consider -si",
+        ),
+    ];
+    rules.into_iter().filter(move |(holds, _)| *holds && is_sequential).map(|(_, warning)| warning)
 }
 
 /// Largest number of intervals of all threads on all targets. A session stores each of them.
@@ -249,16 +253,18 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
     let buckets = u64::from(span.duration_s) * 1000 / u64::from(span.bucket_ms.max(1));
     let lanes =
         span.thread_count().saturating_mul(if span.threads > 0 { span.targets.len() as u64 } else { 1 });
-    let longest = span.duration_s.max(span.warmup_s).max(span.cooldown_s);
+    let times = [("d", span.duration_s), ("W", span.warmup_s), ("C", span.cooldown_s)];
+    let too_long = times.into_iter().find(|(_, seconds)| *seconds > MAX_TIME_S);
+    let most_targets = if span.threads > 0 { MAX_TARGETS } else { MAX_STREAMS };
     let foreign = span.affinity.iter().find(|(group, _)| *group > 0);
     let threads_of_target = span.threads.max(span.targets.iter().map(|t| t.threads).max().unwrap_or(0));
     let rules = [
         (span.completion_routines, "x", ROUTINES.to_owned()),
         (span.duration_s == 0, "d", "the measured window has no length; type -d1 or more".into()),
         (
-            longest > MAX_TIME_S,
-            "d",
-            format!("a time is longer than {MAX_TIME_S} seconds; type a shorter one"),
+            too_long.is_some(),
+            too_long.map_or("d", |(option, _)| option),
+            format!("the time is longer than {MAX_TIME_S} seconds; type a shorter one"),
         ),
         (
             foreign.is_some(),
@@ -286,9 +292,9 @@ fn span_refusals(span: &TimeSpan, seeds: &[u32]) -> Vec<OptionError> {
             format!("there are too many threads; type {MAX_WORKERS} at most"),
         ),
         (
-            span.targets.len() > if span.threads > 0 { MAX_TARGETS } else { MAX_STREAMS },
-            "b",
-            format!("there are too many targets; type {MAX_TARGETS} at most"),
+            span.targets.len() > most_targets,
+            TARGET,
+            format!("there are too many targets; type {most_targets} at most"),
         ),
     ];
     let pool = if threads_of_target > MAX_WORKERS { None } else { pool_refusal(span) };
@@ -362,7 +368,6 @@ fn path_refusal(target: &Target) -> Option<String> {
 fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
     let is_mixed = (1..100).contains(&target.random_percent);
     let is_non_volatile = matches!(target.flush, Some(Flush::NonVolatile | Flush::NonVolatileNoDrain));
-    let depth = target.requests.max(span.requests);
     let has_think = target.think_ms.is_some();
     let rules = [
         (target.cache == Cache::Remote, "S", REMOTE.to_owned()),
@@ -405,11 +410,10 @@ fn target_refusals(span: &TimeSpan, target: &Target) -> Vec<OptionError> {
             "r",
             format!("an alignment has at most {MAX_BLOCK_BYTES} bytes; type a smaller alignment"),
         ),
-        (depth > MAX_DEPTH, "o", format!("too many operations are in flight; type {MAX_DEPTH} at most")),
         (
-            target.random_percent > 0 && target.alignment == Some(0),
-            "r",
-            "invalid alignment passed to -r; type one of at least 1".into(),
+            target.requests.max(span.requests) > MAX_DEPTH,
+            if span.requests > MAX_DEPTH { "O" } else { "o" },
+            format!("too many operations are in flight; type {MAX_DEPTH} at most"),
         ),
         (
             target.create == Some(0),

@@ -367,6 +367,10 @@ impl Reader<'_> {
 
     fn thread_targets(&mut self, node: Node, target: &mut Target) {
         for one in elements(node) {
+            if one.tag_name().name() != "ThreadTarget" {
+                self.unknown(one);
+                continue;
+            }
             let (mut thread, mut weight) = (0, 0);
             for child in elements(one) {
                 match child.tag_name().name() {

@@ -56,6 +56,9 @@ pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
     let why = "fio has no such pattern; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite";
     let known = Rw::WORDS.iter().find(|(known, _)| *known == word);
     let kind = known.map(|(_, kind)| *kind).ok_or_else(|| job.fault("rw", why))?;
+    let why = "the number of operations at each random offset is not valid; type one such as rw=randread:8";
+    // fio reads no unit here.
+    job.refuse_if(kind.is_random() && !number.bytes().all(|b| b.is_ascii_digit()), "rw", why)?;
     let step = if number.is_empty() {
         0
     } else {
@@ -63,7 +66,6 @@ pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
         let bytes = job.units("rw").whole(digits).map_err(|why| job.fault("rw", why))?;
         sign * i64::try_from(bytes).unwrap_or(i64::MAX)
     };
-    let why = "the number of operations at each random offset is not valid; type one such as rw=randread:8";
     job.refuse_if(kind.is_random() && u32::try_from(step).is_err(), "rw", why)?;
     let why = "fathom does not support several operations at each random offset of randtrimwrite; leave the number out";
     job.refuse_if(kind == Rw::Randtrimwrite && step > 1, "rw", why)?;
@@ -124,7 +126,10 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
         } else {
             stream.line.consecutive = row.unwrap_or(1);
         }
-        stream.random = Some(random_order(job, rw, fixed, align.is_some())?);
+        // As in fio, an alignment to the block size keeps the random map.
+        let has_own_align =
+            align.is_some_and(|align| used_sizes(&sizes, rw).any(|sizes| u64::from(sizes.least()) != align));
+        stream.random = Some(random_order(job, rw, fixed, has_own_align)?);
         let misses = stream.random == Some(Order::Once) && !used_sizes(&sizes, rw).all(covers_blocks);
         let option = if job.text("bssplit").is_some() { "bssplit" } else { "bsrange" };
         let why =
@@ -298,11 +303,11 @@ fn split(job: &Job, text: &str) -> Result<Sizes, String> {
 }
 
 /// How random offsets are drawn.
-fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, is_aligned: bool) -> Result<Order, Fault> {
+fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, has_own_align: bool) -> Result<Order, Fault> {
     let typed = job.text("random_distribution").unwrap_or("random");
     // As in fio, a shift register with as many states as blocks reaches each block once, if all blocks have one size.
     let is_register = job.text("random_generator") == Some("lfsr") && is_fixed;
-    let may_repeat = (job.on("norandommap", false)? && !is_register) || is_aligned;
+    let may_repeat = (job.on("norandommap", false)? && !is_register) || has_own_align;
     let shares = random_shares(job)?;
     let used: Vec<u32> = rw.directions().iter().filter_map(|at| shares.get(*at).copied()).collect();
     let is_partly_random = used.iter().any(|share| *share < 100);
@@ -374,20 +379,22 @@ fn normal(deviation: &str) -> Result<Order, String> {
     Ok(Order::Normal((100.0 * 100.0 / 144.0 + added * added / 12.0).sqrt()))
 }
 
-/// Translates fio's zones into fathom's syntax; an omitted size is the remainder.
+/// Translates fio's zones into fathom's syntax. As in fio, zones without a size divide the rest of the region equally.
 fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     let mut zones = Vec::new();
-    let mut taken = 0.0;
+    let (mut taken, mut open) = (0.0, 0_u32);
     for piece in text.split(':') {
         let (access, size) =
             piece.split_once('/').ok_or("a zone needs two percentages; type zoned:60/10:40/90")?;
-        taken += size.trim_end_matches('%').parse::<f64>().unwrap_or(0.0);
-        zones.push((access.trim_end_matches('%'), size.trim_end_matches('%')));
+        let (access, size) = (access.trim_end_matches('%'), size.trim_end_matches('%'));
+        taken += size.parse::<f64>().unwrap_or(0.0);
+        open += u32::from(size.is_empty());
+        zones.push((access, size));
     }
-    let left = (100.0 - taken).max(0.0);
+    let each = (100.0 - taken).max(0.0) / f64::from(open.max(1));
     let translated = zones.iter().map(|(access, size)| match *size {
         "" if absolute => Err("a zone has no size; type zoned_abs:60/10g:40/90g".to_owned()),
-        "" => Ok(format!("{access}/{left}")),
+        "" => Ok(format!("{access}/{each}")),
         // fathom would read a bare number as a percentage.
         size if absolute && size.bytes().all(|b| b.is_ascii_digit()) => Ok(format!("{access}/{size}b")),
         size => Ok(format!("{access}/{size}")),

@@ -270,8 +270,8 @@ pub(super) fn engine_help(name: &str) -> Result<String, String> {
         let lines = option_lines(OPTIONS.iter().filter(|option| option.engines.contains(&name)));
         return Ok(if lines.is_empty() { format!("{name} has no options of its own\n") } else { lines });
     }
-    let other = OTHER_ENGINES.iter().find(|(engine, ..)| *engine == name);
-    let why = other.map_or("fio has no such engine; type --enghelp", |(_, why, _)| why);
+    let other = OTHER_ENGINES.iter().find(|engine| engine.name == name);
+    let why = other.map_or("fio has no such engine; type --enghelp", |engine| engine.why);
     Err(format!("--enghelp={}: {why}", visible(name)))
 }
 

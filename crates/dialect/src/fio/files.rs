@@ -370,7 +370,7 @@ fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Op
     Ok(Some(size.map_or(share, |size| size.min(share))))
 }
 
-/// Sets what ends the job: a number of passes, bytes or operations. A `time_based` job ends only by time.
+/// Sets what ends the job: a number of passes, bytes or operations. As in fio, a `time_based` job ends only by time.
 fn set_end(
     shares: &Shares,
     rw: &ParsedRw,
@@ -384,12 +384,14 @@ fn set_end(
     let all = |n: u64| if rw.kind.writes_after_trims() { n.saturating_mul(2) } else { n };
     let loops = job.count("loops", 1)?.unwrap_or(1);
     let operations = job.number("number_ios")?.filter(|n| *n > 0);
-    stream.resolved.limit.operations = operations.map(|n| all(n.saturating_mul(loops.into())));
-    if job.on("create_only", false)? {
+    let is_time_based = is_time_based(job)?;
+    stream.resolved.limit.operations = match operations {
         // `create_only` creates the files and runs no operation.
-        stream.resolved.limit.operations = Some(0);
-    }
-    if is_time_based(job)? {
+        _ if job.on("create_only", false)? => Some(0),
+        _ if is_time_based => None,
+        operations => operations.map(|n| all(n.saturating_mul(loops.into()))),
+    };
+    if is_time_based {
         return Ok(());
     }
     let why = "fio counts the ramp as part of the size, but fathom does not; type time_based and runtime";

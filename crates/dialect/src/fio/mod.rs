@@ -18,6 +18,7 @@ mod value;
 pub mod verify_state;
 
 pub use self::command::{Ask, CommandLine};
+pub(crate) use self::streams::ENGINES;
 use crate::names_in_tool::format_for_tool;
 use crate::trouble::{Mark, Trouble};
 use crate::{Language, Objections, Tool};
@@ -76,7 +77,11 @@ pub fn as_one_line(line: &CommandLine) -> Result<String, Trouble> {
         let is_name =
             |typed: &&job_file::Assignment| typed.option.name == "name" && typed.value == section.name;
         let rest = section.assignments.iter().filter(|typed| !is_name(typed));
-        words.extend(rest.map(|typed| word(typed.option.name, &argument(&typed.value))));
+        words.extend(rest.map(|typed| match typed.value.as_str() {
+            // Without the equals sign the next word would be the value.
+            "" if !typed.option.is_switch => format!("--{}=", typed.option.name),
+            value => word(typed.option.name, &argument(value)),
+        }));
     }
     Ok(words.join(" "))
 }

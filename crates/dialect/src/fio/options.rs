@@ -34,7 +34,7 @@ pub const OPTIONS: &[ToolOption] = &[
     refused("opendir", "fathom does not pick files from a directory; name the files with filename"),
     honoured("rw", "rw stride hole backwards positions consecutive", "access pattern; a number after the pattern is a hole, a step back, or operations per random offset; in trimwrite each write waits for its trim, and limits count pairs").also(&["readwrite"]).by_log(),
     honoured("bs", "bs", "block size").also(&["blocksize"]).by_log(),
-    honoured("ba", "align", "alignment of random offsets; blocks may repeat").also(&["blockalign"]).by_log(),
+    honoured("ba", "align", "alignment of random offsets; blocks may repeat unless it is the block size").also(&["blockalign"]).by_log(),
     honoured("bsrange", "bs", "range of block sizes").also(&["blocksize_range"]).by_log(),
     honoured("bssplit", "bs", "block sizes with percentages").by_log(),
     honoured("bs_unaligned", "", "keeps the sizes of bssplit exact; without this option they are multiples of the smallest size").also(&["blocksize_unaligned"]).switch(),
@@ -51,7 +51,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("iodepth_batch_complete_min", "batch", "number of completions that one call waits for").also(&["iodepth_batch_complete"]),
     no_effect("iodepth_batch_complete_max", "fathom takes all finished operations at once"),
     honoured("iodepth_low", "batch", "depth to which a full queue drains before it is refilled"),
-    honoured("serialize_overlap", "serialize-overlap", "an operation waits for those in flight on the same blocks").by_log(),
+    honoured("serialize_overlap", "serialize-overlap", "a write or trim waits for operations in flight on the same blocks; no effect in a job that only reads, as in fio").by_log(),
     honoured("io_submit_mode", "", "offload with a rate is an open loop (`--rate`): latency counts from the intended arrival; offload without a rate has no effect").one_of(&["inline", "offload"], &[]),
     honoured("size", "size", "size of the region and bytes to move (`--passes`, `--bytes`)").by_log(),
     honoured("io_size", "bytes", "bytes to move").also(&["io_limit"]).by_log(),
@@ -61,7 +61,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("offset", "offset", "first byte; a percentage of a missing file is 0, as in fio").also(&["fileoffset"]).by_log(),
     honoured("offset_increment", "start offset", "distance between the offsets of clones").by_log(),
     honoured("offset_align", "", "alignment of an offset that is typed in percent").by_log(),
-    honoured("number_ios", "ops", "number of operations").no_replay("a replay ends with its log; type runtime=10, or remove the option"),
+    honoured("number_ios", "ops", "number of operations; no effect with time_based, as in fio").no_replay("a replay ends with its log; type runtime=10, or remove the option"),
     honoured("random_generator", "", "lfsr accesses each block once even with norandommap; otherwise fathom uses its own generator").by_log(),
     honoured("random_distribution", "random", "distribution of random offsets").by_log(),
     honoured("percentage_random", "", "percentage of random operations (`--random mixed`), which may repeat blocks").by_log(),
@@ -109,7 +109,7 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("trim_verify_zero", "needs trim_percentage, which is refused"),
     no_effect("trim_backlog", "needs trim_percentage, which is refused"),
     no_effect("trim_backlog_batch", "needs trim_percentage, which is refused"),
-    honoured("write_iolog", "", "writes the operations as an iolog of version 3, with the file names as typed"),
+    honoured("write_iolog", "", "writes the operations as an iolog of version 3, with the file names as typed").by_log(),
     honoured("read_iolog", "replay", "replays an iolog of version 2 or 3, or a blktrace file; clones take several, separated by `:`, in turn"),
     no_effect("read_iolog_chunked", "fathom reads the log during the replay"),
     honoured("replay_no_stall", "pace", "as fast as possible (`--pace fast`); otherwise an open loop whose latency counts from the times in the log"),
@@ -297,54 +297,67 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("dp_scheme", "needs dataplacement, which is refused"),
 ];
 
-/// Engines of fio that are not supported, with the reason and their own options.
+/// An engine of fio that is not supported.
+pub(super) struct OtherEngine {
+    pub(super) name: &'static str,
+    /// Why the engine is refused, and what to type instead.
+    pub(super) why: &'static str,
+    /// The engine's own options, separated by spaces.
+    options: &'static str,
+}
+
+const fn other(name: &'static str, why: &'static str, options: &'static str) -> OtherEngine {
+    OtherEngine { name, why, options }
+}
+
+/// Every engine of fio that is not supported.
 #[rustfmt::skip] // One line for each engine.
-pub(super) const OTHER_ENGINES: &[(&str, &str, &str)] = &[
-    ("io_uring_cmd", "fathom sends no NVMe commands; type ioengine=io_uring on the block device", "cmd_type write_mode verify_mode md_per_io_size pi_act pi_chk apptag apptag_mask deac cdb_len read_mode verify_bytchk"),
-    ("sg", "fathom sends no SCSI commands; type ioengine=psync on the block device", "sg_write_mode readfua writefua stream_id"),
-    ("cpuio", "the engine does no I/O; leave the job out", "cpuload cpuchunks cpumode exit_on_io_done"),
-    ("net", NETWORK, "hostname port protocol proto listen pingpong interface ttl nodelay window_size mss"),
-    ("netsplice", NETWORK, ""),
-    ("rdma", NETWORK, "verb bindname"),
-    ("librpma_apm_client", NETWORK, "serverip direct_write_to_pmem"),
-    ("librpma_apm_server", NETWORK, "busy_wait_polling"),
-    ("librpma_gpspm_client", NETWORK, ""),
-    ("librpma_gpspm_server", NETWORK, ""),
-    ("rados", CLUSTER, "clustername rbdname clientname conf pool busy_poll touch_objects"),
-    ("rbd", CLUSTER, "rbd_encryption_format rbd_encryption_passphrase"),
-    ("http", "fathom has no client for object stores; mount the store, and name a file of the mount", "http_host http_user http_pass https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose http_object_mode http_s3_security_token"),
-    ("gfapi", CLUSTER, "volume brick single-instance"),
-    ("gfapi_async", CLUSTER, ""),
-    ("libhdfs", CLUSTER, "namenode hdfsdirectory chunk_size chunck_size hdfs_use_direct single_instance"),
-    ("dfs", CLUSTER, "cont object_class svcl"),
-    ("nfs", "fathom has no NFS client; mount the share, and name a file of the mount", "nfs_url"),
-    ("nbd", "fathom has no NBD client; attach the device with nbd-client, and name it", "uri"),
-    ("libiscsi", "fathom has no iSCSI client; attach the device with iscsiadm, and name it", "initiator"),
-    ("ime_psync", CLUSTER, ""),
-    ("ime_psyncv", CLUSTER, ""),
-    ("ime_aio", CLUSTER, ""),
-    ("mtd", "fathom does not measure raw flash; leave the job out", "skip_bad"),
-    ("dev-dax", MEMORY, ""),
-    ("pmemblk", MEMORY, ""),
-    ("libpmem", MEMORY, ""),
-    ("libcufile", "fathom does not use GPU memory; type ioengine=psync", "gpu_dev_ids cuda_io gpu_dev_id"),
-    ("libhipfile", "fathom does not use GPU memory; type ioengine=psync", "rocm_io"),
-    ("page_fault", "the engine measures page faults, not storage; leave the job out", ""),
-    ("libzbc", "fathom does not support zoned devices; leave the job out", ""),
-    ("libblkio", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode libblkio_force_enable_completion_eventfd"),
-    ("xnvme", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_iovec xnvme_be xnvme_dev_subnqn"),
-    ("e4defrag", "the engine defragments files instead of measuring I/O; leave the job out", "donorname inplace"),
-    ("filecreate", FILES, ""),
-    ("dircreate", FILES, ""),
-    ("dirstat", FILES, ""),
-    ("dirdelete", FILES, ""),
-    ("filestat", FILES, "stat_type"),
-    ("filedelete", FILES, ""),
-    ("exec", "fathom runs no other programs; leave the job out", "program arguments grace_time std_redirect"),
-    ("external", "fathom loads no external engines; leave the job out", ""),
-    ("cpp_null", "fathom loads no external engines; type ioengine=null", ""),
-    ("solarisaio", "the engine exists only on another operating system; type ioengine=libaio", ""),
-    ("windowsaio", "the engine exists only on another operating system; type ioengine=libaio", "no_completion_thread"),
+pub(super) const OTHER_ENGINES: &[OtherEngine] = &[
+    other("io_uring_cmd", "fathom sends no NVMe commands; type ioengine=io_uring on the block device", "cmd_type write_mode verify_mode md_per_io_size pi_act pi_chk apptag apptag_mask deac cdb_len read_mode verify_bytchk"),
+    other("sg", "fathom sends no SCSI commands; type ioengine=psync on the block device", "sg_write_mode readfua writefua stream_id"),
+    other("cpuio", "the engine does no I/O; leave the job out", "cpuload cpuchunks cpumode exit_on_io_done"),
+    other("net", NETWORK, "hostname port protocol proto listen pingpong interface ttl nodelay window_size mss"),
+    other("netsplice", NETWORK, ""),
+    other("rdma", NETWORK, "verb bindname"),
+    other("librpma_apm_client", NETWORK, "serverip direct_write_to_pmem"),
+    other("librpma_apm_server", NETWORK, "busy_wait_polling"),
+    other("librpma_gpspm_client", NETWORK, ""),
+    other("librpma_gpspm_server", NETWORK, ""),
+    other("rados", CLUSTER, "clustername rbdname clientname conf pool busy_poll touch_objects"),
+    other("rbd", CLUSTER, "rbd_encryption_format rbd_encryption_passphrase"),
+    other("http", "fathom has no client for object stores; mount the store, and name a file of the mount", "http_host http_user http_pass https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose http_object_mode http_s3_security_token"),
+    other("gfapi", CLUSTER, "volume brick single-instance"),
+    other("gfapi_async", CLUSTER, ""),
+    other("libhdfs", CLUSTER, "namenode hdfsdirectory chunk_size chunck_size hdfs_use_direct single_instance"),
+    other("dfs", CLUSTER, "cont object_class svcl"),
+    other("nfs", "fathom has no NFS client; mount the share, and name a file of the mount", "nfs_url"),
+    other("nbd", "fathom has no NBD client; attach the device with nbd-client, and name it", "uri"),
+    other("libiscsi", "fathom has no iSCSI client; attach the device with iscsiadm, and name it", "initiator"),
+    other("ime_psync", CLUSTER, ""),
+    other("ime_psyncv", CLUSTER, ""),
+    other("ime_aio", CLUSTER, ""),
+    other("mtd", "fathom does not measure raw flash; leave the job out", "skip_bad"),
+    other("dev-dax", MEMORY, ""),
+    other("pmemblk", MEMORY, ""),
+    other("libpmem", MEMORY, ""),
+    other("libcufile", "fathom does not use GPU memory; type ioengine=psync", "gpu_dev_ids cuda_io gpu_dev_id"),
+    other("libhipfile", "fathom does not use GPU memory; type ioengine=psync", "rocm_io"),
+    other("page_fault", "the engine measures page faults, not storage; leave the job out", ""),
+    other("libzbc", "fathom does not support zoned devices; leave the job out", ""),
+    other("libblkio", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode libblkio_force_enable_completion_eventfd"),
+    other("xnvme", "fathom has no user-space drivers; type ioengine=io_uring on the block device", "xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_iovec xnvme_be xnvme_dev_subnqn"),
+    other("e4defrag", "the engine defragments files instead of measuring I/O; leave the job out", "donorname inplace"),
+    other("filecreate", FILES, ""),
+    other("dircreate", FILES, ""),
+    other("dirstat", FILES, ""),
+    other("dirdelete", FILES, ""),
+    other("filestat", FILES, "stat_type"),
+    other("filedelete", FILES, ""),
+    other("exec", "fathom runs no other programs; leave the job out", "program arguments grace_time std_redirect"),
+    other("external", "fathom loads no external engines; leave the job out", ""),
+    other("cpp_null", "fathom loads no external engines; type ioengine=null", ""),
+    other("solarisaio", "the engine exists only on another operating system; type ioengine=libaio", ""),
+    other("windowsaio", "the engine exists only on another operating system; type ioengine=libaio", "no_completion_thread"),
 ];
 
 const NETWORK: &str = "the engine measures a network, not storage; leave the job out";
@@ -410,7 +423,7 @@ pub fn find(name: &str) -> Option<&'static ToolOption> {
 /// The unsupported engine that an option belongs to.
 pub(super) fn engine_of(name: &str) -> Option<&'static str> {
     let has = |options: &str| options.split(' ').any(|option| option == name);
-    OTHER_ENGINES.iter().find(|(.., options)| has(options)).map(|(engine, ..)| *engine)
+    OTHER_ENGINES.iter().find(|engine| has(engine.options)).map(|engine| engine.name)
 }
 
 /// The most similar name, if any is similar.
@@ -423,7 +436,7 @@ pub(super) fn nearest(word: &str) -> Option<&'static str> {
 fn names_are_unique_and_each_refusal_has_a_suggestion() {
     use crate::options::How;
     let mut names: Vec<&str> = OPTIONS.iter().flat_map(ToolOption::names).collect();
-    names.extend(OTHER_ENGINES.iter().flat_map(|(.., options)| options.split_terminator(' ')));
+    names.extend(OTHER_ENGINES.iter().flat_map(|engine| engine.options.split_terminator(' ')));
     let all = names.len();
     names.sort_unstable();
     names.dedup();

@@ -15,42 +15,50 @@ const SEED: u64 = 0x6669_6f20_7365_6564;
 /// The job, and for each stream of each phase the index of the fio job that it comes from.
 pub(super) type Placed = (JobSpec, Vec<Vec<usize>>);
 
+/// The streams of a job of fio.
+struct JobStreams {
+    /// Index of the job.
+    at: usize,
+    streams: Streams,
+}
+
 /// Combines all jobs of fio into one job.
 pub(super) fn specification(jobs: &[Job], environment: &dyn Environment) -> Result<Placed, Vec<Fault>> {
     let mut faults = Vec::new();
-    let mut read: Vec<(usize, Streams)> = Vec::new();
+    let mut read: Vec<JobStreams> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         let read_as = if job.is_replay() { replays } else { streams };
         match read_as(job, environment) {
-            Ok(streams) => read.push((at, streams)),
+            Ok(streams) => read.push(JobStreams { at, streams }),
             Err(fault) => faults.push(fault),
         }
     }
     if faults.is_empty() { put_together(jobs, read).map_err(|fault| vec![fault]) } else { Err(faults) }
 }
 
-fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fault> {
+/// Divides the jobs into phases. A phase whose blocks are read back is followed by a phase that reads them.
+fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
     let mut spec = JobSpec { seed: seed(jobs)?, cold: cold(jobs)?, ..JobSpec::default() };
     let mut from: Vec<Vec<usize>> = Vec::new();
-    let mut present: Vec<(usize, Streams)> = Vec::new();
-    let mut groups: Vec<Vec<(usize, Streams)>> = Vec::new();
-    for (at, streams) in read {
-        let Some(job) = jobs.get(at) else { continue };
-        let running: Vec<&Job> = present.iter().filter_map(|(at, _)| jobs.get(*at)).collect();
-        let waits = waits(job, &running, jobs.get(..at).unwrap_or_default())?;
-        if !present.is_empty() && (waits || job.walled || job.on("stonewall", false)?) {
-            groups.push(std::mem::take(&mut present));
+    let mut group: Vec<JobStreams> = Vec::new();
+    let mut groups: Vec<Vec<JobStreams>> = Vec::new();
+    for one in read {
+        let Some(job) = jobs.get(one.at) else { continue };
+        let running: Vec<&Job> = group.iter().filter_map(|other| jobs.get(other.at)).collect();
+        let waits = waits(job, &running, jobs.get(..one.at).unwrap_or_default())?;
+        if !group.is_empty() && (waits || job.walled || job.on("stonewall", false)?) {
+            groups.push(std::mem::take(&mut group));
         }
-        present.push((at, streams));
+        group.push(one);
     }
-    groups.push(present);
+    groups.push(group);
     let mut is_over = false;
     for group in groups {
         let mut phase = phase_times(jobs, &group)?;
         refuse_group_steadystate(jobs, &group)?;
         let mut places = Vec::new();
         let (mut read_backs, mut read_back_places) = (PhaseSpec::default(), Vec::new());
-        for (at, mut streams) in group {
+        for JobStreams { at, mut streams } in group {
             for stream in &mut streams.all {
                 let end = end_of_window(streams.times);
                 stream.resolved.limit.time_ns = streams.times.runtime.filter(|_| end != phase.time);
@@ -86,8 +94,8 @@ fn put_together(jobs: &[Job], read: Vec<(usize, Streams)>) -> Result<Placed, Fau
             from.push(read_back_places);
         }
         let why = format!("fathom runs at most {MAX_PHASES} jobs one after another; split the file");
-        let is_over = spec.phases.len() > MAX_PHASES;
-        jobs.first().map_or(Ok(()), |job| job.refuse_if(is_over, "stonewall", why))?;
+        let has_too_many = spec.phases.len() > MAX_PHASES;
+        jobs.first().map_or(Ok(()), |job| job.refuse_if(has_too_many, "stonewall", why))?;
     }
     let mut streams = spec.phases.iter_mut().flat_map(|p| &mut p.streams);
     if let (Some(only), None) = (streams.next(), streams.next()) {
@@ -156,17 +164,17 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
 }
 
 /// The common times of jobs that run at the same time, because a phase has one time.
-fn phase_times(jobs: &[Job], group: &[(usize, Streams)]) -> Result<PhaseSpec, Fault> {
+fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
-    let Some((_, Streams { times: first, .. })) = group.first() else { return Ok(phase) };
-    for (at, streams) in group {
+    let Some(first) = group.first().map(|one| one.streams.times) else { return Ok(phase) };
+    for JobStreams { at, streams } in group {
         let Some(job) = jobs.get(*at) else { continue };
         let why = "jobs that run at the same time need the same ramp_time; type one ramp_time for all, or stonewall";
         job.refuse_if(streams.times.ramp != first.ramp, "ramp_time", why)?;
         let why = "jobs with ramp_time that run at the same time need the same startdelay; type one startdelay for all, or remove ramp_time";
         job.refuse_if(first.ramp > 0 && streams.times.delay != first.delay, "startdelay", why)?;
     }
-    let ends = group.iter().map(|(_, s)| end_of_window(s.times));
+    let ends = group.iter().map(|one| end_of_window(one.streams.times));
     // The longest job ends the phase. A phase with a job limited by bytes has no time.
     phase.time = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
     if phase.time.is_some() || first.ramp > 0 {
@@ -182,9 +190,9 @@ fn end_of_window(times: Times) -> Option<u64> {
 }
 
 /// Refuses a steady state of a whole group, unless the group is one stream.
-fn refuse_group_steadystate(jobs: &[Job], group: &[(usize, Streams)]) -> Result<(), Fault> {
+fn refuse_group_steadystate(jobs: &[Job], group: &[JobStreams]) -> Result<(), Fault> {
     let mut grouped = 0;
-    for (at, streams) in group {
+    for JobStreams { at, streams } in group {
         let Some(job) = jobs.get(*at) else { continue };
         if job.on("new_group", false)? {
             grouped = 0;

@@ -3,9 +3,7 @@
 
 use super::access::{BLOCK_BYTES, ParsedRw};
 use super::value::DefaultUnit;
-use crate::Tool;
 use crate::fio::job_file::{Fault, Job};
-use crate::names_in_tool::format_for_tool;
 use model::job::{
     Arrivals, Flow, LatencyTarget, MinRate, Mix, PerKind, Percent, Quantity, Sizes, Steady, Think,
 };
@@ -47,10 +45,7 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
         let why = "the time is longer than thinktime; type a shorter time";
         job.refuse_if(stream.resolved.think_spin_ns > think.unwrap_or(0), "thinktime_spin", why)?;
         let waits = has_pairs || stream.resolved.waits().next().is_some();
-        let why = format!(
-            "fathom does not combine the option with trimwrite, {} or flow; type thinktime_blocks",
-            format_for_tool(Tool::Fio, "serialize-overlap", None)
-        );
+        let why = "fathom does not combine the option with trimwrite, serialize_overlap or flow; type thinktime_blocks";
         job.refuse_if(stream.burst_time.is_some() && waits, "thinktime_iotime", why)?;
         if has_pairs {
             let Some(blocks) = stream.burst.filter(|n| n.is_multiple_of(2)) else {
@@ -69,15 +64,17 @@ pub(super) fn pace(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> Result<
     Ok(())
 }
 
+/// Whether each direction of a mix has its own rate.
+pub(super) fn are_of_directions(stream: &StreamSpec) -> bool {
+    [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some())
+}
+
 /// Refuses options that make directions wait for each other if each direction has its own rate.
 fn refuse_waits_between_directions(job: &Job, stream: &StreamSpec) -> Result<(), Fault> {
-    let each =
-        [stream.limit_iops, stream.limit_bandwidth].iter().flatten().any(|limit| limit.each().is_some());
+    let each = are_of_directions(stream);
     let why = "fathom does not combine the option with rates of a mix; type a job for each direction, or remove the option";
-    let mut waiting = ["flow", "serialize-overlap"].into_iter();
-    waiting.try_for_each(|key| {
-        job.refuse_if(each && stream.has(key), &format_for_tool(Tool::Fio, key, None), why)
-    })
+    job.refuse_if(each && stream.has("flow"), "flow", why)?;
+    job.refuse_if(each && stream.has("serialize-overlap"), "serialize_overlap", why)
 }
 
 /// Rates of the directions of a job.

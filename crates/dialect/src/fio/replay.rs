@@ -48,8 +48,7 @@ pub(super) fn replays(job: &Job, environment: &dyn Environment) -> Result<Stream
     let files = files::split(job.text("read_iolog").unwrap_or_default());
     let mut stream = StreamSpec { name: Some(streams::name(job)?), ..StreamSpec::default() };
     let deep = streams::engine(job, &READS, environment, &mut stream)?;
-    streams::depth(job, deep, &mut stream)?;
-    stream.reset(&["serialize-overlap"]);
+    streams::depth(job, &READS, deep, &mut stream)?;
     stream.resolved.advice = streams::advice(job, &READS, &stream);
     streams::advise_mapping(&READS, &mut stream);
     streams::durability_and_data(job, &BOTH, &mut stream)?;
@@ -119,7 +118,7 @@ fn begins_as_trace(job: &Job, file: &str, environment: &dyn Environment) -> Resu
     }
     let begins = environment
         .bytes(file, b"fio version 3 iolog".len())
-        .map_err(|why| fault(&format!("{file}: {why}")))?;
+        .map_err(|why| fault(&format!("{file}: {why}; type the name of a log")))?;
     match begins.as_slice() {
         b"fio version 2 iolog" | b"fio version 3 iolog" => Ok(false),
         [_, c, b, a, ..] if [*a, *b, *c] == MAGIC => Ok(true),

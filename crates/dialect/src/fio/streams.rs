@@ -6,11 +6,9 @@ use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
 use super::value::{self, Size, mask};
 use super::{files, rates};
-use crate::Tool;
 use crate::fio::files::Increment;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, times};
 use crate::fio::rates::rules;
-use crate::names_in_tool::format_for_tool;
 use crate::options::ToolOption;
 use model::errno::{by_direction, ignored_errors};
 use model::job::{
@@ -27,7 +25,7 @@ const ENGINE: &str = "psync";
 const COPIES_PERCENT: u64 = 5;
 
 /// Supported engines of fio, and their names in fathom.
-pub(super) const ENGINES: &[(&str, &str)] = &[
+pub(crate) const ENGINES: &[(&str, &str)] = &[
     ("sync", "rw"),
     ("psync", "sync"),
     ("vsync", "preadv"),
@@ -45,6 +43,7 @@ pub(super) const ENGINES: &[(&str, &str)] = &[
 
 /// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
+
 /// The streams of a job, and when the job ends.
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
@@ -59,12 +58,14 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     let mut stream = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
     access::set_blocks(job, &rw, &mut stream)?;
     let deep = engine(job, &rw, environment, &mut stream)?;
-    depth(job, deep, &mut stream)?;
+    depth(job, &rw, deep, &mut stream)?;
     rates::pace(job, &rw, &mut stream)?;
     stream.resolved.advice = advice(job, &rw, &stream);
     advise_mapping(&rw, &mut stream);
     let (verify, back) = verification(job, &rw, environment)?;
     stream.resolved.verify = verify;
+    let why = "the rates decide which blocks a mix writes, so fathom cannot read them back; type do_verify=0, or a job for each direction";
+    job.refuse_if(back && rates::are_of_directions(&stream), "verify", why)?;
     durability_and_data(job, &rw, &mut stream)?;
     place(job, environment, &mut stream)?;
     nodes(job, environment, &mut stream)?;
@@ -104,10 +105,10 @@ pub(super) fn engine(
 ) -> Result<bool, Fault> {
     let engine = job.engine().unwrap_or(ENGINE);
     let Some((_, name)) = ENGINES.iter().find(|(fio_name, _)| *fio_name == engine) else {
-        let other = OTHER_ENGINES.iter().find(|(fio_name, ..)| *fio_name == engine);
+        let other = OTHER_ENGINES.iter().find(|other| other.name == engine);
         let why = other.map_or(
             "fio has no such engine; type psync, libaio, io_uring, posixaio, mmap or null",
-            |(_, why, _)| *why,
+            |other| other.why,
         );
         return Err(job.fault("ioengine", why));
     };
@@ -239,7 +240,8 @@ fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -
     Ok(invalidates(job)? && is_cached && has_another_pass && !repeats_block)
 }
 
-pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
+/// Sets how many operations are in flight, and how many one call submits and waits for.
+pub(super) fn depth(job: &Job, rw: &ParsedRw, deep: bool, stream: &mut StreamSpec) -> Result<(), Fault> {
     let typed = job.count("iodepth", 1)?.unwrap_or(1);
     let why = format!("a job has at most {MAX_DEPTH} operations in flight; type a smaller depth");
     job.refuse_if(typed > MAX_DEPTH, "iodepth", why)?;
@@ -254,7 +256,8 @@ pub(super) fn depth(job: &Job, deep: bool, stream: &mut StreamSpec) -> Result<()
     // fio treats 0 as 1 when anything is in flight.
     let least = job.count("iodepth_batch_complete_min", 0)?.unwrap_or(1).max(1);
     let complete = least.max(depth.saturating_sub(low)).min(depth);
-    if job.on(&format_for_tool(Tool::Fio, "serialize-overlap", None), false)? && depth > 1 {
+    // Overlapping reads do not wait for each other in fio.
+    if job.on("serialize_overlap", false)? && depth > 1 && rw.directions() != [0] {
         stream.set("serialize-overlap", "true").map_err(|why| job.fault("iodepth", why))?;
     }
     stream.depth = Some(depth);
@@ -526,17 +529,14 @@ pub(super) fn verifies(job: &Job) -> bool {
     !matches!(job.text("verify"), None | Some("none" | "0"))
 }
 
-/// Sets the verification of a stream. Returns whether another stream reads the blocks back afterwards. If the stream only verifies, its
-/// writes become reads.
-pub(super) fn verification(
+/// Returns the verification of a stream, or the pattern of its unverified writes, and whether another stream reads the blocks back
+/// afterwards.
+fn verification(
     job: &Job,
     rw: &ParsedRw,
     environment: &dyn Environment,
 ) -> Result<(Option<Verify>, bool), Fault> {
-    let read = |option: &str| {
-        let pattern = job.parse(option, |text| pattern(text, environment))?;
-        Ok(pattern.map(|(bytes, offsets)| Content::Pattern { bytes, offsets }))
-    };
+    let read = |option: &str| job.parse(option, |text| pattern(text, environment));
     let unverified = |content| Verify { content, checks: false, back: None, fatal: false };
     let verified = read("verify_pattern")?;
     let content = match job.text("verify").unwrap_or("none") {
@@ -571,11 +571,8 @@ const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// Bytes of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// The bytes of the pattern, and the positions in these bytes where the operation's offset is written.
-pub(super) type Pattern = (Vec<u8>, Vec<usize>);
-
-/// Reads a pattern.
-pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Pattern, String> {
+/// Parses a pattern: strings, contents of files, numbers, and `%o` for the offset of the operation.
+fn pattern(text: &str, environment: &dyn Environment) -> Result<Content, String> {
     let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
     let mut rest = text.trim();
     while let Some(first) = rest.chars().next() {
@@ -611,7 +608,7 @@ pub(super) fn pattern(text: &str, environment: &dyn Environment) -> Result<Patte
     if bytes.is_empty() {
         Err("the pattern is empty; type 0xdeadbeef or \"abc\"".into())
     } else {
-        Ok((bytes, offsets))
+        Ok(Content::Pattern { bytes, offsets })
     }
 }
 
@@ -815,7 +812,8 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
             }
         }
     }
-    if let Some(file) = job.text("write_iolog").filter(|file| !file.is_empty()) {
+    // As in fio, a replay writes no log of its operations.
+    if let Some(file) = job.text("write_iolog").filter(|file| !file.is_empty() && !job.is_replay()) {
         logs.files.push((LogKind::Iolog, file.to_owned()));
     }
     let average = job.number("log_avg_msec")?.unwrap_or(0);
@@ -858,16 +856,18 @@ fn log_value(job: &Job) -> Result<LogValue, Fault> {
 #[test]
 fn patterns_are_read_as_fio_reads_them() {
     use crate::fio::job_file::Machine;
-    let bytes = |text: &str| pattern(text, &Machine).map(|(bytes, _)| bytes);
+    let read = |text: &str| pattern(text, &Machine);
+    let bytes = |bytes: &[u8]| Ok(Content::Pattern { bytes: bytes.to_vec(), offsets: Vec::new() });
     // The examples of fio's lib/pattern.c.
-    assert_eq!(bytes("\"abcd\""), Ok(b"abcd".to_vec()));
-    assert_eq!(bytes("-1024"), Ok(vec![0x00, 0xfc, 0xff, 0xff]));
-    assert_eq!(bytes("66"), Ok(vec![0x42]));
-    assert_eq!(bytes("0xFF0X1"), Ok(vec![0xff, 0x01]));
-    assert_eq!(bytes("\"123\"0xFFeeCC"), Ok(vec![0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
+    assert_eq!(read("\"abcd\""), bytes(b"abcd"));
+    assert_eq!(read("-1024"), bytes(&[0x00, 0xfc, 0xff, 0xff]));
+    assert_eq!(read("66"), bytes(&[0x42]));
+    assert_eq!(read("0xFF0X1"), bytes(&[0xff, 0x01]));
+    assert_eq!(read("\"123\"0xFFeeCC"), bytes(&[0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]));
     let seventh = vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31, 0, 0, 0, 0, 0, 0, 0, 0, 0x32];
-    assert_eq!(pattern("-100xab\"1\"%o\"2\"", &Machine), Ok((seventh, vec![6])));
-    assert_eq!(bytes("0"), Ok(vec![0]));
+    let with_offset = Content::Pattern { bytes: seventh, offsets: vec![6] };
+    assert_eq!(read("-100xab\"1\"%o\"2\""), Ok(with_offset));
+    assert_eq!(read("0"), bytes(&[0]));
     for bad in [
         "",
         "abc",
@@ -878,6 +878,6 @@ fn patterns_are_read_as_fio_reads_them() {
         "'/nowhere/at/all'",
         &format!("\"{}\"", "a".repeat(MAX_PATTERN_BYTES + 1)),
     ] {
-        assert!(bytes(bad).is_err_and(|e| e.contains("; type")), "{bad}");
+        assert!(read(bad).is_err_and(|e| e.contains("; type")), "{bad}");
     }
 }

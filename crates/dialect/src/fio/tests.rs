@@ -189,6 +189,7 @@ fn blocks_are_accessed_as_in_fio() {
         Some(Order::Random),
         "blockalign turns the map off"
     );
+    assert_eq!(stream("rw=randwrite blockalign=4k").random, Some(Order::Once), "unless it is the block size");
     let drawn = |law: &str| stream(&format!("rw=randread random_distribution={law}")).random;
     assert_eq!((drawn("zipf:1.2"), drawn("zipf")), (Some(Order::Zipf(1.2)), Some(Order::Zipf(1.1))));
     assert_eq!((drawn("pareto:0.9"), drawn("pareto")), (Some(Order::Pareto(0.9)), Some(Order::Pareto(0.2))));
@@ -240,6 +241,8 @@ fn blocks_are_accessed_as_in_fio() {
     assert_eq!(stream("rw=read:-12k bs=4k").steps.stride_bytes, 8192);
     let zones = stream("rw=randread random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(zones.random, stream("rw=randread random_distribution=zoned:50/5:30/15:20/80").random);
+    let halves = stream("rw=randread random_distribution=zoned:50/20:30/:20/");
+    assert_eq!(halves.random, stream("rw=randread random_distribution=zoned:50/20:30/40:20/40").random);
     assert_eq!(stream("rw=randrw bssplit=4k/50:8k/50").random, Some(Order::Once));
     assert_eq!(stream("rw=randread norandommap random_generator=lfsr").random, Some(Order::Once));
     let several = stream("rw=randread norandommap random_generator=lfsr bsrange=1k-4k");
@@ -254,7 +257,8 @@ fn blocks_are_accessed_as_in_fio() {
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
     assert_eq!(stream("rw=write end_syncfs=1"), stream("rw=write"), "and so with fio 3.42's option");
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
-    refused("rw=randread:5g", &["at each random offset"]);
+    refused("rw=randread:8k", &["at each random offset"]);
+    refused("rw=randread:5000000000", &["at each random offset"]);
     refused("rw=raed", &["no such pattern"]);
     refused("rw=randread random_distribution=zipf:1.2:0.5", &["center", "zipf:1.2"]);
     refused("rw=read:-2k bs=4k", &["rw=read:-8k"]);
@@ -453,6 +457,9 @@ fn operations_of_loops_are_counted_together() {
     assert_eq!(stream("number_ios=10 loops=3").resolved.limit.operations, Some(30));
     assert_eq!(stream("number_ios=10 loops=3").passes, Some(3));
     assert_eq!(stream("number_ios=10").resolved.limit.operations, Some(10));
+    let timed = |options: &str| stream(&format!("time_based {options}")).resolved.limit.operations;
+    assert_eq!(timed("number_ios=10 runtime=1"), None, "a time_based job ends only by time");
+    assert_eq!((timed("number_ios=10"), timed("create_only=1 runtime=1")), (Some(10), Some(0)));
     let moved =
         |options: &str| stream(&format!("size=2m bs=64k {options}")).resolved.limit.bytes.map(|b| b >> 20);
     assert_eq!(moved("io_size=6m loops=3"), Some(6), "passes end with the file");
@@ -651,6 +658,10 @@ fn job_files_become_one_quoted_command_line() {
     );
     line.sections.push("two".into());
     assert!(!shown(&line).contains("one job"));
+    let bare = shown(&CommandLine::of_file("x.fio", "[a]\nsize=1m\nwrite_bw_log\n[b]\nsize=2m\n"));
+    assert_eq!(bare, "fio --name=a --size=1m --write_bw_log= --name=b --size=2m");
+    let again = read_line(&parse_words(bare.trim_start_matches("fio "))).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(again.phases[0].streams.len(), 2);
 }
 
 #[test]

@@ -126,8 +126,13 @@ impl Icf {
                 .map(Some)
                 .collect();
         }
-        let named = |(name, _): &(String, _)| self.specs.iter().find(|s| s.name.eq_ignore_ascii_case(name));
-        worker.specs.iter().map(named).collect()
+        worker.specs.iter().map(|(name, _)| self.spec(name)).collect()
+    }
+
+    /// The access specification with this name. The case of letters does not matter.
+    fn spec(&self, name: &str) -> Option<&Spec> {
+        let name = name.to_lowercase();
+        self.specs.iter().find(|spec| spec.name.to_lowercase() == name)
     }
 }
 
@@ -317,7 +322,6 @@ impl Reader {
 
     /// Checks the file as a whole.
     fn check(&mut self) {
-        let names: Vec<String> = self.icf.specs.iter().map(|s| s.name.to_lowercase()).collect();
         for spec in &self.icf.specs {
             let sum: u32 = spec.lines.iter().map(|line| line.weight).sum();
             if sum != 100 {
@@ -328,7 +332,7 @@ impl Reader {
         }
         let workers = self.icf.managers.iter().flat_map(|m| &m.workers);
         for (name, place) in workers.flat_map(|w| &w.specs) {
-            if !names.contains(&name.to_lowercase()) && !name.eq_ignore_ascii_case("idle") {
+            if self.icf.spec(name).is_none() && !name.eq_ignore_ascii_case("idle") {
                 let why = format!(
                     "there is no access specification {}; define it, or assign another specification",
                     quoted(name)

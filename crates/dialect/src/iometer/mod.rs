@@ -18,7 +18,7 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension:
 
 /// Reads a file whose targets are paths.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
-    let mut job = read(name, text, &Here::default(), also)?;
+    let mut job = read(name, text, &Overrides::default(), also)?;
     // `fathom run` may repeat the job, and reports all workers together.
     job.phases.iter_mut().flat_map(|phase| &mut phase.streams).for_each(|stream| {
         stream.resolved.each_worker_ns = None;
@@ -26,11 +26,11 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     Ok(job)
 }
 
-/// Settings of the command line that a file does not contain.
+/// Settings of the command line that take precedence over those of a file.
 #[derive(Clone, Debug, Default)]
-pub struct Here {
-    /// Replacements for the targets, in the order in which the file first names them; empty if the targets are paths.
-    pub places: Vec<String>,
+pub struct Overrides {
+    /// Replacements of the file's targets, in the order in which the file first names them; empty if its targets are paths.
+    pub targets: Vec<String>,
     /// The run time in seconds, if given.
     pub seconds: Option<u64>,
 }
@@ -39,10 +39,10 @@ pub struct Here {
 ///
 /// # Errors
 /// All errors in the file, each with its place and what to write instead.
-pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<JobSpec, Trouble> {
+pub fn read(name: &str, text: &str, overrides: &Overrides, also: Objections) -> Result<JobSpec, Trouble> {
     let mut icf = icf::read(name, text)?;
-    icf.seconds = here.seconds.unwrap_or(icf.seconds);
-    let job = job_spec(&icf, &here.places).map_err(|marks| Trouble::new(name, text, marks))?;
+    icf.seconds = overrides.seconds.unwrap_or(icf.seconds);
+    let job = job_spec(&icf, &overrides.targets).map_err(|marks| Trouble::new(name, text, marks))?;
     let problems = job.check().into_iter().chain(also(&job));
     let marks: Vec<Mark> = problems
         .map(|problem| {
@@ -56,14 +56,14 @@ pub fn read(name: &str, text: &str, here: &Here, also: Objections) -> Result<Job
 ///
 /// # Errors
 /// All errors in the file, each with its place and what to write instead.
-pub fn explain(name: &str, text: &str, here: &Here) -> Result<String, Trouble> {
+pub fn explain(name: &str, text: &str, overrides: &Overrides) -> Result<String, Trouble> {
     let mut icf = icf::read(name, text)?;
-    icf.seconds = here.seconds.unwrap_or(icf.seconds);
-    let marks = refused(&icf, &here.places, false);
+    icf.seconds = overrides.seconds.unwrap_or(icf.seconds);
+    let marks = refused(&icf, &overrides.targets, false);
     if !marks.is_empty() {
         return Err(Trouble::new(name, text, marks));
     }
-    Ok(explain_tests(&icf, &here.places))
+    Ok(explain_tests(&icf, &overrides.targets))
 }
 
 /// The access specifications of a file.
@@ -88,21 +88,21 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Longest run time and ramp-up: a day.
 const MAX_TIME_S: u64 = 86_400;
 
-/// The whole job. The targets are those of the file, or `places` in the order in which the file first names its targets.
+/// The whole job. The targets are those of the file, or `replacements` in the order in which the file first names its targets.
 ///
 /// # Errors
 /// The errors for settings that fathom does not support, with their places.
-fn job_spec(icf: &Icf, places: &[String]) -> Result<JobSpec, Vec<Mark>> {
-    let marks = refused(icf, places, true);
+fn job_spec(icf: &Icf, replacements: &[String]) -> Result<JobSpec, Vec<Mark>> {
+    let marks = refused(icf, replacements, true);
     if !marks.is_empty() {
         return Err(marks);
     }
-    let names = names(icf);
+    let names = target_names(icf);
     let (mut phases, mut typed) = (Vec::new(), Vec::new());
     for at in 0..workers(icf).map(|(_, w)| icf.assigned(w).len()).max().unwrap_or(0) {
         for loads in cycle_tests(icf, at) {
             let entries = loads.iter().map(|load| worker_entry(load, at)).collect::<Vec<TypedStream>>();
-            let to_stream = |load: &Load| stream(icf, load, &names, places);
+            let to_stream = |load: &Load| stream(icf, load, &names, replacements);
             let streams: Vec<StreamSpec> = loads.iter().map(to_stream).collect();
             let (time, warmup) = (icf.seconds * SECOND_NS, icf.ramp_seconds * SECOND_NS);
             phases.push(PhaseSpec { time: Some(time), warmup: Some(warmup), cooldown: None, streams });
@@ -149,7 +149,7 @@ fn result_file_options(icf: &Icf) -> Options {
 }
 
 /// The errors for settings that fathom does not support.
-fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
+fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
     let mut marks = Vec::new();
     let Some((first, _)) = workers(icf).next() else {
         marks.push(Mark::new(0..0, "there is no worker; write 'Manager ID and 'Worker with their targets"));
@@ -174,13 +174,13 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
             format!("the run time or the ramp up is longer than a day; write {MAX_TIME_S} seconds at most");
         marks.push(Mark::new(first.place.clone(), why));
     }
-    let names = names(icf);
-    if !places.is_empty() && places.len() != names.len() {
+    let names = target_names(icf);
+    if !replacements.is_empty() && replacements.len() != names.len() {
         let why = format!(
             "the workers name {} targets ({}), but {} are given; type as many",
             names.len(),
             names.join(", "),
-            places.len()
+            replacements.len()
         );
         marks.push(Mark::new(first.place.clone(), why));
     }
@@ -199,7 +199,7 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
         if icf.assigned(worker).is_empty() {
             wrong("the worker has no access specification; write 'Assigned access specs with a name".into());
         }
-        if name(icf, manager, worker).chars().count() > MAX_NAME {
+        if worker_name(icf, manager, worker).chars().count() > MAX_NAME {
             wrong(format!(
                 "the name (with the manager's name, if there are several managers) is too long; write {MAX_NAME} characters at most"
             ));
@@ -208,8 +208,9 @@ fn refused(icf: &Icf, places: &[String], is_run: bool) -> Vec<Mark> {
             wrong("fathom uses one seed for all workers; write the same seed for each worker".into());
         }
     }
-    for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| places.is_empty() && is_run) {
-        if !path(name).starts_with('/') {
+    let needs_paths = replacements.is_empty() && is_run;
+    for (name, place) in workers(icf).flat_map(|(_, w)| &w.targets).filter(|_| needs_paths) {
+        if !without_file_system(name).starts_with('/') {
             let why = format!(
                 "{} is not a Linux path; type a file, directory or device for each of {}, as in fathom iometer /c FILE TARGET... (--explain shows the tests)",
                 quoted(name),
@@ -228,13 +229,13 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
 
 /// The name of a worker. If several managers have workers, the name begins with the manager, because each manager numbers its workers
 /// from 1.
-fn name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
+fn worker_name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
     let needs_manager = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
     if needs_manager { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
 }
 
 /// Distinct names of targets, in the order in which the file first names them.
-fn names(icf: &Icf) -> Vec<String> {
+fn target_names(icf: &Icf) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in workers(icf).flat_map(|(_, w)| &w.targets) {
         if !names.contains(name) {
@@ -245,7 +246,7 @@ fn names(icf: &Icf) -> Vec<String> {
 }
 
 /// Removes the file system that Iometer appends to a target, as in `/data [ext4]`.
-fn path(name: &str) -> &str {
+fn without_file_system(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(path, _)| path).trim()
 }
 
@@ -265,17 +266,19 @@ fn worker_entry(load: &Load, at: usize) -> TypedStream {
 }
 
 /// The stream of a worker in a test.
-fn stream(icf: &Icf, load: &Load, names: &[String], places: &[String]) -> StreamSpec {
+fn stream(icf: &Icf, load: &Load, names: &[String], replacements: &[String]) -> StreamSpec {
     let Load { manager, worker, spec, outstanding, .. } = *load;
-    let place = |(name, _): &(String, _)| {
+    let target = |(name, _): &(String, _)| {
         let at = names.iter().position(|known| known == name);
-        at.and_then(|at| places.get(at)).cloned().unwrap_or_else(|| path(name).to_owned())
+        at.and_then(|at| replacements.get(at))
+            .cloned()
+            .unwrap_or_else(|| without_file_system(name).to_owned())
     };
-    let target: Vec<String> = worker.targets.iter().take(load.targets).map(place).collect();
+    let target: Vec<String> = worker.targets.iter().take(load.targets).map(target).collect();
     let writes = spec.lines.iter().any(|line| line.does(Kind::Write));
     let largest = spec.lines.iter().map(|l| l.sizes.read.most().max(l.reply_bytes)).max().unwrap_or(0);
     let mut stream = StreamSpec {
-        name: Some(name(icf, manager, worker)).filter(|name| !name.is_empty()),
+        name: Some(worker_name(icf, manager, worker)).filter(|name| !name.is_empty()),
         given: (target.len() > 1).then_some("sharing").into_iter().collect(),
         resolved: Stream { each_worker_ns: Some(0), ..Stream::default() },
         target,
@@ -398,8 +401,8 @@ fn filled<'i>(all: &[Load<'i>], targets: usize, by_manager: bool) -> Vec<Load<'i
     out
 }
 
-/// Describes the tests as text. `places` replace the targets in the order in which the file first names them.
-fn explain_tests(icf: &Icf, places: &[String]) -> String {
+/// Describes the tests as text, with the `replacements` of the targets.
+fn explain_tests(icf: &Icf, replacements: &[String]) -> String {
     let specs = workers(icf).map(|(_, worker)| icf.assigned(worker).len()).max().unwrap_or(0);
     let all: Vec<Vec<Load>> = (0..specs).flat_map(|at| cycle_tests(icf, at)).collect();
     let each = icf.seconds.saturating_add(icf.ramp_seconds);
@@ -411,13 +414,13 @@ fn explain_tests(icf: &Icf, places: &[String]) -> String {
         icf.ramp_seconds,
         each.saturating_mul(all.len() as u64)
     );
-    for (at, target) in names(icf).iter().enumerate() {
-        let place = match places.get(at) {
-            Some(place) => place.as_str(),
-            None if path(target).starts_with('/') => path(target),
+    for (at, target) in target_names(icf).iter().enumerate() {
+        let used = match replacements.get(at) {
+            Some(replacement) => replacement.as_str(),
+            None if without_file_system(target).starts_with('/') => without_file_system(target),
             None => "(not a Linux path; type one for it as a TARGET)",
         };
-        out += &format!("  {target} = {place}\n");
+        out += &format!("  {target} = {used}\n");
     }
     out += "\nAccess specifications\n";
     for spec in &icf.specs {
@@ -450,7 +453,7 @@ fn explain_tests(icf: &Icf, places: &[String]) -> String {
                 load.worker.targets.iter().take(load.targets).map(|(target, _)| target.as_str()).collect();
             out += &format!(
                 "  {}: {}, {} outstanding on each of {}\n",
-                name(icf, load.manager, load.worker),
+                worker_name(icf, load.manager, load.worker),
                 load.spec.name,
                 load.outstanding,
                 targets.join(", ")

@@ -1,6 +1,6 @@
 //! Tests of Iometer's configuration files: the jobs that each test type becomes, and what is refused.
 
-use super::{Here, LANGUAGE, explain, read, specs};
+use super::{LANGUAGE, Overrides, explain, read, specs};
 use model::job::Order;
 use model::spec::JobSpec;
 
@@ -23,9 +23,9 @@ pub(super) fn file(cycle: &str) -> String {
     )
 }
 
-fn parse_job(text: &str, places: &[&str]) -> Result<JobSpec, String> {
-    let places = places.iter().map(|p| (*p).to_owned()).collect();
-    read("x.icf", text, &Here { places, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
+fn parse_job(text: &str, targets: &[&str]) -> Result<JobSpec, String> {
+    let targets = targets.iter().map(|p| (*p).to_owned()).collect();
+    read("x.icf", text, &Overrides { targets, seconds: None }, &|_| Vec::new()).map_err(|e| e.to_string())
 }
 
 /// The error text; empty if the file is accepted.
@@ -185,6 +185,14 @@ fn unsupported_settings_have_their_place() {
 }
 
 #[test]
+fn the_case_of_letters_in_a_name_does_not_matter() {
+    let text = file("NORMAL").replace("\tWeb; 70%,NONE", "\tBÜRO,NONE").replace("\tWeb; 70%\n", "\tbüro\n");
+    let job = parse_job(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let workers: Vec<_> = job.phases.iter().map(|phase| phase.streams.len()).collect();
+    assert_eq!(workers, [2, 3, 1, 1], "the workers are not idle in the second test");
+}
+
+#[test]
 fn half_random_lines_are_partly_random() {
     let job = parse_job(&file("NORMAL"), &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
     let line = &job.phases[3].streams[0].resolved.access.lines[0];
@@ -277,9 +285,9 @@ fn more_than_a_hundred_tests_are_a_job() {
 
 #[test]
 fn tests_are_explained_without_paths_for_windows_targets() {
-    let explained = |places: &[&str]| {
-        let places = places.iter().map(|p| (*p).to_owned()).collect();
-        explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Here { places, seconds: None })
+    let explained = |targets: &[&str]| {
+        let targets = targets.iter().map(|p| (*p).to_owned()).collect();
+        explain("x.icf", &file("CYCLE_OUTSTANDING_IOS"), &Overrides { targets, seconds: None })
             .unwrap_or_else(|e| panic!("{e}"))
     };
     let bare = explained(&[]);

@@ -251,6 +251,7 @@ pub(super) struct CopyFileRange {
     targets: Targets,
     /// The unnamed file at the other end of the copy, with a range for each slot.
     other_file: File,
+    /// Distance between the ranges of two slots in the unnamed file, in bytes.
     stride: u64,
     bare: bool,
 }

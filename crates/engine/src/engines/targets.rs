@@ -38,7 +38,7 @@ impl Targets {
     /// # Errors
     ///
     /// A refusal if one of the files is a device.
-    pub(super) fn files(spec: &mut WorkerSpec) -> io::Result<Self> {
+    pub(super) fn take_files(spec: &mut WorkerSpec) -> io::Result<Self> {
         let targets = Self::take(spec)?;
         if targets.devices.contains(&true) {
             let why = "a device has neither a length nor blocks that could change";
@@ -94,7 +94,7 @@ impl Targets {
     }
 }
 
-/// Returns the ring's form of the plan's sync call.
+/// Converts the sync call of the plan to the call of `sys`.
 pub(super) fn flush_of(call: SyncCall) -> Flush {
     match call {
         SyncCall::Fsync => Flush::All,

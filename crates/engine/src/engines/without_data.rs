@@ -33,7 +33,7 @@ pub(super) trait Change {
 impl<C: Change> Call for WithoutData<C> {
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)> {
         let data = vec![0; spec.slot_bytes as usize];
-        Ok((Self { data, targets: Targets::files(spec)?, change: PhantomData }, Granted::default()))
+        Ok((Self { data, targets: Targets::take_files(spec)?, change: PhantomData }, Granted::default()))
     }
 
     #[inline]

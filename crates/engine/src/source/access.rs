@@ -11,7 +11,7 @@
 //! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones.
 //!    Only sequential blocks of one size use the incomplete zone at the end of the span, because they do not reach beyond it.
 
-use crate::source::draw::{Choice, Kinds, Lengths};
+use crate::source::draw::{Kinds, Lengths, WeightedDraw};
 use crate::source::order::{Last, NextOffset, Straight, Walk};
 use crate::source::sharing::Head;
 use crate::source::span::{Span, Target};
@@ -30,8 +30,9 @@ use std::sync::Arc;
 
 /// An access compiled for the targets of a lane.
 pub(super) struct Lines {
-    choice: Choice,
-    rows: Vec<Line>,
+    /// Which line is next.
+    choice: WeightedDraw,
+    compiled: Vec<Line>,
     files: Vec<File>,
     pick: Pick,
     rng: Xoshiro256PlusPlus,
@@ -104,7 +105,7 @@ enum Pick {
     One,
     RoundRobin { next: usize },
     Random,
-    Weighted(Choice),
+    Weighted(WeightedDraw),
     Turns(TargetTurns),
 }
 
@@ -146,12 +147,12 @@ impl Lines {
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let lines: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
-        let choice = Choice::new(lines.iter().map(|l| l.weight), "the access's lines")?;
+        let choice = WeightedDraw::new(lines.iter().map(|l| l.weight), "the access's lines")?;
         let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
         // With a depth of 1 the trim has completed before the write is submitted.
         let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
-        let row = |line: &&job::Line| Line::new(line, align, flags);
-        let rows: Vec<Line> = lines.iter().map(row).collect::<Result<_, _>>()?;
+        let compiled = |line: &&job::Line| Line::new(line, align, flags);
+        let compiled: Vec<Line> = lines.iter().map(compiled).collect::<Result<_, _>>()?;
         let line_count = lines.len();
         let file = |target: &Target| {
             let place = |(i, (plan, line))| {
@@ -159,19 +160,20 @@ impl Lines {
                 let head = || share.common.head(target.index * line_count + i);
                 Place::new(&stream.access, plan, line, target, share, head)
             };
-            let places = lines.iter().copied().zip(&rows).enumerate().map(place).collect::<Result<_, _>>()?;
+            let places =
+                lines.iter().copied().zip(&compiled).enumerate().map(place).collect::<Result<_, _>>()?;
             let index = u16::try_from(target.index)
                 .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
             Ok::<File, String>(File { index, last: [Last::NONE; 3], places })
         };
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pass = files.iter().map(|f| f.places.first().map_or(0, |place| place.span.bytes)).collect();
-        let least = rows.iter().map(Line::least).min().unwrap_or(1);
+        let least = compiled.iter().map(Line::least).min().unwrap_or(1);
         let pick = Pick::new(&stream.sharing, targets.len(), share.worker, || (pass, least))?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
         Ok(Self {
             choice,
-            rows,
+            compiled,
             files,
             pick,
             rng,
@@ -197,7 +199,7 @@ impl Lines {
     /// Resets all positions; an order that visits each block once begins another pass.
     pub(super) fn begin_again(&mut self) {
         self.repeated = None;
-        self.rows.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
+        self.compiled.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
         for file in &mut self.files {
             file.last = [Last::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
@@ -224,14 +226,14 @@ impl Lines {
         let mut op = Op::NONE;
         if self.left_in_burst == 0 {
             self.line = self.choice.draw(&mut self.rng);
-            let line = &self.rows[self.line];
+            let line = &self.compiled[self.line];
             self.left_in_burst = line.burst;
             if !line.pause.is_none() {
                 (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
         self.left_in_burst -= 1;
-        let line = &mut self.rows[self.line];
+        let line = &mut self.compiled[self.line];
         let target = self.pick.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
@@ -293,7 +295,7 @@ impl Lines {
 
     /// Returns another operation at the place of `op`, with a newly drawn direction. `left` operations remain, including this one.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
-        let kinds = &self.rows[self.line].kinds;
+        let kinds = &self.compiled[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
         self.repeated = (left > 1).then_some((op, left - 1));
         op
@@ -305,11 +307,11 @@ impl Lines {
             Reply::Opposite { line, file, request } => (line, file, request),
         };
         let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
-        let length = self.rows[line].reply_bytes;
+        let length = self.compiled[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
         // A reply shares the position of its request.
-        let last = &mut file.last[self.rows[line].position(request)];
+        let last = &mut file.last[self.compiled[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
         *last = Last::at(start, u64::from(length));
         Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
@@ -520,7 +522,7 @@ impl Pick {
                 Self::Turns(TargetTurns::new(*drawn, *operations, *open as usize, pass, least))
             }
             Sharing::Weighted(weights) => {
-                Self::Weighted(Choice::new(weights.iter().copied(), "the targets")?)
+                Self::Weighted(WeightedDraw::new(weights.iter().copied(), "the targets")?)
             }
         })
     }
@@ -598,7 +600,7 @@ pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
 
 /// Returns a source for one line of one size on one target; `None` for any other access.
 fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
-    let ([line], [file]) = (lines.rows.as_slice(), lines.files.as_slice()) else { return None };
+    let ([line], [file]) = (lines.compiled.as_slice(), lines.files.as_slice()) else { return None };
     let [place] = file.places.as_slice() else { return None };
     let size = line.most();
     if line.least() != size || !line.is_plain() {

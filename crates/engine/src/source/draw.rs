@@ -20,14 +20,14 @@ const DRAWN_FROM: u64 = 1 << 32;
 
 /// A draw of one of several by weight.
 #[derive(Debug)]
-pub(super) enum Choice {
+pub(super) enum WeightedDraw {
     /// A single choice.
     One,
     /// Several choices with weights.
     Weighted(Alias),
 }
 
-impl Choice {
+impl WeightedDraw {
     /// Creates the choice. `what` names what is chosen in an error. Fails if all weights are zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
@@ -110,7 +110,7 @@ pub(super) enum Lengths {
     /// A multiple of `unit`, from `least` to `most` units.
     Range { unit: u32, least: u32, most: u32 },
     /// One of several sizes, by weight.
-    Split(Vec<u32>, Choice),
+    Split(Vec<u32>, WeightedDraw),
 }
 
 impl Lengths {
@@ -136,7 +136,7 @@ impl Lengths {
             Sizes::Split(sizes) => {
                 let (sizes, weights): (Vec<u32>, Vec<u32>) =
                     sizes.iter().filter(|(_, w)| *w > 0).copied().unzip();
-                let choice = Choice::new(weights, "sizes")?;
+                let choice = WeightedDraw::new(weights, "sizes")?;
                 Self::Split(sizes, choice)
             }
         };

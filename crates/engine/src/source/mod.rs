@@ -277,7 +277,7 @@ impl Back {
     fn read(&mut self) -> Op {
         // Draw one operation at a time, so that none is lost. Only sources with writes are read back, so the loop ends.
         let mut drawn = [Op::NONE];
-        for _ in 0..MOST_BETWEEN_WRITES {
+        for _ in 0..MAX_BETWEEN_WRITES {
             self.writer.refill(&mut drawn);
             if drawn[0].kind == Kind::Write {
                 break;
@@ -311,7 +311,7 @@ impl Source for Back {
 }
 
 /// Maximum number of operations between two writes of a mix. With 1 % writes, the probability of more is 10^-43.
-const MOST_BETWEEN_WRITES: usize = 10_000;
+const MAX_BETWEEN_WRITES: usize = 10_000;
 
 /// A source without operations, for engines that are set up outside the hot loop.
 pub(crate) struct NoOperations;
@@ -322,26 +322,31 @@ impl Source for NoOperations {
     }
 }
 
-/// Panics after the given number of operations, to test how a panicking worker is handled.
-pub struct Panicking(pub Box<dyn Source>, pub u32);
+/// A source that panics, to test how a panicking worker is handled.
+pub struct Panicking {
+    /// The source of the operations.
+    pub inner: Box<dyn Source>,
+    /// Number of operations before the panic.
+    pub left: u32,
+}
 
 impl Source for Panicking {
     fn refill(&mut self, ops: &mut [Op]) {
-        self.0.refill(ops);
-        self.1 = self.1.saturating_sub(ops.len() as u32);
-        assert!(self.1 > 0, "a fault injected on purpose (--test-hook panic-worker)");
+        self.inner.refill(ops);
+        self.left = self.left.saturating_sub(ops.len() as u32);
+        assert!(self.left > 0, "a fault injected on purpose (--test-hook panic-worker)");
     }
 
     fn look_ahead(&self) -> usize {
-        self.0.look_ahead()
+        self.inner.look_ahead()
     }
 
     fn hold(&self) -> Option<u64> {
-        self.0.hold()
+        self.inner.hold()
     }
 
     fn evict(&self, file: u16) {
-        self.0.evict(file);
+        self.inner.evict(file);
     }
 }
 

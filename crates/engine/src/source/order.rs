@@ -505,7 +505,7 @@ fn mix(x: u64, key: u64) -> u64 {
 }
 
 /// Maximum number of blocks of a map, which then takes 1 GiB of memory.
-const MOST_BLOCKS: u64 = 1 << 33;
+const MAX_BLOCKS: u64 = 1 << 33;
 
 /// A worker's part of the blocks, with the blocks that this pass has touched.
 #[derive(Debug)]
@@ -525,14 +525,14 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// Creates the map of worker `worker` of `workers`. Fails without blocks, or with more than [`MOST_BLOCKS`] per worker.
+    /// Creates the map of worker `worker` of `workers`. Fails without blocks, or with more than [`MAX_BLOCKS`] per worker.
     pub(super) fn new(seed: u64, worker: u64, workers: u64, blocks: u64) -> Result<Self, String> {
         let edge = |at: u64| (u128::from(blocks) * u128::from(at) / u128::from(workers.max(1))) as u64;
         let (first, end) = (edge(worker), edge(worker + 1));
         let count = end - first;
-        if count == 0 || count > MOST_BLOCKS {
+        if count == 0 || count > MAX_BLOCKS {
             return Err(format!(
-                "visiting each block once with several sizes needs a map of 1 to {MOST_BLOCKS} blocks per worker, and worker {worker} has \
+                "visiting each block once with several sizes needs a map of 1 to {MAX_BLOCKS} blocks per worker, and worker {worker} has \
                  {count}; choose one size, larger blocks or another span"
             ));
         }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// An operation may wait only for one of the last [`REACH`] - 1 operations of its task.
 pub const REACH: u32 = 1024;
 /// Maximum number of tasks of a replay.
-pub const MOST_LANES: u32 = 256;
+pub const MAX_TASKS: u32 = 256;
 /// Capacity of the ring between reader and loop.
 const RING_CAPACITY: usize = 1 << 14;
 /// Capacity of the table of operations that are read but not submitted yet.
@@ -30,15 +30,15 @@ const POLL_NS: u64 = 50_000;
 /// Maximum time in ns between two operations of one submitting call. Operations that are further apart were submitted by separate calls.
 const IN_A_CALL_NS: u64 = 3_000;
 /// Maximum time outside the driver, in ns, by which later waits are shortened.
-const MOST_OWED_NS: u64 = 1_000_000;
-/// Bits of [`Op::at_ns`] for an operation's number within its lane. The other bits are the lane.
+const MAX_OWED_NS: u64 = 1_000_000;
+/// Bits of [`Op::at_ns`] for an operation's number within its task. The other bits are the task.
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
-const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, way_ns: 0 };
+const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
 /// Stands for the completion that the first operations wait for: the start of the replay.
-const START: Stamp = Stamp { seen_ns: 0, way_ns: 0 };
+const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
 /// An operation of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +49,10 @@ pub struct Step {
     pub wait_ns: u64,
     /// Length in bytes; 0 for a sync.
     pub length: u32,
-    /// Which operation this one waits for: how many operations earlier in its lane, below [`REACH`]; 0 if it waits for none.
+    /// Which operation this one waits for: how many operations earlier in its task, below [`REACH`]; 0 if it waits for none.
     pub after: u32,
-    /// Index of the operation's task, below [`MOST_LANES`].
-    pub lane: u16,
+    /// Index of the operation's task, below [`MAX_TASKS`].
+    pub task: u16,
     /// Index of the file among the worker's files.
     pub file: u16,
     /// The direction: read, write, trim or sync.
@@ -63,25 +63,26 @@ pub struct Step {
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Time in ns that operations of each kind spend outside the driver.
-    way_ns: [AtomicU64; Kind::ALL.len()],
+    outside_driver_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
     starved_ns: AtomicU64,
     held_by_depth: AtomicU64,
     held_by_order: AtomicU64,
-    outside: AtomicU64,
+    /// Number of discards outside the target, which the reader skipped.
+    skipped_discards: AtomicU64,
     is_over: AtomicU64,
 }
 
 impl Counts {
     /// Sets the number of discards outside the target, which the reader skipped.
-    pub fn leave_out(&self, discards: u64) {
-        self.outside.store(discards, Ordering::Relaxed);
+    pub fn set_skipped_discards(&self, discards: u64) {
+        self.skipped_discards.store(discards, Ordering::Relaxed);
     }
 
     /// Sets how many ns longer an operation of a kind takes from submission to completion than in the driver. Captured
     /// waits were measured at the driver, so the replay shortens each wait for such an operation by this time.
-    pub fn set_way(&self, kind: Kind, ns: u64) {
-        self.way_ns[kind as usize].store(ns, Ordering::Relaxed);
+    pub fn set_outside_driver_ns(&self, kind: Kind, ns: u64) {
+        self.outside_driver_ns[kind as usize].store(ns, Ordering::Relaxed);
     }
 
     /// Returns the counters.
@@ -92,7 +93,7 @@ impl Counts {
             starved_ns: get(&self.starved_ns),
             held_by_depth: get(&self.held_by_depth),
             held_by_order: get(&self.held_by_order),
-            outside: get(&self.outside),
+            outside: get(&self.skipped_discards),
             is_whole: get(&self.is_over) > 0,
         }
     }
@@ -166,18 +167,28 @@ struct Stamp {
     /// Time at which the loop saw the completion, in ns.
     seen_ns: u64,
     /// Time that the operation spent outside the driver, in ns.
-    way_ns: u64,
+    outside_driver_ns: u64,
+}
+
+/// An entry of the table of operations.
+#[derive(Clone, Copy)]
+struct Entry {
+    step: Step,
+    /// Table index of the next operation of the task, or of the next free entry.
+    next: u32,
 }
 
 /// The source of a replay.
 pub struct Replay {
     from: Fed,
     tasks: Vec<Task>,
-    /// The table of operations. Each entry names the next operation of its task, or the next free entry.
-    held: Box<[(Step, u32)]>,
+    /// The table of operations.
+    held: Box<[Entry]>,
+    /// Table index of the first free entry.
     free: u32,
+    /// Number of operations in the table.
     count: usize,
-    /// Tasks whose next operation has a due time, ordered by that time.
+    /// The due time and the index of each task whose next operation has a due time.
     due: BinaryHeap<Reverse<(u64, u16)>>,
     /// Whether the ring was empty at the last poll.
     is_dry: bool,
@@ -198,10 +209,10 @@ struct DueStep {
 }
 
 impl Replay {
-    /// Creates the source of a replay of `lanes` lanes with at most `depth` operations in flight. If `is_timed`, operations wait for their
+    /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight. If `is_timed`, operations wait for their
     /// captured times.
-    pub fn new(from: Fed, lanes: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
-        let task = |_| Task {
+    pub fn new(from: Fed, tasks: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
+        let idle = |_| Task {
             first: NONE,
             last: NONE,
             next: 0,
@@ -209,16 +220,19 @@ impl Replay {
             counted: None,
             stamps: vec![UNDER_WAY; REACH as usize].into_boxed_slice(),
         };
-        let nothing = Step { offset: 0, wait_ns: 0, length: 0, after: 0, lane: 0, file: 0, kind: Kind::Read };
-        let place = |at: usize| (nothing, if at + 1 < TABLE_CAPACITY { at as u32 + 1 } else { NONE });
-        let lanes = lanes.clamp(1, MOST_LANES);
+        let nothing = Step { offset: 0, wait_ns: 0, length: 0, after: 0, task: 0, file: 0, kind: Kind::Read };
+        let free = |at: usize| Entry {
+            step: nothing,
+            next: if at + 1 < TABLE_CAPACITY { at as u32 + 1 } else { NONE },
+        };
+        let tasks = tasks.clamp(1, MAX_TASKS);
         let mut new = Self {
             from,
-            tasks: (0..lanes).map(task).collect(),
-            held: (0..TABLE_CAPACITY).map(place).collect(),
+            tasks: (0..tasks).map(idle).collect(),
+            held: (0..TABLE_CAPACITY).map(free).collect(),
             free: 0,
             count: 0,
-            due: BinaryHeap::with_capacity(lanes as usize),
+            due: BinaryHeap::with_capacity(tasks as usize),
             is_dry: false,
             in_flight: 0,
             depth,
@@ -249,19 +263,19 @@ impl Replay {
 
     /// Appends an operation to its task.
     fn append(&mut self, step: Step, now_ns: u64) {
-        let lane = usize::from(step.lane).min(self.tasks.len() - 1);
+        let at = usize::from(step.task).min(self.tasks.len() - 1);
         let place = self.free;
         let (was_dry, was_full) = (self.is_dry, self.count + 1 == TABLE_CAPACITY);
-        self.free = std::mem::replace(&mut self.held[place as usize], (step, NONE)).1;
+        self.free = std::mem::replace(&mut self.held[place as usize], Entry { step, next: NONE }).next;
         self.count += 1;
-        let task = &mut self.tasks[lane];
+        let task = &mut self.tasks[at];
         if task.first != NONE {
-            self.held[task.last as usize].1 = place;
+            self.held[task.last as usize].next = place;
             task.last = place;
             return;
         }
         (task.first, task.last) = (place, place);
-        let due = self.set_due(lane);
+        let due = self.set_due(at);
         let Some(late_ns) = due.and_then(|due| now_ns.checked_sub(due)).filter(|ns| *ns > 0) else { return };
         // An operation that is late here was read too late, or the table was full.
         if was_dry {
@@ -274,9 +288,9 @@ impl Replay {
     }
 
     /// Schedules the first operation of a task if its due time is known. Returns the time.
-    fn set_due(&mut self, lane: usize) -> Option<u64> {
-        let task = &mut self.tasks[lane];
-        let (step, _) = self.held.get(task.first as usize)?;
+    fn set_due(&mut self, at: usize) -> Option<u64> {
+        let task = &mut self.tasks[at];
+        let step = &self.held.get(task.first as usize)?.step;
         let waited_for = waits_for(task, step);
         let stamp = match waited_for {
             None => START,
@@ -285,17 +299,18 @@ impl Replay {
         if stamp.seen_ns == UNDER_WAY.seen_ns {
             return None;
         }
-        let due = stamp.seen_ns.saturating_add(task.shortened(waited_for, step.wait_ns, stamp.way_ns));
-        self.due.push(Reverse((due, lane as u16)));
+        let due =
+            stamp.seen_ns.saturating_add(task.shortened(waited_for, step.wait_ns, stamp.outside_driver_ns));
+        self.due.push(Reverse((due, at as u16)));
         Some(due)
     }
 
     /// Removes the first operation of a task, which is due.
-    fn release(&mut self, lane: usize) -> Op {
-        let task = &mut self.tasks[lane];
+    fn release(&mut self, at: usize) -> Op {
+        let task = &mut self.tasks[at];
         let place = task.first;
-        let (step, next) = self.held[place as usize];
-        self.held[place as usize].1 = self.free;
+        let Entry { step, next } = self.held[place as usize];
+        self.held[place as usize].next = self.free;
         self.free = place;
         self.count -= 1;
         task.first = next;
@@ -303,11 +318,11 @@ impl Replay {
         task.next += 1;
         task.stamps[(number % u64::from(REACH)) as usize] = UNDER_WAY;
         if next != NONE {
-            self.set_due(lane);
+            self.set_due(at);
         }
         self.in_flight += 1;
         let Step { offset, length, file, kind, .. } = step;
-        Op { offset, at_ns: (lane as u64) << NUMBER_BITS | number, length, file, kind, flags: Op::CHOSEN }
+        Op { offset, at_ns: (at as u64) << NUMBER_BITS | number, length, file, kind, flags: Op::CHOSEN }
     }
 }
 
@@ -327,19 +342,19 @@ impl Source for Replay {
 
     fn choose(&mut self, now_ns: u64) -> Choice {
         self.take_from_ring(now_ns);
-        if let Some(Reverse((due_ns, lane))) = self.due.peek().copied() {
+        if let Some(Reverse((due_ns, task))) = self.due.peek().copied() {
             if due_ns > now_ns {
                 // The reader may still feed an operation that is due earlier.
                 return Choice::At(if self.is_dry { due_ns.min(now_ns + POLL_NS) } else { due_ns });
             }
-            let first = self.tasks[usize::from(lane)].first;
-            let next = self.held.get(first as usize).map(|(step, _)| DueStep { step: *step, due_ns });
+            let first = self.tasks[usize::from(task)].first;
+            let next = self.held.get(first as usize).map(|entry| DueStep { step: entry.step, due_ns });
             if self.last_in_call.zip(next).is_some_and(|(last, next)| is_of_another_call(&last, &next)) {
                 return Choice::At(now_ns);
             }
             self.last_in_call = next;
             self.due.pop();
-            return Choice::Now(self.release(usize::from(lane)), due_ns);
+            return Choice::Now(self.release(usize::from(task)), due_ns);
         }
         if self.count == 0 && self.from.0.is_abandoned() && self.from.0.is_empty() {
             self.counts.is_over.store(1, Ordering::Relaxed);
@@ -354,17 +369,17 @@ impl Source for Replay {
             count(&self.counts.held_by_depth, 1);
         }
         self.in_flight = self.in_flight.saturating_sub(1);
-        let (lane, number) = ((op.at_ns >> NUMBER_BITS) as usize, op.at_ns & ((1 << NUMBER_BITS) - 1));
-        let Some(task) = self.tasks.get_mut(lane) else { return };
+        let (at, number) = ((op.at_ns >> NUMBER_BITS) as usize, op.at_ns & ((1 << NUMBER_BITS) - 1));
+        let Some(task) = self.tasks.get_mut(at) else { return };
         // Newer operations have used the entry, and no operation can wait for this one.
         if number + u64::from(REACH) <= task.next.saturating_sub(1) {
             return;
         }
-        let way_ns = self.counts.way_ns[op.kind as usize].load(Ordering::Relaxed);
-        task.stamps[(number % u64::from(REACH)) as usize] = Stamp { seen_ns: now_ns, way_ns };
+        let outside_driver_ns = self.counts.outside_driver_ns[op.kind as usize].load(Ordering::Relaxed);
+        task.stamps[(number % u64::from(REACH)) as usize] = Stamp { seen_ns: now_ns, outside_driver_ns };
         let first = self.held.get(task.first as usize);
-        if first.and_then(|(step, _)| waits_for(task, step)) == Some(number) {
-            self.set_due(lane);
+        if first.and_then(|entry| waits_for(task, &entry.step)) == Some(number) {
+            self.set_due(at);
         }
     }
 }
@@ -372,15 +387,15 @@ impl Source for Replay {
 impl Task {
     /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, only the first wait is
     /// shortened.
-    fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, way_ns: u64) -> u64 {
-        let left_ns = wait_ns.saturating_sub(way_ns);
+    fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, outside_driver_ns: u64) -> u64 {
+        let left_ns = wait_ns.saturating_sub(outside_driver_ns);
         if waited_for.is_none() || self.counted >= waited_for {
             return left_ns;
         }
         self.counted = waited_for;
-        let owed_ns = self.owed_ns + way_ns.saturating_sub(wait_ns);
+        let owed_ns = self.owed_ns + outside_driver_ns.saturating_sub(wait_ns);
         let made_up_ns = owed_ns.min(left_ns);
-        self.owed_ns = (owed_ns - made_up_ns).min(MOST_OWED_NS);
+        self.owed_ns = (owed_ns - made_up_ns).min(MAX_OWED_NS);
         left_ns - made_up_ns
     }
 }

@@ -143,10 +143,6 @@ impl Source for Serial {
     fn look_ahead(&self) -> usize {
         self.0.look_ahead()
     }
-
-    fn hold(&self) -> Option<u64> {
-        self.0.hold()
-    }
 }
 
 /// A source that evicts a file before each pass except the first.
@@ -244,7 +240,8 @@ impl PassEnd {
 impl Source for EachPass {
     fn refill(&mut self, ops: &mut [Op]) {
         self.inner.refill(ops);
-        for op in ops {
+        // A placeholder is no operation of a pass. `choose` counts the operation that takes its place.
+        for op in ops.iter_mut().filter(|op| op.flags & Op::CHOSEN == 0) {
             if self.begins_pass(op) {
                 op.flags |= Op::EVICTED;
             }
@@ -297,4 +294,35 @@ fn times_are_spread_evenly() {
     }
     assert_eq!((seen, evenly.left()), (vec![3, 5, 8, 10], 3));
     assert!(Evenly::new(0, 1).is_none() && Evenly::new(1, 0).is_none());
+}
+
+#[test]
+fn placeholders_are_no_operations_of_a_pass() {
+    use model::job::{Access, Bursts, Pattern, Steps};
+    let backwards = Steps { backwards: true, ..Steps::default() };
+    for order in [Order::Sequential(Steps::default()), Order::Sequential(backwards), Order::Once] {
+        let mut access = Access::plain(Pattern::Random, 4096, 100);
+        access.lines[0].order = order.clone();
+        (access.offset_bytes, access.span_bytes) = (8192, 4 * 4096);
+        // The source of such bursts chooses each operation when there is room for it.
+        let bursts = Some(Bursts { time_ns: u64::MAX, pause_ns: 0, operations: None });
+        let stream = Stream { bursts, ..Stream::plain(access, 1, 1, "null") };
+        let common = Arc::new(crate::source::Common::new(3));
+        let share = Share { worker: 0, workers: 1, seed: 7, common };
+        let inner = crate::source::lanes(&stream, &[1 << 20], &[512], &share)
+            .unwrap_or_else(|e| panic!("{e}"))
+            .remove(0);
+        let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
+        let mut each = EachPass::new(inner, &stream, &share, Arc::new([file]), &[1 << 20]);
+        let mut begun = Vec::new();
+        for n in 0..12 {
+            let state = |each: &EachPass| (each.passes[0].moved, each.passes[0].last);
+            let before = state(&each);
+            each.refill(&mut [Op::NONE]);
+            assert_eq!(state(&each), before, "{order:?}");
+            assert!(matches!(each.choose(n), Choice::Now(..)));
+            begun.extend((each.passes[0].moved == 4096).then_some(n));
+        }
+        assert_eq!(begun, [0, 4, 8], "{order:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Tests of DISKSPD's XML profiles: time spans, templates, and the places of errors.
 
-use super::{here, parse_line, refusal_text};
+use super::{environment, parse_line, refusal_text};
 use crate::diskspd::{CommandLine, LANGUAGE, job};
 use crate::trouble::Trouble;
 use model::job::{Order, Sharing, Start};
@@ -38,7 +38,7 @@ const XML: &str = r#"<Profile>
 
 fn with_xml(text: &str, words: &str) -> Result<JobSpec, Trouble> {
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-    let line = CommandLine::parse(&words, &here(&|_| Ok(text.into())))?;
+    let line = CommandLine::parse(&words, &environment(&|_| Ok(text.into())))?;
     Ok(job(&line, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
@@ -84,6 +84,7 @@ fn errors_of_a_profile_have_their_place() {
         ("<Duration>2<", "<Duration>two<", &["p.xml:7:7", "a whole number"] as &[&str]),
         ("<MeasureLatency>true", "<MeasureLatency>maybe", &["p.xml:", "true or false"]),
         ("<Cooldown>1</Cooldown>", "<Cold>1</Cold>", &["no element Cold"]),
+        ("<Path>b<", "<ThreadTargets><Thread/></ThreadTargets><Path>b<", &["no element Thread"]),
         ("<RandomRatio>60", "<RandomRatio>160", &["0 to 100"]),
         ("unit=\"IOPS\"", "unit=\"MBPS\"", &["BPMS or IOPS"]),
         ("</TimeSpans>", "", &["this is not XML"]),
@@ -123,7 +124,8 @@ fn threads_have_their_own_targets_and_weights() {
         &format!("{random}{}", threads(&[(1, 7)])),
     ]);
     let words: Vec<String> = ["-Xp.xml"].map(str::to_owned).to_vec();
-    let line = CommandLine::parse(&words, &here(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
+    let line =
+        CommandLine::parse(&words, &environment(&|_| Ok(text.clone()))).unwrap_or_else(|e| panic!("{e}"));
     let all = job(&line, &[4, 5, 6], &|_| Vec::new()).unwrap_or_else(|e| panic!("{e}")).unwrap_or_default();
     let summary = |stream: &model::spec::StreamSpec| {
         (

@@ -62,6 +62,8 @@ fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
         job.remarks.iter().any(|remark| remark.starts_with("rw, bs have no effect in a replay")),
         "{job:?}"
     );
+    let logs = stream("read_iolog=x.log write_iolog=y.log").resolved.log_interval_ns;
+    assert_eq!(logs, None, "a replay writes no log of its operations");
     for (options, words) in [
         ("rate_iops=100", ["rate_iops=100", "replay_time_scale=50"]),
         ("thinktime=5", ["thinktime=5", "defines the times"]),
@@ -74,7 +76,9 @@ fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
     ] {
         refused(&format!("read_iolog=x.log {options}"), &words);
     }
-    for (file, words) in [("data", "neither an iolog"), ("none", "there is none"), ("-", "standard input")] {
+    for (file, words) in
+        [("data", "neither an iolog"), ("none", "type the name of a log"), ("-", "standard input")]
+    {
         refused(&format!("read_iolog={file}"), &[words]);
     }
 }

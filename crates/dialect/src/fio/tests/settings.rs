@@ -281,6 +281,9 @@ fn each_direction_has_its_own_rate() {
     refused("rw=randrw rate_iops=,200 flow=2", &["a job for each direction"]);
     let overlapping = "rw=randrw rate_iops=,200 ioengine=libaio direct=1 iodepth=4 serialize_overlap=1";
     refused(overlapping, &["serialize_overlap=1", "a job for each direction"]);
+    refused("rw=randrw rate_iops=200 verify=md5", &["verify=md5", "type do_verify=0"]);
+    assert!(stream("rw=randrw rate_iops=200 verify=md5 do_verify=0").resolved.verify.is_some());
+    assert_eq!(job("[j]\nsize=1m\nrw=randwrite\nrate_iops=200\nverify=md5\n").phases.len(), 2);
     let arrivals = stream("rw=randrw rate_iops=1000,300 rate_process=poisson");
     assert_eq!(
         (arrivals.rate, arrivals.mix.map(Mix::describe)),
@@ -329,14 +332,17 @@ fn a_latency_target_chooses_the_depth() {
 #[test]
 fn tolerated_errors_overlaps_and_queues_become_settings() {
     let deep = |options: &str| {
-        let stream = stream(&format!("ioengine=libaio iodepth=16 {options}"));
+        let stream = stream(&format!("rw=write ioengine=libaio iodepth=16 {options}"));
         (stream.has("serialize-overlap"), stream.batch.map(|batch| batch.complete))
     };
     assert_eq!(deep(""), (false, Some(1)));
     assert_eq!(deep("serialize_overlap=1 iodepth_low=4"), (true, Some(12)));
     assert_eq!(deep("iodepth_low=12 iodepth_batch_complete_min=8"), (false, Some(8)));
     assert_eq!(deep("iodepth_low=99"), (false, Some(1)));
-    assert!(!stream("serialize_overlap=1").has("serialize-overlap"), "one operation overlaps none");
+    let serial = |options: &str| stream(&format!("{options} serialize_overlap=1")).has("serialize-overlap");
+    assert!(!serial("rw=write"), "one operation overlaps none");
+    assert!(!serial("rw=randread ioengine=libaio iodepth=16"), "reads do not wait for each other");
+    assert!(serial("rw=randrw ioengine=libaio iodepth=16") && serial("rw=trim ioengine=io_uring iodepth=4"));
     let errors = |options: &str| stream(options).shown("max-errors");
     assert_eq!((errors(""), errors("continue_on_error=none")), (None, None));
     for options in [

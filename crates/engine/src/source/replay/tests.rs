@@ -2,7 +2,7 @@
 
 use super::*;
 
-const READ: Step = Step { offset: 0, wait_ns: 0, length: 4096, after: 0, lane: 0, file: 0, kind: Kind::Read };
+const READ: Step = Step { offset: 0, wait_ns: 0, length: 4096, after: 0, task: 0, file: 0, kind: Kind::Read };
 
 /// Creates a replay of steps whose reader has ended.
 fn replay_of_steps(steps: &[Step], depth: u32) -> (Replay, Arc<Counts>) {
@@ -32,7 +32,7 @@ fn an_operation_is_due_after_the_one_that_it_waits_for() {
         // Due after the first one, even if the second one is still in flight.
         Step { wait_ns: 30, after: 2, offset: 2, ..READ },
         // An operation of another task, due meanwhile.
-        Step { wait_ns: 170, lane: 1, offset: 3, ..READ },
+        Step { wait_ns: 170, task: 1, offset: 3, ..READ },
     ];
     let (mut replay, counts) = replay_of_steps(&steps, 8);
     assert_eq!(replay.choose(0), Choice::At(100));
@@ -54,7 +54,7 @@ fn waits_are_shortened_by_the_time_outside_the_driver() {
     let after = |wait_ns| Step { wait_ns, after: 1, ..READ };
     let (mut replay, counts) =
         replay_of_steps(&[READ, after(100), after(20), Step { kind: Kind::Sync, ..after(100) }], 8);
-    counts.set_way(Kind::Read, 30);
+    counts.set_outside_driver_ns(Kind::Read, 30);
     let first = now(&mut replay, 0);
     replay.completed(&first, 1000);
     assert_eq!(replay.choose(1000), Choice::At(1070));
@@ -65,7 +65,7 @@ fn waits_are_shortened_by_the_time_outside_the_driver() {
         panic!("its wait is shorter than the time outside the driver")
     };
     assert_eq!(due_ns, 2000);
-    counts.set_way(Kind::Read, 0);
+    counts.set_outside_driver_ns(Kind::Read, 0);
     replay.completed(&third, 3000);
     assert_eq!(replay.choose(3000), Choice::At(3090), "the wait makes up for the exceeding 10 ns");
     now(&mut replay, 3090);
@@ -75,7 +75,7 @@ fn waits_are_shortened_by_the_time_outside_the_driver() {
 fn only_one_wait_for_an_operation_is_shortened() {
     let after = |wait_ns, after| Step { wait_ns, after, ..READ };
     let (mut replay, counts) = replay_of_steps(&[READ, after(0, 1), after(0, 2), after(100, 1)], 8);
-    counts.set_way(Kind::Read, 30);
+    counts.set_outside_driver_ns(Kind::Read, 30);
     let first = now(&mut replay, 0);
     replay.completed(&first, 1000);
     now(&mut replay, 1000);
@@ -136,10 +136,10 @@ fn a_waiting_task_blocks_others_only_if_the_table_is_full() {
     };
     let waits = Step { after: 1, wait_ns: 5, ..READ };
     feed_on(&mut replay, &mut to, waits, TABLE_CAPACITY - 1);
-    feed_on(&mut replay, &mut to, Step { lane: 1, wait_ns: 1, ..READ }, 1);
+    feed_on(&mut replay, &mut to, Step { task: 1, wait_ns: 1, ..READ }, 1);
     assert_eq!(now(&mut replay, 1).at_ns >> NUMBER_BITS, 1);
     feed_on(&mut replay, &mut to, waits, 1);
-    feed_on(&mut replay, &mut to, Step { lane: 1, wait_ns: 2, ..READ }, 1);
+    feed_on(&mut replay, &mut to, Step { task: 1, wait_ns: 2, ..READ }, 1);
     assert_eq!(replay.choose(100), Choice::Later, "the table is full and its first operation waits");
     replay.completed(&first, 100);
     let second = now(&mut replay, 105);

@@ -5,7 +5,7 @@
 
 use super::job::{Job, Member};
 use model::job::{
-    Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, SyncCall, ZoneSize,
+    Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, Stream, SyncCall, ZoneSize,
 };
 use model::spec::Options;
 use model::units::show_block;
@@ -78,6 +78,7 @@ pub(super) fn rw(access: &Access) -> String {
 /// Returns the value of `ioengine`, or fathom's name of the engine if fio has no such engine.
 pub(super) fn engine(name: &str) -> &str {
     match name {
+        "rw" => "sync",
         "sync" => "psync",
         "vsync" => "pvsync2",
         "preadv" => "vsync",
@@ -233,12 +234,23 @@ fn rate_options(job: &Member) -> Vec<NamedOption> {
         out.push(("flow_id", flow.group.to_string()));
         out.extend((flow.pause_ns > 0).then(|| ("flow_sleep", (flow.pause_ns / 1000).to_string())));
     }
-    if let [Line { delay_ns, burst, by_period: false, .. }] = job.stream.access.lines.as_slice()
-        && *delay_ns > 0
-    {
-        out.push(("thinktime", format!("{}us", delay_ns / 1000)));
-        out.push(("thinktime_blocks", burst.to_string()));
+    out.extend(think_options(job.stream));
+    out
+}
+
+/// Returns the options of pauses between bursts, which end after a number of operations or after a time.
+fn think_options(stream: &Stream) -> Vec<NamedOption> {
+    let (pause_ns, operations, time_ns) = match (stream.bursts, stream.access.lines.as_slice()) {
+        (Some(bursts), _) => (bursts.pause_ns, bursts.operations, Some(bursts.time_ns)),
+        (None, [Line { delay_ns, burst, by_period: false, .. }]) => (*delay_ns, Some(*burst), None),
+        _ => return Vec::new(),
+    };
+    if pause_ns == 0 {
+        return Vec::new();
     }
+    let mut out = vec![("thinktime", format!("{}us", pause_ns / 1000))];
+    out.extend(operations.map(|n| ("thinktime_blocks", n.to_string())));
+    out.extend(time_ns.map(|ns| ("thinktime_iotime", time_text(ns))));
     out
 }
 
@@ -265,4 +277,30 @@ fn time_text(ns: u64) -> String {
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
         ns => format!("{}us", ns / 1000),
     }
+}
+
+#[test]
+fn engines_have_the_names_of_fio() {
+    let names = ["rw", "sync", "vsync", "preadv", "fallocate", "io_uring", "stdio"].map(engine);
+    assert_eq!(names, ["sync", "psync", "pvsync2", "vsync", "falloc", "io_uring", "stdio"]);
+}
+
+#[test]
+fn pauses_between_bursts_of_a_time_or_of_operations_are_thinktimes() {
+    use model::job::Bursts;
+    let access = Access::plain(Pattern::Random, 4096, 100);
+    let mut stream = Stream::plain(access, 1, 1, "sync");
+    let options = |stream: &Stream| -> String {
+        let all = think_options(stream);
+        all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(options(&stream), "");
+    (stream.access.lines[0].delay_ns, stream.access.lines[0].burst) = (2_000_000, 8);
+    assert_eq!(options(&stream), "thinktime=2000us thinktime_blocks=8");
+    stream.access.lines[0].delay_ns = 0;
+    let bursts = Bursts { time_ns: 9_000_000_000, pause_ns: 1_000_000, operations: None };
+    stream.bursts = Some(bursts);
+    assert_eq!(options(&stream), "thinktime=1000us thinktime_iotime=9");
+    stream.bursts = Some(Bursts { time_ns: 1_500_000_000, operations: Some(4), ..bursts });
+    assert_eq!(options(&stream), "thinktime=1000us thinktime_blocks=4 thinktime_iotime=1500ms");
 }
