@@ -20,6 +20,7 @@ use model::job::{Cache, OwnBlocks, Phase, Shared, Stream, TaskNumber};
 use model::plan::{Common, MadeFor, Plan, Role, Target};
 use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
 use model::{Known, name};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -212,22 +213,40 @@ impl Ready {
     /// # Errors
     /// Why it cannot be opened: no direct I/O, no write permission, or replaced by something else.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
+        self.try_open(root, cache, write)?.map_err(|e| refuse_flags(&name::path(&self.target.path), cache, &e))
+    }
+
+    /// Returns whether the target cannot be opened in this cache mode because it has no direct I/O.
+    ///
+    /// # Errors
+    /// As [`Self::open`], if the target cannot be opened for another reason.
+    pub fn refuses_direct(&self, root: &Root, cache: Cache, write: bool) -> Result<bool, Failure> {
+        match self.try_open(root, cache, write)? {
+            Ok(_) => Ok(false),
+            Err(e) if is_direct_refusal(cache, &e) => Ok(true),
+            Err(e) => Err(refuse_flags(&name::path(&self.target.path), cache, &e)),
+        }
+    }
+
+    /// Opens the target in a cache mode. The inner error is the one of `open(2)`.
+    fn try_open(&self, root: &Root, cache: Cache, write: bool) -> Result<io::Result<File>, Failure> {
         let path = &name::path(&self.target.path);
         if write && !self.target.writable {
             return Err(Failure::Refused(format!("{} was planned for reading only", name::shown(path))));
         }
         let planned = self.target.identity.as_ref();
-        let refuse = |e| refuse_flags(path, cache, &e);
         if let Some(made) = &self.made {
-            return made.reopen(cache, write).map_err(refuse);
+            return Ok(made.reopen(cache, write));
         }
         if self.target.role == Role::Device {
-            return Ok(safety::open_device(root, path, planned, write, cache)?);
+            return Ok(Ok(safety::open_device(root, path, planned, write, cache)?));
         }
         safety::must_be_at(root, path, planned)?;
-        let file = safety::open_file(path, write, cache).map_err(refuse)?;
-        safety::must_be_open(root, path, &file, planned)?;
-        Ok(file)
+        let opened = safety::open_file(path, write, cache);
+        if let Ok(file) = &opened {
+            safety::must_be_open(root, path, file, planned)?;
+        }
+        Ok(opened)
     }
 }
 
@@ -277,17 +296,23 @@ impl Drop for Ready {
     }
 }
 
-fn refuse(path: &Path, error: &std::io::Error) -> Failure {
+fn refuse(path: &Path, error: &io::Error) -> Failure {
     let cure = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::other_owner_advice()),
+        io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::other_owner_advice()),
         _ => sys::cause(error).to_owned(),
     };
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
 }
 
-/// Why a target cannot be opened in a cache mode.
-pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
-    if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
+/// Whether an open failed because the file system has no direct I/O.
+fn is_direct_refusal(cache: Cache, error: &io::Error) -> bool {
+    let refusals = [Errno::INVAL, Errno::OPNOTSUPP].map(Errno::raw_os_error);
+    cache.is_direct() && error.raw_os_error().is_some_and(|errno| refusals.contains(&errno))
+}
+
+/// Describes why a target cannot be opened in a cache mode.
+pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &io::Error) -> Failure {
+    if is_direct_refusal(cache, error) {
         return Failure::Refused(format!(
             "{}: its file system refuses direct I/O ({error}); type --cache buffered, which measures the \
              page cache",
@@ -611,4 +636,30 @@ fn all_hosts_write_each_byte_of_the_file_once() {
         }
         assert!(written.iter().all(|times| *times == 1), "{layout:?}");
     }
+}
+
+#[test]
+fn only_a_target_without_direct_io_refuses_it() {
+    let error = |errno: Errno| io::Error::from(errno);
+    assert!(is_direct_refusal(Cache::Direct, &error(Errno::INVAL)));
+    assert!(is_direct_refusal(Cache::DirectSync, &error(Errno::OPNOTSUPP)));
+    assert!(!is_direct_refusal(Cache::Buffered, &error(Errno::INVAL)));
+    for errno in [Errno::MFILE, Errno::ROFS, Errno::ACCESS, Errno::NOSPC] {
+        assert!(!is_direct_refusal(Cache::Direct, &error(errno)), "{errno}");
+    }
+    // A directory cannot be opened for writing, whatever the cache mode.
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let target = Target { writable: true, ..Target::new(name::text(dir.path()), Role::File, 0) };
+    let ready = Ready {
+        target,
+        made: None,
+        handle: None,
+        bytes: 0,
+        notes: Vec::new(),
+        pieces: None,
+        found_empty: false,
+        _writing: None,
+    };
+    let why = ready.refuses_direct(&Root::real(), Cache::Direct, true);
+    assert!(why.as_ref().is_err_and(|why| why.message().contains("cannot be opened")), "{why:?}");
 }
