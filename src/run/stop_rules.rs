@@ -70,10 +70,10 @@ struct Amount {
     bytes: u64,
 }
 
-/// Time between two checks of a stream with a stop rule.
-pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
-    let steady = stream.steady.map(|s| s.every_ns);
-    steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
+/// Returns the lengths of the periods in which the stop rules of a stream count, in ns.
+pub(super) fn periods_ns(stream: &Stream) -> impl Iterator<Item = u64> {
+    let steady = stream.steady.map(|rule| rule.every_ns);
+    steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS))
 }
 
 impl StopRules {
