@@ -579,23 +579,16 @@ impl Measurement {
     fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
         let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
         notes.extend(self.busy_host.take());
-        if self.session.left_out() > 0 {
-            notes.push(format!(
-                "the session file reached its size limit; {} frames of its time series were omitted",
-                self.session.left_out()
-            ));
-        }
+        notes.extend(self.session.omitted_note());
         let interrupted = ending == RunEnding::Interrupted;
         let failed = matches!(ending, RunEnding::Failed(_));
         if let RunEnding::Failed(why) = &ending {
             self.print_failure(why);
         }
         if interrupted && self.live.ends_after_run() && !self.is_stopped() {
-            let runs = match self.session.runs() {
-                1 => "1 run".to_owned(),
-                n => format!("{n} runs"),
-            };
-            notes.push(format!("ended by the key q after {runs}; the remaining runs were not measured"));
+            let runs = self.session.runs();
+            let plural = if runs == 1 { "" } else { "s" };
+            notes.push(format!("ended by the key q after {runs} run{plural}; the remaining runs were not measured"));
         }
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
@@ -616,11 +609,11 @@ impl Measurement {
     fn print_failure(&self, why: &str) {
         let before = match (self.session.runs(), self.session.is_kept()) {
             (0, _) => String::new(),
-            (n, true) => {
+            (_, true) => {
                 let id = crate::history::id(self.session.path());
-                format!("; the {n} runs that were recorded are kept: `fathom show {id}`")
+                format!("; all runs so far are kept: `fathom show {id}`")
             }
-            (n, false) => format!("; the report has the {n} runs that were recorded"),
+            (_, false) => "; the report has all runs so far".into(),
         };
         self.live.tell(&format!("fathom: {why}{before}"));
     }

@@ -171,7 +171,8 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
     }
     let interrupted = runner.signalled.stop.load(Ordering::Relaxed);
     let ending = if interrupted { RunEnding::Interrupted } else { RunEnding::Complete };
-    session.append(&Frame::End(End { ending, notes: Vec::new(), clock_drift_ppm: None }))?;
+    let notes = session.omitted_note().into_iter().collect();
+    session.append(&Frame::End(End { ending, notes, clock_drift_ppm: None }))?;
     if exit.is_success() && interrupted {
         return Ok(Run::Ended(Exit::Signal(runner.signalled.ending.load(Ordering::Relaxed))));
     }
