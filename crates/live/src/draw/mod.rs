@@ -738,9 +738,8 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
         }
         row(frame, rest, fit(&text, rest.width.into()), Style::new());
     }
-    if processes.more > 0 {
-        let text = fit(&format!("and {} more processes that moved less", processes.more), rest.width.into());
-        row(frame, rest, text, paint.label());
+    if let Some(more) = processes.describe_more() {
+        row(frame, rest, fit(&more, rest.width.into()), paint.label());
     }
 }
 
