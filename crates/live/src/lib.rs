@@ -352,13 +352,11 @@ impl ProgressLine {
         }
     }
 
-    /// Writes a lasting message above the line.
+    /// Writes a lasting message, above the line if it is shown.
     fn say(&self, message: &str) {
         let mut state = self.state();
-        if state.is_shown {
-            write_stderr(&format!("{CLEAR}{}\n", visible(message)));
-            state.draw();
-        }
+        write_stderr(&state.lasting(message));
+        state.draw();
     }
 
     /// Removes the line and stops drawing.
@@ -376,6 +374,12 @@ impl ProgressLine {
 }
 
 impl LineState {
+    /// Returns a lasting message, which replaces the line. A message may come just before the line is shown.
+    fn lasting(&self, message: &str) -> String {
+        let clear = if self.is_shown { CLEAR } else { "" };
+        format!("{clear}{}\n", visible(message))
+    }
+
     fn draw(&mut self) {
         if self.is_shown {
             let columns = stream::columns(Some(rustix::stdio::stderr()));
@@ -493,6 +497,14 @@ fn progress_never_falls_when_runs_are_added() {
     let before = live.progress(Duration::from_millis(1).into());
     // More runs are planned, so more time is left. The bar does not go back.
     assert!(before > 500 && live.progress(seconds(60).into()) == before);
+}
+
+#[test]
+fn a_message_is_printed_before_the_progress_line_is_shown() {
+    let line = ProgressLine::hidden();
+    assert_eq!(line.state().lasting("a host is lost"), "a host is lost\n");
+    line.show();
+    assert_eq!(line.state().lasting("a host is lost"), format!("{CLEAR}a host is lost\n"));
 }
 
 #[test]
