@@ -309,7 +309,7 @@ fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFi
             "{word} means {id}; to remove it type `fathom delete {id}`, or add --yes"
         )));
     }
-    let found = &files.by_id[&id];
+    let found = files.get(&id)?;
     if session::is_running(&found.path) {
         return Err(Failure::Refused(format!("{id} is being measured right now; nothing was removed")));
     }
