@@ -119,7 +119,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
         Run::NotStarted(code) => {
-            if session.is_kept() {
+            if session.is_kept() && session.runs() == 0 {
                 let _ = std::fs::remove_file(session.path());
             }
             return Ok(ExitCode::from(code));
