@@ -54,7 +54,7 @@ use std::time::{Duration, Instant};
 use stop_rules::StopRules;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
-use target::Ready;
+use target::{FinalSync, Ready};
 
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -457,8 +457,11 @@ impl Measurement {
             workers.push(worker_end(who, outcome));
         }
         let is_stable = writes && failure.is_none();
-        let (sync_ns, sync_failures) =
-            if is_stable { self.sync_targets(opened, &workers, &mut notes)? } else { (None, Vec::new()) };
+        let synced = if is_stable {
+            self.sync_targets(&phase, opened, &workers, &mut notes)?
+        } else {
+            FinalSync::default()
+        };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending = self
@@ -469,8 +472,8 @@ impl Measurement {
             ending,
             streams,
             workers,
-            sync_ns,
-            sync_failures,
+            sync_ns: synced.took_ns,
+            sync_failures: synced.failures,
             process_ns,
             still: Some(still),
             notes,

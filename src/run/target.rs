@@ -330,9 +330,8 @@ impl Measurement {
     /// writes.
     pub(crate) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {
         for (index, ready) in self.targets.iter().enumerate() {
-            let mut streams = phase.streams.iter().filter(|s| s.targets.contains(&index)).peekable();
-            if streams.peek().is_some() {
-                ready.may_be_used(&self.root, streams.any(Stream::changes_targets))?;
+            if phase.streams.iter().any(|stream| stream.targets.contains(&index)) {
+                ready.may_be_used(&self.root, is_changed(phase, index))?;
             }
         }
         Ok(())
@@ -369,19 +368,19 @@ impl Measurement {
         notes
     }
 
-    /// Makes the writes stable. Returns how long that took from the last completion on, since dirty pages begin to reach
-    /// the device while workers end and counters are read. Also returns every failed sync, and every failed close of a
-    /// worker's file.
+    /// Makes the writes of a phase stable.
     pub(crate) fn sync_targets(
         &mut self,
+        phase: &Phase,
         opened: Instant,
         workers: &[WorkerEnd],
         notes: &mut Vec<String>,
-    ) -> Result<(Option<u64>, Vec<SyncFailure>), Failure> {
+    ) -> Result<FinalSync, Failure> {
         let start = last_completion(opened, workers);
         let mut synced = false;
         let mut failures = Vec::new();
-        for (target, ready) in self.targets.iter().enumerate() {
+        // A target that is only read may be on a file system that has no sync, such as squashfs.
+        for (target, ready) in self.targets.iter().enumerate().filter(|(at, _)| is_changed(phase, *at)) {
             let Some(handle) = ready.handle() else { continue };
             synced = true;
             if let Err(e) = handle.sync_data() {
@@ -401,7 +400,7 @@ impl Measurement {
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep_snapshot(Moment::Synced, true)?;
-        Ok((failures.is_empty().then_some(took), failures))
+        Ok(FinalSync { took_ns: failures.is_empty().then_some(took), failures })
     }
 
     /// The path of a target, as the plan has it.
@@ -410,7 +409,22 @@ impl Measurement {
     }
 }
 
-/// When the last worker ended. This may be in the future if the workers' clock differs from the machine's.
+/// The outcome of the sync after a phase.
+#[derive(Default)]
+pub(crate) struct FinalSync {
+    /// Time from the last completion until all writes were stable, in ns; `None` after a failure. Dirty pages begin to reach the device
+    /// while workers end and counters are read.
+    pub(crate) took_ns: Option<u64>,
+    /// Failed syncs, and failed closes of the workers' files.
+    pub(crate) failures: Vec<SyncFailure>,
+}
+
+/// Returns whether a phase changes a target.
+fn is_changed(phase: &Phase, target: usize) -> bool {
+    phase.streams.iter().any(|stream| stream.changes_targets() && stream.targets.contains(&target))
+}
+
+/// Returns when the last worker ended. This may be in the future if the workers' clock differs from the machine's.
 fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
     let wall_ns = workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
     opened.checked_add(Duration::from_nanos(wall_ns)).unwrap_or(opened)
@@ -608,6 +622,18 @@ fn a_marked_file_is_refused_after_another_program_wrote_it() {
     assert!(prepared(&mut target).is_err_and(|why| why.message().contains("--destroy")));
     target.only_by_mark = false;
     assert!(prepared(&mut target).is_ok());
+}
+
+#[test]
+fn only_targets_of_writing_streams_are_changed() {
+    use model::job::{Access, Pattern};
+    let stream = |read_percent, targets: &[usize]| {
+        let access = Access::plain(Pattern::Random, 4096, read_percent);
+        Stream { targets: targets.to_vec(), ..Stream::plain(access, 1, 1, "sync") }
+    };
+    let streams = vec![stream(100, &[0, 1]), stream(0, &[1, 2])];
+    let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams };
+    assert_eq!([0, 1, 2, 3].map(|target| is_changed(&phase, target)), [false, true, true, false]);
 }
 
 #[test]
