@@ -182,7 +182,13 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     }
     let log_result = logs.write(&finished.op_log);
     // If the log could not be written, report that after the report.
-    conclude(&finished, showing, &outlets).and_then(|code| log_result.map(|()| code))
+    match (conclude(&finished, showing, &outlets), log_result) {
+        (Err(report_failure), Err(log_failure)) => {
+            log_failure.tell();
+            Err(report_failure)
+        }
+        (code, log_result) => code.and_then(|code| log_result.map(|()| code)),
+    }
 }
 
 fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
