@@ -1,7 +1,7 @@
 //! Evidence in addition to the workers' own counts.
 //!
 //! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
-//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. Its thread sleeps for about 10 ms at
+//! 2. [`StallWatchdog`] detects that all of fathom or a single worker was stopped. Its thread sleeps for about 10 ms at
 //!    a time. If the thread wakes up much later than requested without having waited for a CPU, the whole process was stopped (stop
 //!    signal, freezer, paused machine). After each sleep the thread reads the state, tracer and wait channel of the next few workers in
 //!    `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so that regular stops are sampled in
@@ -156,12 +156,12 @@ const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
 
 /// The watchdog thread, ended when dropped.
-pub(super) struct StillWatch {
+pub(super) struct StallWatchdog {
     is_over: Arc<AtomicBool>,
     thread: Option<io::Result<JoinHandle<Known<Still>>>>,
 }
 
-impl StillWatch {
+impl StallWatchdog {
     pub(super) fn begin() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&is_over);
@@ -183,7 +183,7 @@ impl StillWatch {
     }
 }
 
-impl Drop for StillWatch {
+impl Drop for StallWatchdog {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

@@ -29,6 +29,7 @@ use engine::workers::{Who, Workers};
 use evidence::Driver;
 #[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
+use follow::Followed;
 pub use follow::{RunStatus, StatusSender};
 use machine::cgroup::OwnCgroup;
 use machine::processes::{Busy, Processes};
@@ -437,7 +438,7 @@ impl Measurement {
         let mut ends = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
-        let (stuck, still) =
+        let Followed { failure, still } =
             self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
         self.fleet.ended(workers.late_ns());
         self.live.run_ends();
@@ -446,7 +447,7 @@ impl Measurement {
         workers.collect(|who, block| collector.add(who, block));
         workers.take_logged(|who, operations| self.op_log.take(who, operations));
         let outcomes = workers.finish();
-        let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
+        let failure = failure.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let failure = failure.or_else(|| self.op_log.full());
         notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
