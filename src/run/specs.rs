@@ -44,6 +44,28 @@ struct WorkerIndex {
     task: TaskNumber,
 }
 
+/// The stream whose random numbers a stream draws: its own, or the stream that wrote the data which it reads back.
+struct DrawnAs {
+    phase: usize,
+    stream: usize,
+    /// Index of the stream's first worker in the phase.
+    first_worker: u32,
+}
+
+impl DrawnAs {
+    /// Returns whose numbers the stream with this index draws. `before` is the phase before `phase`, which has the index `phase_index`.
+    fn of_stream(before: Option<&Phase>, phase: &Phase, phase_index: usize, stream: usize) -> Self {
+        let first_worker = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
+        let back = phase.streams.get(stream).and_then(Stream::reads_back);
+        match (before, back, phase_index.checked_sub(1)) {
+            (Some(before), Some(back), Some(phase)) => {
+                Self { phase, stream: back, first_worker: first_worker(before, back) }
+            }
+            _ => Self { phase: phase_index, stream, first_worker: first_worker(phase, stream) },
+        }
+    }
+}
+
 /// Lets workers with shared duplicate blocks (`dedup_shared`) copy from the blocks of all such workers.
 fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
     let shares = |spec: &WorkerSpec| {
@@ -75,8 +97,8 @@ impl Measurement {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // All workers and runs of a stream agree on the hot blocks.
-            let (of_phase, of_stream, first) = Self::drawn_as(before, phase, index, stream_index);
-            let seed = split_mix(self.plan.host_seed() ^ (of_phase << 32 | of_stream) as u64);
+            let drawn_as = DrawnAs::of_stream(before, phase, index, stream_index);
+            let seed = split_mix(self.plan.host_seed() ^ (drawn_as.phase << 32 | drawn_as.stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let evicted = self.evicted(stream)?;
             let common =
@@ -92,9 +114,9 @@ impl Measurement {
                 let overall = specs.len() as u32;
                 let task = TaskNumber { index: first_task.index + u64::from(worker), ..first_task };
                 let number = WorkerIndex { stream: stream_index, worker, overall, task };
-                let drawn = u64::from(first) + u64::from(worker);
+                let drawn = u64::from(drawn_as.first_worker) + u64::from(worker);
                 let own = |run: usize| {
-                    let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
+                    let own = (run as u64) << 40 | (drawn_as.phase as u64) << 32 | drawn;
                     split_mix(self.plan.host_seed() ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(offset_seed), own(run));
@@ -126,17 +148,6 @@ impl Measurement {
         }
         share_sets(phase, &mut specs);
         Ok(specs)
-    }
-
-    /// Returns the phase and the stream whose random numbers a stream draws, and the first worker there. A stream that reads data back
-    /// draws the numbers of the stream that wrote the data.
-    fn drawn_as(before: Option<&Phase>, phase: &Phase, index: usize, stream: usize) -> (usize, usize, u32) {
-        let first = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
-        let back = phase.streams.get(stream).and_then(Stream::reads_back);
-        match (before, back, index.checked_sub(1)) {
-            (Some(before), Some(back), Some(at)) => (at, back, first(before, back)),
-            _ => (index, stream, first(phase, stream)),
-        }
     }
 
     /// The files of a stream that evicts its files before each pass.

@@ -11,6 +11,7 @@ use crate::fleet::Fleet;
 use crate::live::{Left, Live};
 use crate::run::Measurement;
 use engine::source::{Pieces, own_blocks};
+use machine::kept_file::Made;
 use machine::root::Root;
 use machine::test_file::TestFile;
 use machine::{extents, kept_file, page_cache, safety};
@@ -60,7 +61,7 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
-        let (mut writing, found_empty) = keep(root, plan.host_seed(), &mut target, stop, progress)?;
+        let Made { mut writing, found_empty } = keep(root, plan.host_seed(), &mut target, stop, progress)?;
         let mut users = plan.streams().filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
             && !users.any(|stream| stream.renews_file() || stream.moves_no_data())
@@ -250,15 +251,14 @@ impl Ready {
     }
 }
 
-/// Makes a file that the plan creates and keeps, inspects it, and marks it as being written. Also returns whether the file existed and was
-/// empty.
+/// Makes a file that the plan creates and keeps, and inspects it. Marks a file of fathom's as being written.
 fn keep(
     root: &Root,
     seed: u64,
     target: &mut Target,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Option<machine::mark::Writing>, bool), Failure> {
+) -> Result<Made, Failure> {
     let path = &name::path(&target.path);
     let Some(create) = target.create else {
         let may_be_ours = target.role == Role::File && target.writable;
@@ -269,13 +269,13 @@ fn keep(
                 name::shown(path)
             )));
         }
-        return Ok((writing, false));
+        return Ok(Made { writing, found_empty: false });
     };
     // The path is either empty, or has what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::stack::marked(root, made));
-    Ok((kept.writing, kept.found_empty))
+    Ok(kept)
 }
 
 impl Drop for Ready {
