@@ -4,7 +4,7 @@ use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::other_tools;
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
 use fathom_io::failure::Failure;
-use fathom_io::files::output::{Rules, Spared};
+use fathom_io::files::output::{Rules, ProtectedPaths};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
@@ -96,12 +96,12 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
 /// Measures targets one after the other, each in its own session, and prints a table of their devices.
 fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Failure> {
     fleet::alone()?;
-    let (mut protected, mut is_gated) = (Spared::default(), false);
+    let (mut protected, mut is_gated) = (ProtectedPaths::default(), false);
     // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
     for request in requests {
         let planned = plan::plan(request)?;
         is_gated |= planned.plan.is_gated();
-        protected.extend(Spared::from_plan(&planned.plan, &planned.machine.places));
+        protected.extend(ProtectedPaths::from_plan(&planned.plan, &planned.machine.places));
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
@@ -166,11 +166,11 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::print_plan(planned.plan, planned.machine, recipe, showing.format);
     }
-    let mut protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+    let mut protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
         protected.add(file, "the job file of this call");
     }
-    let rules = Rules { flag: "--op-log", spared: protected.clone(), replace: showing.replace };
+    let rules = Rules { flag: "--op-log", protected: protected.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let finished =
@@ -207,7 +207,7 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
             let (planned, keep) =
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(planned.plan.is_gated(), &showing)?;
-            let protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+            let protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
             let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
             let (mode, accept) = (showing.watched, Some(showing.accept.as_slice()));
             let finished = run::measure(planned, Some(before), keep, mode, None, &Fleet::Alone, accept)?;
@@ -230,7 +230,7 @@ fn conclude(finished: &run::Finished, showing: &Showing, outlets: &Outlets) -> R
 
 /// Judges stored sessions again: one as a report, several as a table.
 fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure> {
-    let mut protected_files = Spared::default();
+    let mut protected_files = ProtectedPaths::default();
     for file in files {
         protected_files.add(file, "a session that is shown");
     }

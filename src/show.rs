@@ -3,7 +3,7 @@
 //! Conclusions are in crate `analysis`, layouts in crate `report`.
 
 use crate::failure::Failure;
-use crate::files::output::{self, Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, Replace, Rules, ProtectedPaths};
 use crate::live::Progress;
 use crate::stdout;
 use analysis::Judging;
@@ -103,8 +103,8 @@ pub struct Outlets {
 ///
 /// # Errors
 /// As [`output::decide_all`].
-pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<Outlets, Failure> {
-    let rules = Rules { flag: "-o", spared, replace };
+pub fn outlets(outputs: &[PathBuf], replace: Replace, protected: ProtectedPaths) -> Result<Outlets, Failure> {
+    let rules = Rules { flag: "-o", protected, replace };
     Ok(Outlets { all: output::decide_all(outputs, &rules)?, rules })
 }
 

@@ -8,7 +8,7 @@
 
 use crate::cli::verify::Args;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{Replace, Rules, ProtectedPaths};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
 use crate::live::{Left, Live};
@@ -60,12 +60,12 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     if let (HostTask::Check(state), Fleet::Alone) = (&host_task, fleet)
         && let Some(outcome) = truncated_outcome(options, state)
     {
-        let mut spared = Spared::default();
-        spared.add(&check_target(options, state), "the target of this call");
+        let mut protected = ProtectedPaths::default();
+        protected.add(&check_target(options, state), "the target of this call");
         if let Some(file) = &options.check {
-            spared.add(file, "a state of this verification");
+            protected.add(file, "a state of this verification");
         }
-        let outlets = show::outlets(&options.files.output, options.files.replace(), spared)?;
+        let outlets = show::outlets(&options.files.output, options.files.replace(), protected)?;
         return conclude(options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
     let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
@@ -116,15 +116,15 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     let state = options.check.as_ref().or(options.state.as_ref());
     let hosts = plan.part.map_or(1, |part| part.hosts);
     let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
-    let mut spared = Spared::from_plan(plan, &machine.places);
+    let mut protected = ProtectedPaths::from_plan(plan, &machine.places);
     let mut new = outputs.to_vec();
     for state in states {
-        spared.add(&state, "a state of this verification");
+        protected.add(&state, "a state of this verification");
         // A new state file does not exist yet and cannot be protected by inode, so compare the names.
         new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
     }
-    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace })?;
-    show::outlets(outputs, replace, spared)
+    output::decide_all(&new, &Rules { flag: "-o", protected: protected.clone(), replace })?;
+    show::outlets(outputs, replace, protected)
 }
 
 /// Whether this host writes or checks, and its state file.
@@ -306,7 +306,7 @@ impl Keeper {
 /// If the name is taken, or no file can be created there.
 fn check_state_path(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
-    Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
+    Rules { flag: "--state", protected: ProtectedPaths::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
 }
 
 /// Refuses an existing name: that file may be the only evidence of an earlier crash.

@@ -12,7 +12,7 @@
 mod run;
 
 use crate::failure::Failure;
-use crate::files::output::Spared;
+use crate::files::output::ProtectedPaths;
 use crate::session::Session;
 use crate::show::{self, Showing};
 use crate::{signals, stderr, stdout};
@@ -90,11 +90,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         machine::host::read_host(&root)
     });
     machine.places = places;
-    let mut spared = Spared::default();
+    let mut protected = ProtectedPaths::default();
     for one in named.iter().flatten() {
-        spared.add(&one.path, "a file that the command names");
+        protected.add(&one.path, "a file that the command names");
     }
-    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let signalled = Arc::new(Signalled::default());
     pass_on_signals(&signalled)?;
     let own_cgroup = enter_cgroup(&root, &machine);

@@ -11,7 +11,7 @@ mod processes;
 use crate::block_events::Traced;
 use crate::failure::Failure;
 use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{Outlet, Replace, Rules, ProtectedPaths};
 use crate::live::{KeyAction, Watching};
 use crate::{history, live, signals, stdout};
 use analysis::watch;
@@ -653,7 +653,7 @@ impl Shown {
                 name::shown(other)
             )));
         }
-        let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
+        let rules = Rules { flag: "-o", protected: protected_paths(targets), replace: request.replace };
         let outlets = output::decide_all(&request.outputs, &rules)?;
         let (pages, outlets): (Vec<Outlet>, Vec<Outlet>) =
             outlets.into_iter().partition(|outlet| page(outlet.path_as_typed()).is_some());
@@ -766,17 +766,17 @@ fn renewed(path: &Path) -> Option<&'static Format> {
 }
 
 /// Protects the watched targets from being overwritten.
-fn spared(targets: &[Target]) -> Spared {
-    let mut spared = Spared::default();
+fn protected_paths(targets: &[Target]) -> ProtectedPaths {
+    let mut protected = ProtectedPaths::default();
     for target in targets {
-        spared.add(&target.typed, "watched by this call");
+        protected.add(&target.typed, "watched by this call");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
-                spared.add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
+                protected.add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
             }
         }
     }
-    spared
+    protected
 }
 
 /// Which parts of an interval, and which devices, to show.
