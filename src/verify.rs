@@ -13,7 +13,7 @@ use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
 use crate::live::{Left, Live};
 use crate::request::Request;
-use crate::run::target::Ready;
+use crate::run::target::OpenTarget;
 use crate::show::{self, Outlets};
 use crate::signals;
 use crate::{files, plan, run};
@@ -344,7 +344,7 @@ struct VerifyRun<'a> {
     root: Root,
     plan: Plan,
     fleet: &'a Fleet,
-    targets: Vec<Ready>,
+    targets: Vec<OpenTarget>,
     place: Place,
     verification: Verification,
     through: Through,
@@ -377,7 +377,7 @@ impl<'a> VerifyRun<'a> {
         {
             place = found;
         }
-        let mut notes: Vec<String> = targets.iter().flat_map(Ready::notes).cloned().collect();
+        let mut notes: Vec<String> = targets.iter().flat_map(OpenTarget::notes).cloned().collect();
         notes.extend(analysis::engine_fallbacks(&plan));
         let engine = engines::find(&stream.engine)
             .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
@@ -524,7 +524,7 @@ impl<'a> VerifyRun<'a> {
     }
 
     /// Evicts the target from the page cache. If pages may remain, returns a description of where the reads come from.
-    fn evict(&self, target: &Ready) -> Option<String> {
+    fn evict(&self, target: &OpenTarget) -> Option<String> {
         if self.options.cached {
             return Some(
                 "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),

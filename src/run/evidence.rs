@@ -15,7 +15,7 @@ use crate::block_events::BlockEvents;
 #[cfg(not(feature = "capture"))]
 use crate::capture::replay::{Figures, Observed};
 use crate::failure::Failure;
-use crate::run::target::Ready;
+use crate::run::target::OpenTarget;
 #[cfg(feature = "capture")]
 use capture::fit::{Figures, Observed};
 use engine::source::Pieces;
@@ -57,7 +57,7 @@ impl Measurement {
             let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
             regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..u64::MAX)
         };
-        let open = self.targets.iter().map(Ready::handle).enumerate();
+        let open = self.targets.iter().map(OpenTarget::handle).enumerate();
         open.map(|(index, file)| Some((file?, region(index)))).collect()
     }
 

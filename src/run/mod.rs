@@ -55,7 +55,7 @@ use std::time::{Duration, Instant};
 use stop_rules::StopRules;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
-use target::{FinalSync, Ready};
+use target::{FinalSync, OpenTarget};
 
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -76,7 +76,7 @@ pub struct Finished {
     /// Begin of the session.
     #[cfg(feature = "fleet")]
     epoch: Instant,
-    _targets: Vec<Ready>,
+    _targets: Vec<OpenTarget>,
 }
 
 impl Finished {
@@ -152,7 +152,7 @@ struct Measurement {
     places: Vec<Place>,
     root: Root,
     watch: Watch,
-    targets: Vec<Ready>,
+    targets: Vec<OpenTarget>,
     session: Session,
     stop: Arc<AtomicBool>,
     live: Live,
@@ -387,7 +387,7 @@ impl Measurement {
                 offered_iops,
                 host: 0,
                 at_ns: 0,
-                target_bytes: self.targets.iter().map(Ready::bytes).collect(),
+                target_bytes: self.targets.iter().map(OpenTarget::bytes).collect(),
             };
             let run = self.measure_phase(start, std::mem::take(&mut notes))?;
             let ending = run.end.as_ref().map(|e| e.ending.clone());
@@ -581,7 +581,7 @@ impl Measurement {
 
     /// Ends the session file.
     fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
-        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        let mut notes: Vec<String> = self.targets.iter().flat_map(OpenTarget::notes).cloned().collect();
         notes.extend(self.busy_host.take());
         notes.extend(self.session.omitted_note());
         let interrupted = ending == RunEnding::Interrupted;

@@ -19,7 +19,7 @@ use crate::live::{self, Left, Live, Progress};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Supplies;
-use crate::run::target::{Ready, open_others, refuse_flags, show_progress};
+use crate::run::target::{OpenTarget, open_others, refuse_flags, show_progress};
 use crate::session::Session;
 use crate::signals;
 use analysis::strategy::cost::{cost, time_left};
@@ -168,14 +168,14 @@ pub(crate) fn prepare_targets(
     live: &Live,
     left: Option<Left>,
     fleet: &Fleet,
-) -> Result<Vec<Ready>, Failure> {
+) -> Result<Vec<OpenTarget>, Failure> {
     let mut targets = Vec::new();
     for (index, target) in plan.targets.iter().enumerate() {
         let making = if is_made_here(plan, index) { ": making a test file" } else { "" };
         live.step_of(&format!("preparing {}{making}", target.path), left);
         let since = Instant::now();
         let mut progress = |done: u64, total: u64| show_progress(live, left, since, done, total);
-        let ready = Ready::prepare(root, plan, index, stop, &mut progress);
+        let ready = OpenTarget::prepare(root, plan, index, stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
         }
@@ -201,7 +201,7 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
 
 /// Resolves the open files that fathom made or may write. An open file shows more than its directory does: how direct I/O works there,
 /// and where an overlay has copied a file that was opened for writing.
-fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[OpenTarget], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =
             matches!(target.role, Role::Made | Role::File) && (target.writable || target.create.is_some());

@@ -5,7 +5,7 @@ use super::{Measurement, interval_ns};
 use crate::capture::replay;
 use crate::failure::Failure;
 use crate::files;
-use crate::run::target::Ready;
+use crate::run::target::OpenTarget;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Share, Source};
@@ -123,7 +123,7 @@ impl Measurement {
                 let share = Share { worker, workers: stream.workers, seed, common };
                 let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
                 if let Some(writer) = writer_of(before, stream) {
-                    let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+                    let targets: Vec<&OpenTarget> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let written =
                         index.checked_sub(1).and_then(|before| self.written.get(before)?.get(drawn as usize));
                     let writes = written.copied().unwrap_or(0);
@@ -181,7 +181,7 @@ impl Measurement {
         let begins_ns = stream.delay_ns.saturating_sub(phase.warmup_ns);
         let own_ns = stream.limit.time_ns.map(|ns| begins_ns.saturating_add(ns));
         let own_ns = own_ns.filter(|ns| *ns < phase.time_ns);
-        let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+        let targets: Vec<&OpenTarget> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         let changes = stream.changes_targets();
         for (target, ready) in stream.targets.iter().zip(&targets).filter(|_| entry.touches_targets()) {
@@ -244,7 +244,7 @@ impl Measurement {
         &self,
         stream: &Stream,
         replay: &Replay,
-        targets: &[&Ready],
+        targets: &[&OpenTarget],
         files: &mut Vec<OpenFile>,
         counts: &Arc<Counts>,
     ) -> Result<Box<dyn Source>, Failure> {
@@ -262,7 +262,7 @@ impl Measurement {
     fn sources(
         &self,
         stream: &Stream,
-        targets: &[&Ready],
+        targets: &[&OpenTarget],
         number: WorkerIndex,
         share: &Share,
     ) -> Result<Vec<Box<dyn Source>>, Failure> {
@@ -298,7 +298,7 @@ fn stable(cache: Cache) -> Option<Cache> {
 }
 
 /// Refuses a file that is smaller than a replay needs.
-fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
+fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     let needed = if replay.dense { replay.original.footprint_bytes } else { replay.original.end_bytes };
     let Some(small) = targets.iter().find(|ready| ready.handle().is_some() && ready.bytes() < needed) else {
         return Ok(());
@@ -321,9 +321,9 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
 
 /// Whether a stream may write a block twice in one pass over its targets. Reading back each block once is then less work.
 /// Several passes are read back as often as they were written, as in fio.
-fn may_write_twice(writer: &Stream, targets: &[&Ready]) -> bool {
+fn may_write_twice(writer: &Stream, targets: &[&OpenTarget]) -> bool {
     let access = &writer.access;
-    let room = |ready: &&Ready| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
+    let room = |ready: &&OpenTarget| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
     let pass = targets.iter().map(room).fold(0, u64::saturating_add);
     let is_one_pass = writer.limit.bytes.is_none_or(|bytes| bytes <= pass);
     let once = access.lines.iter().any(|line| line.order == Order::Once);

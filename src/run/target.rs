@@ -1,6 +1,6 @@
 //! Prepared targets: the files and devices of the plan, ready to be opened by workers.
 //!
-//! 1. `Ready::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
+//! 1. `OpenTarget::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
 //!    this host's part of shared ones.
 //! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
 //!    of layers find the blocks that the device stores the file in, and prove them by their content.
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A prepared target.
-pub struct Ready {
+pub struct OpenTarget {
     target: Target,
     made: Option<TestFile>,
     /// Descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
@@ -47,7 +47,7 @@ pub struct Ready {
     _writing: Option<machine::mark::Writing>,
 }
 
-impl Ready {
+impl OpenTarget {
     /// Makes or opens a target.
     ///
     /// # Errors
@@ -278,7 +278,7 @@ fn keep(
     Ok(kept)
 }
 
-impl Drop for Ready {
+impl Drop for OpenTarget {
     fn drop(&mut self) {
         let path = &name::path(&self.target.path);
         let planned = self.target.identity.as_ref();
@@ -441,7 +441,7 @@ pub(super) fn show_progress(live: &Live, left: Option<Left>, since: Instant, don
 /// Opens the files of other hosts, and writes this host's parts of shared ones. Shows the time `left`, if known.
 pub(crate) fn open_others(
     plan: &Plan,
-    targets: &mut [Ready],
+    targets: &mut [OpenTarget],
     fleet: &Fleet,
     stop: &Arc<AtomicBool>,
     live: &Live,
@@ -676,7 +676,7 @@ fn only_a_target_without_direct_io_refuses_it() {
     // A directory cannot be opened for writing, whatever the cache mode.
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     let target = Target { writable: true, ..Target::new(name::text(dir.path()), Role::File, 0) };
-    let ready = Ready {
+    let ready = OpenTarget {
         target,
         made: None,
         handle: None,
