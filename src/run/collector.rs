@@ -340,7 +340,7 @@ impl Measurement {
     ) -> Vec<StreamEnd> {
         let mut streams = collector.finish();
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
-            end.data = self.supplies.written(stream, self.plan.host_seed());
+            end.data = self.payloads.written(stream, self.plan.host_seed());
         }
         notes.extend(ends.close(&mut streams));
         let driver = self.driver.take();

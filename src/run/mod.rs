@@ -47,7 +47,7 @@ use model::record::{
 };
 use model::units::show_count;
 pub(crate) use setup::{name_leftovers, prepare_targets, probe};
-use specs::Supplies;
+use specs::Payloads;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,7 +164,7 @@ struct Measurement {
     accept: Option<Vec<CheckId>>,
     clock: Clock,
     epoch: Instant,
-    supplies: Supplies,
+    payloads: Payloads,
     /// Errors of closing the workers' files, until the sync after the run reports them.
     close_errors: CloseErrors,
     op_log: OpLog,

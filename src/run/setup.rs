@@ -18,7 +18,7 @@ use crate::fleet::Fleet;
 use crate::live::{self, Left, Live, Progress};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
-use crate::run::specs::Supplies;
+use crate::run::specs::Payloads;
 use crate::run::target::{OpenTarget, open_others, refuse_flags, show_progress};
 use crate::session::Session;
 use crate::signals;
@@ -77,7 +77,7 @@ pub(super) fn begin(
     probe(&root, &plan)?;
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
-    let supplies = Supplies::load(&plan)?;
+    let payloads = Payloads::load(&plan)?;
     // The reason is why the clock is a fallback.
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
@@ -99,7 +99,7 @@ pub(super) fn begin(
     resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.watch_devices(&watch, &plan, &machine);
-    let self_test = run_self_test(&plan, &supplies, clock);
+    let self_test = run_self_test(&plan, &payloads, clock);
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -123,7 +123,7 @@ pub(super) fn begin(
         accept: None,
         clock,
         epoch,
-        supplies,
+        payloads,
         close_errors: CloseErrors::default(),
         op_log: OpLog::default(),
         driver: None,
@@ -331,7 +331,7 @@ struct TriedShape {
 }
 
 /// Measures the ceilings of a plan. Equal shapes are tried once.
-fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
+fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
     let mut tried: Vec<TriedShape> = Vec::new();
     let mut ceilings = Vec::new();
     let streams = plan.jobs.iter().enumerate();
@@ -345,7 +345,7 @@ fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
             None if tried.len() == MAX_SHAPES => continue,
             None => {
                 let least = |engine: &str, options: &Options| -> Known<f64> {
-                    let once = || ns_per_op(&shape, engine, options.clone(), supplies, clock);
+                    let once = || ns_per_op(&shape, engine, options.clone(), payloads, clock);
                     (1..SELF_TEST_TRIES).try_fold(once()?, |least, _| Ok(once()?.min(least)))
                 };
                 let loop_ns = least("null", &Options::new());
@@ -387,14 +387,14 @@ fn ns_per_op(
     shape: &Stream,
     engine: &str,
     options: Options,
-    supplies: &Supplies,
+    payloads: &Payloads,
     clock: Clock,
 ) -> Known<f64> {
     let entry = engines::find(engine).ok_or("there is no such engine")?;
     if let Some(missing) = options.keys().find(|o| entry.options.iter().all(|e| e.name != o.as_str())) {
         return Err(format!("the engine {engine} has no option {missing}"));
     }
-    let spec = self_test_spec(shape, entry, options, supplies, clock)?;
+    let spec = self_test_spec(shape, entry, options, payloads, clock)?;
     let mut workers = Workers::spawn(vec![spec])?;
     workers.open();
     while !workers.is_done() {
@@ -415,7 +415,7 @@ fn self_test_spec(
     shape: &Stream,
     engine: &'static Entry,
     options: Options,
-    supplies: &Supplies,
+    payloads: &Payloads,
     clock: Clock,
 ) -> Known<WorkerSpec> {
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
@@ -435,9 +435,9 @@ fn self_test_spec(
         cache: shape.cache,
         place: crate::run::specs::place_of(&shape.place, 0),
         batch: shape.batch,
-        maker: supplies
+        maker: payloads
             .maker(&shape.data, 1)
-            .or_else(|_| supplies.maker(&Data::default(), 1))
+            .or_else(|_| payloads.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
         // No warm-up: a worker that loses the CPU in it would have a very short window.
         ..WorkerSpec::plain(engine, sources, files, SELF_TEST_TIME_NS, clock)?
@@ -714,7 +714,7 @@ mod tests {
         let access = Access { span_bytes: SPAN_BYTES, ..Access::plain(Pattern::Random, 4096, 100) };
         for depth in [1, 4, 32] {
             let shape = closed_loop(&Stream::plain(access.clone(), depth, 1, "sim"));
-            let found = ns_per_op(&shape, "sim", Options::new(), &Supplies::default(), clock);
+            let found = ns_per_op(&shape, "sim", Options::new(), &Payloads::default(), clock);
             assert_eq!(found, Ok(100_000.0 / f64::from(depth)), "depth {depth}");
         }
     }

@@ -234,7 +234,7 @@ impl Measurement {
             by_target: stream.apart_ns().map(|bucket_ns| ByTargetSpec { bucket_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
-            maker: self.supplies.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,
+            maker: self.payloads.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,
             clock: self.clock,
         })
     }
@@ -362,12 +362,12 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// Contents of payload files, by their paths in the plan.
 #[derive(Default)]
-pub(super) struct Supplies {
+pub(super) struct Payloads {
     files: BTreeMap<String, Arc<[u8]>>,
     measured: Vec<(Data, Written)>,
 }
 
-impl Supplies {
+impl Payloads {
     /// Reads all payload files of the plan.
     ///
     /// # Errors
