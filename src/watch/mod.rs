@@ -8,7 +8,7 @@
 
 mod processes;
 
-use crate::block_events::Traced;
+use crate::block_events::TracedDevice;
 use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::{Outlet, Replace, Rules, ProtectedPaths};
@@ -229,7 +229,7 @@ struct Device {
     sequence: Option<String>,
     last: Option<CounterSample>,
     /// The device as named in the kernel's block events.
-    traced: Option<Traced>,
+    traced: Option<TracedDevice>,
     /// Rules that applied in the previous interval.
     rules: Vec<Rule>,
 }
@@ -266,7 +266,7 @@ impl Devices {
     }
 
     /// Returns the topmost devices that have block events.
-    fn traced(&self) -> Vec<(String, Traced)> {
+    fn traced(&self) -> Vec<(String, TracedDevice)> {
         let tops = self.all.iter().filter(|d| d.shown.level == 0);
         tops.filter_map(|d| Some((d.shown.number.clone(), d.traced.clone()?))).collect()
     }
@@ -408,7 +408,7 @@ impl Device {
             blind: layer.blind(),
             sequence: devices::sequence(root, &layer.name),
             last: None,
-            traced: Traced::from_layer(layers, layer),
+            traced: TracedDevice::from_layer(layers, layer),
             rules: Vec::new(),
         }
     }
