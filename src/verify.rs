@@ -11,7 +11,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::files::output::{Replace, Rules, ProtectedPaths};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
-use crate::live::{Left, Live};
+use crate::live::{RemainingTime, Live};
 use crate::request::Request;
 use crate::run::target::OpenTarget;
 use crate::show::{self, Outlets};
@@ -517,7 +517,7 @@ impl<'a> VerifyRun<'a> {
 
     /// Prints progress, and checks for unresponsive hosts.
     fn show(&self, since: Instant, done: u64, total: u64) {
-        self.live.tick_step(done, total, Left::by(since, done, total));
+        self.live.tick_step(done, total, RemainingTime::by(since, done, total));
         for words in self.fleet.progress(done, || None) {
             self.live.tell(&words);
         }

@@ -16,7 +16,7 @@ pub mod target;
 use crate::failure::Failure;
 use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
-use crate::live::{Left, Live, Progress};
+use crate::live::{RemainingTime, Live, Progress};
 use crate::session::Session;
 use analysis::runs::{SweepRun, sweep_runs};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
@@ -179,7 +179,7 @@ struct Measurement {
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
     /// Cells of a sweep that remained when the current run began. Other plans count the remaining runs with `done`.
-    left: Option<Left>,
+    left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
     /// Note that a host's machine was busy before the first run. Set only if several hosts measure: their merged session has no evidence
@@ -358,7 +358,7 @@ impl Measurement {
     }
 
     /// The remaining work.
-    fn remaining(&self) -> Left {
+    fn remaining(&self) -> RemainingTime {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 

@@ -15,7 +15,7 @@
 use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{self, Left, Live, Progress};
+use crate::live::{self, RemainingTime, Live, Progress};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Payloads;
@@ -166,7 +166,7 @@ pub(crate) fn prepare_targets(
     plan: &Plan,
     stop: &Arc<AtomicBool>,
     live: &Live,
-    left: Option<Left>,
+    left: Option<RemainingTime>,
     fleet: &Fleet,
 ) -> Result<Vec<OpenTarget>, Failure> {
     let mut targets = Vec::new();

@@ -8,7 +8,7 @@
 
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{Left, Live};
+use crate::live::{RemainingTime, Live};
 use crate::run::Measurement;
 use engine::source::{Pieces, own_blocks};
 use machine::kept_file::Made;
@@ -431,10 +431,10 @@ fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
 }
 
 /// Shows the time that the session has `left` or, if that is unknown, the progress of a step that began at `since`.
-pub(super) fn show_progress(live: &Live, left: Option<Left>, since: Instant, done: u64, total: u64) {
+pub(super) fn show_progress(live: &Live, left: Option<RemainingTime>, since: Instant, done: u64, total: u64) {
     match left {
         Some(left) => live.tick(left),
-        None => live.tick_step(done, total, Left::by(since, done, total)),
+        None => live.tick_step(done, total, RemainingTime::by(since, done, total)),
     }
 }
 
@@ -445,7 +445,7 @@ pub(crate) fn open_others(
     fleet: &Fleet,
     stop: &Arc<AtomicBool>,
     live: &Live,
-    left: Option<Left>,
+    left: Option<RemainingTime>,
 ) -> Result<(), Failure> {
     let named = |at: usize| Some((at, plan.common(at)?));
     let common: Vec<(usize, &Common)> = (0..plan.targets.len()).filter_map(named).collect();

@@ -4,7 +4,7 @@
 //! state of `fathom watch`. Workers hand in blocks at different times. So the rate of each worker is computed over the
 //! time that its blocks cover, and the rates are added up.
 
-use crate::{Done, Left};
+use crate::{Done, RemainingTime};
 use analysis::under_way::{Counted, Row, SoFar, latencies};
 use engine::link::Block;
 use engine::workers::Who;
@@ -30,7 +30,7 @@ pub(super) struct State {
     /// The current step.
     pub(super) step: String,
     /// The time left, if known.
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<RemainingTime>,
     /// The progress of the step.
     pub(super) done: Done,
     /// The queue depth of the current run in operations; `None` between runs.
@@ -176,14 +176,14 @@ pub(super) type Points = VecDeque<Option<f64>>;
 
 impl State {
     /// Begins a step.
-    pub(super) fn step(&mut self, name: &str, left: Option<Left>) {
+    pub(super) fn step(&mut self, name: &str, left: Option<RemainingTime>) {
         name.clone_into(&mut self.step);
         (self.left, self.done) = (left, Done::default());
         (self.pulse, self.seen) = (Pulse::default(), None);
     }
 
     /// Shows the progress of the step.
-    pub(super) fn tick(&mut self, done: Done, left: Left) {
+    pub(super) fn tick(&mut self, done: Done, left: RemainingTime) {
         (self.done, self.left) = (done, Some(left));
     }
 

@@ -7,7 +7,7 @@ mod tests;
 use super::state::{CountedFinding, End, State};
 use crate::state::{HostRow, HostState, Named, Observed, Points, Sample};
 use crate::terminal::Theme;
-use crate::{Left, whole_words};
+use crate::{RemainingTime, whole_words};
 use model::Known;
 use model::finding::Severity;
 use model::name::visible;
@@ -133,7 +133,7 @@ fn fit_name(name: &str, columns: usize) -> String {
 }
 
 fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
-    let left = state.left.map_or_else(|| "-".to_owned(), Left::describe);
+    let left = state.left.map_or_else(|| "-".to_owned(), RemainingTime::describe);
     let room = usize::from(at.width).saturating_sub(left.len() + 2);
     let narrow = at.width < NARROW;
     let name = if narrow { "" } else { "fathom  " };
