@@ -10,7 +10,7 @@
 
 use super::{COLLECT_EVERY, Measurement};
 use crate::failure::Failure;
-use crate::live::Named;
+use crate::live::JobResult;
 use crate::run::collector::Collector;
 use crate::run::evidence::StallWatchdog;
 use crate::run::run_of;
@@ -131,7 +131,7 @@ impl Measurement {
         } else {
             Vec::new()
         };
-        self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
+        self.live.row(JobResult { name, row, op_bytes }, findings, self.is_last(at));
     }
 
     /// Whether the last run of a job has ended. Each load of a load curve is measured once.

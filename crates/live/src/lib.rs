@@ -25,7 +25,7 @@ use output::failure::Failure;
 use output::stderr;
 use output::stream;
 use ratatui::text::Span;
-pub use state::{HostRow, HostState, Named, Recent};
+pub use state::{HostRow, HostState, JobResult, Recent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -256,16 +256,16 @@ impl Live {
 
     /// Shows the result of a run: its job's row over all runs so far, and the findings about this run. A display without a view prints a
     /// line after the last run of the job.
-    pub fn row(&self, named: Named, findings: Vec<Finding>, is_last: bool) {
+    pub fn row(&self, result: JobResult, findings: Vec<Finding>, is_last: bool) {
         if let Some(view) = self.view() {
-            view.change(|state| state.show_result(named, findings));
+            view.change(|state| state.show_result(result, findings));
             return;
         }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_job = found.entry(named.name.clone()).or_default();
+        let of_job = found.entry(result.name.clone()).or_default();
         of_job.extend(findings.iter().map(|f| format!("{} {}", f.id, f.name)));
         if is_last {
-            self.say(&named.line(of_job));
+            self.say(&result.line(of_job));
         }
     }
 
