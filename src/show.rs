@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::files::output::{self, Outlet, Replace, Rules, ProtectedPaths};
-use crate::live::Progress;
+use crate::live::ProgressMode;
 use crate::stdout;
 use analysis::Judging;
 use model::finding::CheckId;
@@ -38,7 +38,7 @@ pub struct Showing {
     /// How much of the report to print.
     pub detail: Detail,
     /// How to display progress while measuring.
-    pub watched: Progress,
+    pub watched: ProgressMode,
     /// Before a measurement: print the plan and stop. For a session: print the time series of its runs.
     pub explain: bool,
     /// How an undecided condition counts: as passed or as failed.
@@ -55,7 +55,7 @@ impl Showing {
             accept: Vec::new(),
             ledger: false,
             detail: Detail::default(),
-            watched: Progress::Quiet,
+            watched: ProgressMode::Quiet,
             explain: false,
             inconclusive: None,
         }

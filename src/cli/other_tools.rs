@@ -7,7 +7,7 @@
 use crate::failure::Failure;
 use crate::files::output::{self, Outlet, Replace, Rules, ProtectedPaths};
 use crate::fleet::{self, Fleet};
-use crate::live::Progress;
+use crate::live::ProgressMode;
 use crate::request::{JobSource, Request};
 use crate::run::{RunStatus, StatusSender, collector};
 use crate::show::{Showing, judge};
@@ -119,7 +119,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
-    let mode = if tool_output.quiet { Progress::Quiet } else { Progress::Plain };
+    let mode = if tool_output.quiet { ProgressMode::Quiet } else { ProgressMode::Plain };
     let (finished, before) = thread::scope(|scope| {
         let every = tool_output.status_interval;
         let statuses = (every.is_some() || tool_output.status_on_signal).then(|| {

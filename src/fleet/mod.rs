@@ -22,7 +22,7 @@
 mod launcher;
 
 use crate::failure::Failure;
-use crate::live::{HostRow, Progress};
+use crate::live::{HostRow, ProgressMode};
 use crate::request::Request;
 #[cfg(feature = "fleet")]
 use crate::request::{BenchSpec, JobSource, Work};
@@ -160,7 +160,7 @@ impl Fleet {
         if self.reports_results() {
             return showing;
         }
-        Showing { watched: Progress::Quiet, outputs: Vec::new(), ..showing }
+        Showing { watched: ProgressMode::Quiet, outputs: Vec::new(), ..showing }
     }
 
     /// Waits until every host has made its own files.

@@ -16,7 +16,7 @@ pub mod target;
 use crate::failure::Failure;
 use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
-use crate::live::{RemainingTime, Live, Progress};
+use crate::live::{RemainingTime, Live, ProgressMode};
 use crate::session::Session;
 use analysis::runs::{SweepRun, sweep_runs};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
@@ -118,7 +118,7 @@ pub fn measure(
     planned: Planned,
     earlier_record: Option<Record>,
     keep: bool,
-    mode: Progress,
+    mode: ProgressMode,
     early: Option<StatusSender>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,

@@ -15,7 +15,7 @@
 use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{self, RemainingTime, Live, Progress};
+use crate::live::{self, RemainingTime, Live, ProgressMode};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Payloads;
@@ -59,7 +59,7 @@ pub(super) fn begin(
     earlier: Option<&EarlierSession>,
     keep: bool,
     fleet: &Fleet,
-    mode: Progress,
+    mode: ProgressMode,
 ) -> Result<Measurement, Failure> {
     let Planned { plan, mut machine } = planned;
     let root = Root::real();

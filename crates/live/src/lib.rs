@@ -13,7 +13,7 @@ mod view;
 
 use analysis::strategy::cost::TimeLeft;
 use display_mode::DisplayKind;
-pub use display_mode::Progress;
+pub use display_mode::ProgressMode;
 use machine::snapshot::Watch;
 use model::evidence::Snapshot;
 use model::finding::Finding;
@@ -106,7 +106,7 @@ impl Live {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the user asked for a view and a view is impossible.
-    pub fn start(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn start(mode: ProgressMode, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
             DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),
