@@ -6,6 +6,7 @@ use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_
 use fathom_io::failure::Failure;
 use fathom_io::files::output::{Rules, ProtectedPaths};
 use fathom_io::fleet::{self, Fleet};
+use fathom_io::history::JudgedSession;
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
 use fathom_io::show::{self, Outlets, Showing};
@@ -108,8 +109,7 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     let (mut ids, mut judged, mut last_outcome) = (Vec::new(), Vec::new(), Ok(None));
     for request in requests {
         last_outcome = measure_one_of_several(request, showing).map(|(session, code)| {
-            let (id, ..) = &session;
-            ids.push(id.clone());
+            ids.push(session.id.clone());
             judged.push(Ok(session));
             code
         });
@@ -120,17 +120,16 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     if judged.is_empty() {
         return last_outcome.map(|_| ExitCode::SUCCESS);
     }
-    let table = history::together(RowsOf::Devices, judged)?;
+    let table = history::session_table(RowsOf::Devices, judged)?;
     show::print_table(&table, showing, &outlets, show::kept_sessions(&ids).as_deref())?;
     Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
-/// Measures and judges one target of several. Returns the id of its session, the record and the report; also the exit code if the
-/// measurement was interrupted or failed.
+/// Measures and judges one target of several. Also returns the exit code if the measurement was interrupted or failed.
 fn measure_one_of_several(
     request: &Request,
     showing: &Showing,
-) -> Result<(history::Judged, Option<ExitCode>), Failure> {
+) -> Result<(JudgedSession, Option<ExitCode>), Failure> {
     let fleet = fleet::join(request)?;
     let planned = plan::plan(request)?;
     let finished =
@@ -143,7 +142,7 @@ fn measure_one_of_several(
     if kept.is_some() {
         history::remember();
     }
-    Ok(((id, record, report), finished.exit_code()))
+    Ok((JudgedSession { id, record, report }, finished.exit_code()))
 }
 
 /// Measures a request. `None` means that the command has already printed a list.
@@ -256,9 +255,9 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
         let record = session::read(file)?;
         is_gated |= record.header.plan.is_gated();
         let report = show::judge(&record, Some(file), history::read_annotations(file), showing);
-        Ok((history::id(file), record, report))
+        Ok(JudgedSession { id: history::id(file), record, report })
     });
-    let table = history::together(RowsOf::Sessions, judged)?;
+    let table = history::session_table(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
     show::print_table(&table, showing, &outlets, Some(show::SAME_COMMAND))?;
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))

@@ -17,7 +17,7 @@ mod transfer;
 
 pub use annotations::{Change, annotate, read_annotations};
 pub use index::{Filter, capacities};
-pub use list::{Judged, Request as ListRequest, list, since, together, until};
+pub use list::{JudgedSession, Request as ListRequest, list, session_table, since, until};
 pub use transfer::{Export, FORM as SESSION_FORM, Removal, delete, export, import, schema};
 
 use crate::session::EXTENSION;
