@@ -104,7 +104,7 @@ fn conclude(
     Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),
-        Verdict::Interrupted => ExitCode::from(fleet.over_code().unwrap_or(INTERRUPTED)),
+        Verdict::Interrupted => ExitCode::from(fleet.early_exit_code().unwrap_or(INTERRUPTED)),
     })
 }
 
@@ -465,7 +465,7 @@ impl<'a> VerifyRun<'a> {
         match self.fleet.written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
             // The host that ended the measurement reports why, and includes the writes of this host.
-            Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
+            Err(_) if self.fleet.early_exit_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
     }

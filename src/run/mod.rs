@@ -99,7 +99,7 @@ impl Finished {
         let all =
             fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
         Ok(match all {
-            Some(::fleet::Gathered { session, interrupted, failed }) => {
+            Some(::fleet::MergedOutcome { session, interrupted, failed }) => {
                 Self { session, interrupted, failed, ..self }
             }
             None => self,
@@ -572,7 +572,7 @@ impl Measurement {
 
     /// Returns how a run ended, from its failures.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
-        match failure.or_else(|| self.fleet.over()) {
+        match failure.or_else(|| self.fleet.early_end()) {
             Some(why) => RunEnding::Failed(why),
             None if stopped => RunEnding::Interrupted,
             None => RunEnding::Complete,
