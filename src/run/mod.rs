@@ -55,7 +55,7 @@ use std::time::{Duration, Instant};
 use stop_rules::StopRules;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
-use target::{FinalSync, OpenTarget};
+use target::{OpenTarget, SyncOutcome};
 
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -461,7 +461,7 @@ impl Measurement {
         let synced = if is_stable {
             self.sync_targets(&phase, opened, &workers, &mut notes)?
         } else {
-            FinalSync::default()
+            SyncOutcome::default()
         };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);

@@ -375,7 +375,7 @@ impl Measurement {
         opened: Instant,
         workers: &[WorkerEnd],
         notes: &mut Vec<String>,
-    ) -> Result<FinalSync, Failure> {
+    ) -> Result<SyncOutcome, Failure> {
         let start = last_completion(opened, workers);
         let mut synced = false;
         let mut failures = Vec::new();
@@ -386,7 +386,7 @@ impl Measurement {
             if let Err(e) = handle.sync_data() {
                 notes.push(format!("the final sync of {} failed: {e}", self.path_of(target)));
                 let errno = e.raw_os_error().unwrap_or(0);
-                failures.push(SyncFailure { target, call: SyncedBy::FinalSync, errno });
+                failures.push(SyncFailure { target, call: SyncedBy::SyncOutcome, errno });
             }
         }
         for (target, errno) in self.close_errors.take() {
@@ -400,7 +400,7 @@ impl Measurement {
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep_snapshot(Moment::Synced, true)?;
-        Ok(FinalSync { took_ns: failures.is_empty().then_some(took), failures })
+        Ok(SyncOutcome { took_ns: failures.is_empty().then_some(took), failures })
     }
 
     /// The path of a target, as the plan has it.
@@ -411,7 +411,7 @@ impl Measurement {
 
 /// The outcome of the sync after a phase.
 #[derive(Default)]
-pub(crate) struct FinalSync {
+pub(crate) struct SyncOutcome {
     /// Time from the last completion until all writes were stable, in ns; `None` after a failure. Dirty pages begin to reach the device
     /// while workers end and counters are read.
     pub(crate) took_ns: Option<u64>,
