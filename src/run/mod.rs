@@ -410,7 +410,7 @@ impl Measurement {
         let in_sweep = self.plan.study.grid().is_some();
         // A lost target ends the session. Other failures to begin concern only this cell.
         self.targets_may_be_used(&phase)?;
-        if phase.streams.iter().any(|s| s.reads_back().is_some()) {
+        if precondition::reads_back(&phase) {
             // The run must read written data from the storage, not from the page cache.
             notes.extend(self.evict_targets(start.job));
         }

@@ -105,7 +105,8 @@ impl Measurement {
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
                 let mut ends = Vec::new();
-                for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
+                let phases = self.plan.jobs[job].phases.iter().enumerate();
+                for (index, phase) in phases.filter(|(_, phase)| !reads_back(phase)) {
                     let streams = self.exercise(phase, index, number)?;
                     for failed in failures(&streams).filter(|failed| failed.kind == Kind::Read) {
                         *failed_reads.entry(failed.errno).or_default() += failed.count;
@@ -128,10 +129,12 @@ impl Measurement {
         Ok(())
     }
 
-    /// Runs a phase only for its totals.
+    /// Runs a phase only for its totals. `index` is its index in the job; `number` differs for all runs of preconditioning.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
-        let specs = self.specs(None, phase, 0, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
+        let number = FIRST_NUMBER + number;
+        // The job matters only for several hosts, which do not precondition.
+        let specs = self.specs(None, phase, 0, index, number, number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
@@ -214,7 +217,12 @@ fn failed(why: &str) -> Cut {
     Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
-/// Written bytes, including warm-up and drain.
+/// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing, and ends only with that data.
+pub(super) fn reads_back(phase: &Phase) -> bool {
+    phase.streams.iter().any(|stream| stream.reads_back().is_some())
+}
+
+/// Returns the written bytes, including warm-up and drain.
 fn written(ends: &[StreamEnd]) -> u64 {
     ends.iter().filter_map(|e| e.issued.get(&Kind::Write)).map(|i| i.bytes).sum()
 }
