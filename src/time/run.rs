@@ -319,7 +319,7 @@ impl Runner<'_> {
                     }
                     problems.extend(files.err().map(|why| format!("--cold: {why}")));
                 }
-                problems.truncate(1);
+                let mut problems = first_of(problems);
                 if stayed_bytes > 0 {
                     problems.push(format!(
                         "--cold: {} stayed in the page cache",
@@ -351,6 +351,14 @@ impl Runner<'_> {
             .map(|pid| machine::processes::name(&self.root, pid))
             .collect()
     }
+}
+
+/// Keeps the first of several problems, and the number of the others.
+fn first_of(mut problems: Vec<String>) -> Vec<String> {
+    let more = problems.len().saturating_sub(1);
+    problems.truncate(1);
+    problems.iter_mut().filter(|_| more > 0).for_each(|first| *first += &format!(" (and {more} more)"));
+    problems
 }
 
 /// The end of a command.
@@ -482,4 +490,11 @@ impl Tracing {
             requests_unknown: self.layout.as_ref().err().cloned(),
         }
     }
+}
+
+#[test]
+fn problems_with_further_files_are_counted() {
+    let noted = |count: usize| first_of((0..count).map(|at| format!("file {at}")).collect());
+    assert_eq!((noted(0), noted(1)), (vec![], vec!["file 0".to_owned()]));
+    assert_eq!(noted(3), ["file 0 (and 2 more)"]);
 }

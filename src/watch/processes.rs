@@ -35,6 +35,7 @@ const MAX_SHOWN: usize = 5;
 const REST_FACTOR: u32 = 100;
 /// Name of the ended children of a process, whose I/O the kernel counts together.
 const CHILDREN: &str = "ended children";
+
 /// Returns the remark about the figures of processes, which is shown once.
 pub(super) fn remark() -> String {
     let others = if rustix::process::geteuid().is_root() {

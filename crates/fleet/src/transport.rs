@@ -640,8 +640,8 @@ fn tree_contains_every_host_once_in_few_levels() {
         assert!((0..size).all(|rank| children(rank, size).all(|lower| parent(lower) == rank)));
         all.sort_unstable();
         assert_eq!(all, (1..size).collect::<Vec<_>>());
-        let floors =
+        let levels =
             std::iter::successors(Some(size - 1), |rank| (*rank > 0).then(|| parent(*rank))).count() - 1;
-        assert!(floors <= 4, "{size} hosts: {floors}");
+        assert!(levels <= 4, "{size} hosts: {levels}");
     }
 }
