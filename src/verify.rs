@@ -482,7 +482,7 @@ impl<'a> VerifyRun<'a> {
         let last = self.plan.streams().last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
         let evicted = self.evict(target);
-        let before = read_by_last_devices(&self.root, &self.place);
+        let before = read_by_bottom_devices(&self.root, &self.place);
         let verification = &state.verification;
         let file = target.open(&self.root, self.through.cache, false)?;
         self.live.begin("reading back");
@@ -505,7 +505,7 @@ impl<'a> VerifyRun<'a> {
         }
         outcome.source = match evicted {
             None => {
-                let after = read_by_last_devices(&self.root, &self.place);
+                let after = read_by_bottom_devices(&self.root, &self.place);
                 let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
                 source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
             }
@@ -589,7 +589,7 @@ const SOURCE_SHARE: f64 = 0.95;
 ///
 /// # Errors
 /// If the stack is not known to the bottom, or a device has no counters.
-fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
+fn read_by_bottom_devices(root: &Root, place: &Place) -> Known<u64> {
     if let Some(why) = &place.blind {
         return Err(why.clone());
     }
