@@ -353,6 +353,7 @@ fn a_partition_uses_the_events_of_its_disk() {
     assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
     // The filter of a device with only bios selects all bios.
     let zram = layer("zram0", "252:0");
-    let bios = TracedDevice::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
+    let bios =
+        TracedDevice::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));
 }

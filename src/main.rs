@@ -4,7 +4,7 @@ use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::other_tools;
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
 use fathom_io::failure::Failure;
-use fathom_io::files::output::{Rules, ProtectedPaths};
+use fathom_io::files::output::{ProtectedPaths, Rules};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::history::JudgedSession;
 use fathom_io::request::{JobSource, Request};

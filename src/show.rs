@@ -3,7 +3,7 @@
 //! Conclusions are in crate `analysis`, layouts in crate `report`.
 
 use crate::failure::Failure;
-use crate::files::output::{self, Outlet, Replace, Rules, ProtectedPaths};
+use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::live::ProgressMode;
 use crate::stdout;
 use analysis::Judging;

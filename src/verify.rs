@@ -8,10 +8,10 @@
 
 use crate::cli::verify::Args;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::files::output::{Replace, Rules, ProtectedPaths};
+use crate::files::output::{ProtectedPaths, Replace, Rules};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
-use crate::live::{RemainingTime, Live};
+use crate::live::{Live, RemainingTime};
 use crate::request::Request;
 use crate::run::target::OpenTarget;
 use crate::show::{self, Outlets};
@@ -306,7 +306,9 @@ impl Keeper {
 /// If the name is taken, or no file can be created there.
 fn check_state_path(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
-    Rules { flag: "--state", protected: ProtectedPaths::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
+    Rules { flag: "--state", protected: ProtectedPaths::default(), replace: Replace::TextAlone }
+        .decide(path)
+        .map(|_| ())
 }
 
 /// Refuses an existing name: that file may be the only evidence of an earlier crash.

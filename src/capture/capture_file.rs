@@ -6,7 +6,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Replace, Rules, ProtectedPaths};
+use crate::files::output::{ProtectedPaths, Replace, Rules};
 use crate::request::CaptureRequest;
 use crate::show::{self, Outlets};
 use crate::{files, stderr, stdout};

@@ -12,7 +12,7 @@ use crate::cli::capture::FitArgs;
 use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Replace, Rules, ProtectedPaths};
+use crate::files::output::{ProtectedPaths, Replace, Rules};
 use crate::run::is_worker_of;
 use crate::{show, signals, stdout};
 use capture::completeness::completeness;

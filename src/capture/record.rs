@@ -10,7 +10,7 @@ use crate::block_events::{self, BlockEvents, Subject, now_ns};
 use crate::capture::capture_file::{self, cannot_write, device_name};
 use crate::cli::capture::CaptureArgs;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::files::output::{self, Outlet, Replace, Rules, ProtectedPaths};
+use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::{signals, stderr, stdout};
 use capture::capture_file::Writer;
 use capture::completeness::completeness;

@@ -5,7 +5,7 @@
 //! environment variable `FATHOM_DESTROY` permits overwriting too. `FATHOM_UNSEEN_USERS` replaces `--unseen-users`.
 
 use crate::failure::Failure;
-use crate::files::output::{self, Outlet, Replace, Rules, ProtectedPaths};
+use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::fleet::{self, Fleet};
 use crate::live::ProgressMode;
 use crate::request::{JobSource, Request};

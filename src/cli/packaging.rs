@@ -8,7 +8,7 @@
 use super::Cli;
 use crate::cli::shared_flags::one_of;
 use crate::failure::Failure;
-use crate::files::output::{self, Replace, Rules, ProtectedPaths};
+use crate::files::output::{self, ProtectedPaths, Replace, Rules};
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;

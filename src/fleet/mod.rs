@@ -28,7 +28,7 @@ use crate::request::Request;
 use crate::request::{BenchSpec, JobSource, Work};
 use crate::show::Showing;
 #[cfg(feature = "fleet")]
-use ::fleet::{HostOutcome, MergedOutcome, Hosts};
+use ::fleet::{HostOutcome, Hosts, MergedOutcome};
 use analysis::strategy::Summary;
 use launcher::Launched;
 use model::plan::Planned;

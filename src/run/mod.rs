@@ -16,7 +16,7 @@ pub mod target;
 use crate::failure::Failure;
 use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
-use crate::live::{RemainingTime, Live, ProgressMode};
+use crate::live::{Live, ProgressMode, RemainingTime};
 use crate::session::Session;
 use analysis::runs::{SweepRun, sweep_runs};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
@@ -592,7 +592,9 @@ impl Measurement {
         if interrupted && self.live.ends_after_run() && !self.is_stopped() {
             let runs = self.session.runs();
             let plural = if runs == 1 { "" } else { "s" };
-            notes.push(format!("ended by the key q after {runs} run{plural}; the remaining runs were not measured"));
+            notes.push(format!(
+                "ended by the key q after {runs} run{plural}; the remaining runs were not measured"
+            ));
         }
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;

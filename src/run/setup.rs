@@ -15,7 +15,7 @@
 use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{self, RemainingTime, Live, ProgressMode};
+use crate::live::{self, Live, ProgressMode, RemainingTime};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
 use crate::run::specs::Payloads;
@@ -531,7 +531,9 @@ impl Measurement {
     fn count_calls(&self, job: usize, moved_bytes: u64, outcomes: Vec<Outcome>) -> Known<u64> {
         let engine = self.only_stream(job).and_then(|stream| engines::find(&stream.engine));
         if engine.is_some_and(|engine| engine.library_threads) {
-            return Err("the C library makes the calls in its own threads, which fathom does not count".into());
+            return Err(
+                "the C library makes the calls in its own threads, which fathom does not count".into()
+            );
         }
         if moved_bytes < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
             return Err(format!(

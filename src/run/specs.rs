@@ -55,7 +55,8 @@ struct DrawnAs {
 impl DrawnAs {
     /// Returns whose numbers the stream with this index draws. `before` is the phase before `phase`, which has the index `phase_index`.
     fn of_stream(before: Option<&Phase>, phase: &Phase, phase_index: usize, stream: usize) -> Self {
-        let first_worker = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
+        let first_worker =
+            |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
         let back = phase.streams.get(stream).and_then(Stream::reads_back);
         match (before, back, phase_index.checked_sub(1)) {
             (Some(before), Some(back), Some(phase)) => {
@@ -123,7 +124,8 @@ impl Measurement {
                 let share = Share { worker, workers: stream.workers, seed, common };
                 let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
                 if let Some(writer) = writer_of(before, stream) {
-                    let targets: Vec<&OpenTarget> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+                    let targets: Vec<&OpenTarget> =
+                        stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let written =
                         index.checked_sub(1).and_then(|before| self.written.get(before)?.get(drawn as usize));
                     let writes = written.copied().unwrap_or(0);

@@ -8,7 +8,7 @@
 
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{RemainingTime, Live};
+use crate::live::{Live, RemainingTime};
 use crate::run::Measurement;
 use engine::source::{Pieces, own_blocks};
 use machine::kept_file::Made;
@@ -214,7 +214,8 @@ impl OpenTarget {
     /// # Errors
     /// Why it cannot be opened: no direct I/O, no write permission, or replaced by something else.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
-        self.try_open(root, cache, write)?.map_err(|e| refuse_flags(&name::path(&self.target.path), cache, &e))
+        self.try_open(root, cache, write)?
+            .map_err(|e| refuse_flags(&name::path(&self.target.path), cache, &e))
     }
 
     /// Returns whether the target cannot be opened in this cache mode because it has no direct I/O.

@@ -11,7 +11,7 @@ mod processes;
 use crate::block_events::TracedDevice;
 use crate::failure::Failure;
 use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, ProtectedPaths};
+use crate::files::output::{Outlet, ProtectedPaths, Replace, Rules};
 use crate::live::{KeyAction, Watching};
 use crate::{history, live, signals, stdout};
 use analysis::watch;
@@ -772,7 +772,8 @@ fn protected_paths(targets: &[Target]) -> ProtectedPaths {
         protected.add(&target.typed, "watched by this call");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
-                protected.add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
+                protected
+                    .add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
             }
         }
     }

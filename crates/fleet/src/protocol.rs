@@ -315,7 +315,8 @@ impl Hosts {
         loop {
             report(&self.notice_hung());
             match self.receive_until(rank, Some(Instant::now() + HUNG_CHECK_INTERVAL)) {
-                Err(Failure::Interrupted) if self.shared.early_end().is_none() && !self.shared.is_stopped() => {}
+                Err(Failure::Interrupted)
+                    if self.shared.early_end().is_none() && !self.shared.is_stopped() => {}
                 Err(Failure::Interrupted) if self.shared.early_end().is_some() => return Err(self.ended()),
                 heard => return heard,
             }

@@ -193,7 +193,8 @@ fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
             let agreed = hosts.agree(&[run], &[intervals], &summary(hosts.rank), |_| {});
-            agreed.unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.early_end()));
+            agreed
+                .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.early_end()));
             // The first round lasts longer than the maximum silence of a host.
             std::thread::sleep(Duration::from_millis(1300 * (1 - round)));
             assert!(hosts.shared.notice_silence().is_none(), "rank {}", hosts.rank);

@@ -278,7 +278,8 @@ impl Files {
     /// # Errors
     /// If the session is only in the index, because another fathom stored it after the scan.
     fn get(&self, id: &str) -> Result<&SessionFile, Failure> {
-        let refused = || Failure::Refused(format!("session {id} was stored just now; type the command again"));
+        let refused =
+            || Failure::Refused(format!("session {id} was stored just now; type the command again"));
         self.by_id.get(id).ok_or_else(refused)
     }
 
@@ -343,7 +344,8 @@ mod tests {
 
     #[test]
     fn a_session_stored_after_the_scan_is_an_error() {
-        let why = Files::default().get("20261121-161226-1").map_err(|why| why.message().to_owned());
+        let files = Files::default();
+        let why = files.get("20261121-161226-1").map_err(|why| why.message().to_owned());
         assert!(why.is_err_and(|why| why.starts_with("session 20261121-161226-1 was stored just now")));
     }
 

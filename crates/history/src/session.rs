@@ -382,7 +382,8 @@ fn a_large_session_omits_its_time_series_first_and_reports_it() -> Result<(), Fa
     use model::record::{End, Intervals, RunEnd, RunEnding};
     let mut session = Session::open("", false)?;
     let snapshot = |moment| {
-        let snapshot = Snapshot { moment, at_ns: 0, files: std::collections::BTreeMap::new(), targets: Vec::new() };
+        let snapshot =
+            Snapshot { moment, at_ns: 0, files: std::collections::BTreeMap::new(), targets: Vec::new() };
         Frame::Evidence(Box::new(snapshot))
     };
     let rows = || Frame::Intervals(Intervals { rows: Vec::new(), merged: 0 });

@@ -12,7 +12,7 @@ use model::units::show_bytes;
 use model::{name, record};
 use output::failure::{Failure, cause};
 use output::files::Readers;
-use output::files::output::{Replace, Rules, ProtectedPaths, is_stream};
+use output::files::output::{ProtectedPaths, Replace, Rules, is_stream};
 use output::session_directories::session_directories;
 use output::{files, stdout};
 use report::{Format, Style};

@@ -83,7 +83,10 @@ fn busy() -> State {
         let findings = if job == 2 { vec![holes()] } else { Vec::new() };
         state.show_result(JobResult { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
     }
-    state.tick(Done { part: 4_300, total: 10_000 }, RemainingTime { time: Duration::from_secs(61), at_most: false });
+    state.tick(
+        Done { part: 4_300, total: 10_000 },
+        RemainingTime { time: Duration::from_secs(61), at_most: false },
+    );
     state
 }
 
