@@ -387,7 +387,7 @@ impl Measurement {
             if let Err(e) = handle.sync_data() {
                 notes.push(format!("the final sync of {} failed: {e}", self.path_of(target)));
                 let errno = e.raw_os_error().unwrap_or(0);
-                failures.push(SyncFailure { target, call: SyncedBy::SyncOutcome, errno });
+                failures.push(SyncFailure { target, call: SyncedBy::FinalSync, errno });
             }
         }
         for (target, errno) in self.close_errors.take() {
