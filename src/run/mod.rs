@@ -174,7 +174,8 @@ struct Measurement {
     written: Vec<Vec<u64>>,
     /// The session with the last run alone, to find disturbances by others.
     last: Record,
-    /// The time series of each phase of the last run.
+    /// The time series of each phase of the last run, which several hosts compare. Empty for a host alone, so that a long run takes little
+    /// memory.
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
@@ -428,7 +429,9 @@ impl Measurement {
             (CommonStart::Refused(why), _) => return self.cannot_begin(start, why),
         };
         let start = RunStart { at_ns: self.now_ns(), ..start };
-        self.interval_series.push(Vec::new());
+        if !matches!(self.fleet, Fleet::Alone) {
+            self.interval_series.push(Vec::new());
+        }
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep_snapshot(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
