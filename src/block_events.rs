@@ -31,7 +31,7 @@ pub(crate) struct BlockEvents {
     tracer: Tracer,
     decoder: Decoder,
     merge: Merge,
-    devices: Vec<(Traced, Pairing)>,
+    devices: Vec<(TracedDevice, Pairing)>,
     page: Vec<u8>,
     /// Start of the recording. Times of requests count from it.
     pub(crate) start_ns: u64,
@@ -45,7 +45,7 @@ impl BlockEvents {
     ///
     /// # Errors
     /// Why it cannot record.
-    pub(crate) fn begin(devices: &[Traced]) -> Known<Self> {
+    pub(crate) fn begin(devices: &[TracedDevice]) -> Known<Self> {
         remove_leftovers();
         let tracer = Tracer::new(BUFFER_BYTES).map_err(|e| e.to_string())?;
         let mut new = Self::with(tracer, devices)?;
@@ -58,7 +58,7 @@ impl BlockEvents {
     ///
     /// # Errors
     /// Why it cannot record.
-    pub(crate) fn with(mut tracer: Tracer, devices: &[Traced]) -> Known<Self> {
+    pub(crate) fn with(mut tracer: Tracer, devices: &[TracedDevice]) -> Known<Self> {
         let mut formats = Vec::new();
         // Always record insertions: if a request waits in the scheduler, another task issues it, and only the insertion names the task
         // that asked for it.
@@ -79,7 +79,7 @@ impl BlockEvents {
             .map_err(|why| format!("the kernel's trace has an unknown format: {why}"))?;
         tracer.begin().map_err(|e| e.to_string())?;
         let start_ns = now_ns();
-        let paired = |device: &Traced| {
+        let paired = |device: &TracedDevice| {
             (device.clone(), Pairing::new(Scope { unit: device.unit, span: device.span(), start_ns }))
         };
         Ok(Self {
@@ -182,7 +182,7 @@ impl BlockEvents {
 }
 
 /// The event with offsets relative to this device; `None` if it belongs to another device.
-fn event_on(event: &Event, traced: &Traced) -> Option<Event> {
+fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
     if event.step == Step::Lost {
         return Some(*event);
     }
@@ -202,7 +202,7 @@ pub(crate) fn now_ns() -> u64 {
 
 /// A whole device in the kernel's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Traced {
+pub(crate) struct TracedDevice {
     /// Device number as the kernel stores it: 12 bits major, 20 bits minor.
     pub(crate) number: u64,
     /// Whether the device's events describe requests or bios.
@@ -211,7 +211,7 @@ pub(crate) struct Traced {
     pub(crate) partition: Option<Partition>,
 }
 
-impl Traced {
+impl TracedDevice {
     /// Returns the device whose events describe a layer; for a partition, its disk. `None` if the kernel does not report the device number
     /// or the start of the partition.
     pub(crate) fn from_layer(layers: &[Layer], layer: &Layer) -> Option<Self> {
@@ -261,7 +261,7 @@ pub(crate) struct Subject {
     /// The whole device, which the kernel also names in events of partitions.
     pub(crate) layer: Layer,
     /// The same device in the kernel's events, with the captured partition.
-    pub(crate) traced: Traced,
+    pub(crate) traced: TracedDevice,
     /// The file with the device's counters.
     pub(crate) stat_file: String,
     /// Names of other layers whose counters report the same load again.
@@ -291,7 +291,7 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
     };
     let disk = disk_of(&place.layers, top)
         .ok_or_else(|| usage(format!("the disk of {} cannot be found; name the disk itself", top.name)))?;
-    let traced = Traced::from_layer(&place.layers, top).ok_or_else(|| {
+    let traced = TracedDevice::from_layer(&place.layers, top).ok_or_else(|| {
         Failure::Refused(format!(
             "{} cannot be captured: /sys has no device number or no start sector for it",
             top.name
@@ -344,15 +344,16 @@ fn a_partition_uses_the_events_of_its_disk() {
         Layer { kind: LayerKind::Partition, below: vec![1], bytes: 8 << 20, ..layer("vda1", "253:17") };
     part.device.insert("start".into(), "2048".into());
     let layers = [part, disk];
-    let of_part = Traced::from_layer(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
+    let of_part = TracedDevice::from_layer(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_part.number, of_part.span()), (253 << 20 | 16, Some((2048, 16384))));
-    let of_disk = Traced::from_layer(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
+    let of_disk = TracedDevice::from_layer(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_disk.unit, of_disk.span()), (Unit::Requests, None));
     let filter = of_disk.filter(Step::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
     assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
     // The filter of a device with only bios selects all bios.
     let zram = layer("zram0", "252:0");
-    let bios = Traced::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
+    let bios =
+        TracedDevice::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));
 }

@@ -4,8 +4,9 @@ use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::other_tools;
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
 use fathom_io::failure::Failure;
-use fathom_io::files::output::{Rules, Spared};
+use fathom_io::files::output::{ProtectedPaths, Rules};
 use fathom_io::fleet::{self, Fleet};
+use fathom_io::history::JudgedSession;
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
 use fathom_io::show::{self, Outlets, Showing};
@@ -96,20 +97,19 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
 /// Measures targets one after the other, each in its own session, and prints a table of their devices.
 fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Failure> {
     fleet::alone()?;
-    let (mut protected, mut is_gated) = (Spared::default(), false);
+    let (mut protected, mut is_gated) = (ProtectedPaths::default(), false);
     // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
     for request in requests {
         let planned = plan::plan(request)?;
         is_gated |= planned.plan.is_gated();
-        protected.extend(Spared::from_plan(&planned.plan, &planned.machine.places));
+        protected.extend(ProtectedPaths::from_plan(&planned.plan, &planned.machine.places));
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let (mut ids, mut judged, mut last_outcome) = (Vec::new(), Vec::new(), Ok(None));
     for request in requests {
         last_outcome = measure_one_of_several(request, showing).map(|(session, code)| {
-            let (id, ..) = &session;
-            ids.push(id.clone());
+            ids.push(session.id.clone());
             judged.push(Ok(session));
             code
         });
@@ -120,17 +120,16 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     if judged.is_empty() {
         return last_outcome.map(|_| ExitCode::SUCCESS);
     }
-    let table = history::together(RowsOf::Devices, judged)?;
+    let table = history::session_table(RowsOf::Devices, judged)?;
     show::print_table(&table, showing, &outlets, show::kept_sessions(&ids).as_deref())?;
     Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
-/// Measures and judges one target of several. Returns the id of its session, the record and the report; also the exit code if the
-/// measurement was interrupted or failed.
+/// Measures and judges one target of several. Also returns the exit code if the measurement was interrupted or failed.
 fn measure_one_of_several(
     request: &Request,
     showing: &Showing,
-) -> Result<(history::Judged, Option<ExitCode>), Failure> {
+) -> Result<(JudgedSession, Option<ExitCode>), Failure> {
     let fleet = fleet::join(request)?;
     let planned = plan::plan(request)?;
     let finished =
@@ -143,7 +142,7 @@ fn measure_one_of_several(
     if kept.is_some() {
         history::remember();
     }
-    Ok(((id, record, report), finished.exit_code()))
+    Ok((JudgedSession { id, record, report }, finished.exit_code()))
 }
 
 /// Measures a request. `None` means that the command has already printed a list.
@@ -166,11 +165,11 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
         let recipe = request.source.as_ref().and_then(JobSource::recipe);
         return show::print_plan(planned.plan, planned.machine, recipe, showing.format);
     }
-    let mut protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+    let mut protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
         protected.add(file, "the job file of this call");
     }
-    let rules = Rules { flag: "--op-log", spared: protected.clone(), replace: showing.replace };
+    let rules = Rules { flag: "--op-log", protected: protected.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let finished =
@@ -182,7 +181,13 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     }
     let log_result = logs.write(&finished.op_log);
     // If the log could not be written, report that after the report.
-    conclude(&finished, showing, &outlets).and_then(|code| log_result.map(|()| code))
+    match (conclude(&finished, showing, &outlets), log_result) {
+        (Err(report_failure), Err(log_failure)) => {
+            log_failure.tell();
+            Err(report_failure)
+        }
+        (code, log_result) => code.and_then(|code| log_result.map(|()| code)),
+    }
 }
 
 fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
@@ -201,7 +206,7 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
             let (planned, keep) =
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(planned.plan.is_gated(), &showing)?;
-            let protected = Spared::from_plan(&planned.plan, &planned.machine.places);
+            let protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
             let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
             let (mode, accept) = (showing.watched, Some(showing.accept.as_slice()));
             let finished = run::measure(planned, Some(before), keep, mode, None, &Fleet::Alone, accept)?;
@@ -224,7 +229,7 @@ fn conclude(finished: &run::Finished, showing: &Showing, outlets: &Outlets) -> R
 
 /// Judges stored sessions again: one as a report, several as a table.
 fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure> {
-    let mut protected_files = Spared::default();
+    let mut protected_files = ProtectedPaths::default();
     for file in files {
         protected_files.add(file, "a session that is shown");
     }
@@ -250,9 +255,9 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
         let record = session::read(file)?;
         is_gated |= record.header.plan.is_gated();
         let report = show::judge(&record, Some(file), history::read_annotations(file), showing);
-        Ok((history::id(file), record, report))
+        Ok(JudgedSession { id: history::id(file), record, report })
     });
-    let table = history::together(RowsOf::Sessions, judged)?;
+    let table = history::session_table(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
     show::print_table(&table, showing, &outlets, Some(show::SAME_COMMAND))?;
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))

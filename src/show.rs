@@ -3,8 +3,8 @@
 //! Conclusions are in crate `analysis`, layouts in crate `report`.
 
 use crate::failure::Failure;
-use crate::files::output::{self, Outlet, Replace, Rules, Spared};
-use crate::live::Progress;
+use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
+use crate::live::ProgressMode;
 use crate::stdout;
 use analysis::Judging;
 use model::finding::CheckId;
@@ -38,7 +38,7 @@ pub struct Showing {
     /// How much of the report to print.
     pub detail: Detail,
     /// How to display progress while measuring.
-    pub watched: Progress,
+    pub watched: ProgressMode,
     /// Before a measurement: print the plan and stop. For a session: print the time series of its runs.
     pub explain: bool,
     /// How an undecided condition counts: as passed or as failed.
@@ -55,7 +55,7 @@ impl Showing {
             accept: Vec::new(),
             ledger: false,
             detail: Detail::default(),
-            watched: Progress::Quiet,
+            watched: ProgressMode::Quiet,
             explain: false,
             inconclusive: None,
         }
@@ -103,8 +103,8 @@ pub struct Outlets {
 ///
 /// # Errors
 /// As [`output::decide_all`].
-pub fn outlets(outputs: &[PathBuf], replace: Replace, spared: Spared) -> Result<Outlets, Failure> {
-    let rules = Rules { flag: "-o", spared, replace };
+pub fn outlets(outputs: &[PathBuf], replace: Replace, protected: ProtectedPaths) -> Result<Outlets, Failure> {
+    let rules = Rules { flag: "-o", protected, replace };
     Ok(Outlets { all: output::decide_all(outputs, &rules)?, rules })
 }
 

@@ -8,12 +8,12 @@
 
 use crate::cli::verify::Args;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{ProtectedPaths, Replace, Rules};
 use crate::files::{Readers, output};
 use crate::fleet::{self, Fleet};
-use crate::live::{Left, Live};
+use crate::live::{Live, RemainingTime};
 use crate::request::Request;
-use crate::run::target::Ready;
+use crate::run::target::OpenTarget;
 use crate::show::{self, Outlets};
 use crate::signals;
 use crate::{files, plan, run};
@@ -60,12 +60,12 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     if let (HostTask::Check(state), Fleet::Alone) = (&host_task, fleet)
         && let Some(outcome) = truncated_outcome(options, state)
     {
-        let mut spared = Spared::default();
-        spared.add(&check_target(options, state), "the target of this call");
+        let mut protected = ProtectedPaths::default();
+        protected.add(&check_target(options, state), "the target of this call");
         if let Some(file) = &options.check {
-            spared.add(file, "a state of this verification");
+            protected.add(file, "a state of this verification");
         }
-        let outlets = show::outlets(&options.files.output, options.files.replace(), spared)?;
+        let outlets = show::outlets(&options.files.output, options.files.replace(), protected)?;
         return conclude(options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
     }
     let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
@@ -104,7 +104,7 @@ fn conclude(
     Ok(match outcome.verdict() {
         Verdict::Verified => ExitCode::SUCCESS,
         Verdict::Damaged => ExitCode::from(1),
-        Verdict::Interrupted => ExitCode::from(fleet.over_code().unwrap_or(INTERRUPTED)),
+        Verdict::Interrupted => ExitCode::from(fleet.early_exit_code().unwrap_or(INTERRUPTED)),
     })
 }
 
@@ -116,15 +116,15 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     let state = options.check.as_ref().or(options.state.as_ref());
     let hosts = plan.part.map_or(1, |part| part.hosts);
     let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
-    let mut spared = Spared::from_plan(plan, &machine.places);
+    let mut protected = ProtectedPaths::from_plan(plan, &machine.places);
     let mut new = outputs.to_vec();
     for state in states {
-        spared.add(&state, "a state of this verification");
+        protected.add(&state, "a state of this verification");
         // A new state file does not exist yet and cannot be protected by inode, so compare the names.
         new.extend((!outputs.is_empty() && !state.exists()).then_some(state));
     }
-    output::decide_all(&new, &Rules { flag: "-o", spared: spared.clone(), replace })?;
-    show::outlets(outputs, replace, spared)
+    output::decide_all(&new, &Rules { flag: "-o", protected: protected.clone(), replace })?;
+    show::outlets(outputs, replace, protected)
 }
 
 /// Whether this host writes or checks, and its state file.
@@ -306,7 +306,9 @@ impl Keeper {
 /// If the name is taken, or no file can be created there.
 fn check_state_path(path: &Path) -> Result<(), Failure> {
     refuse_existing(path)?;
-    Rules { flag: "--state", spared: Spared::default(), replace: Replace::TextAlone }.decide(path).map(|_| ())
+    Rules { flag: "--state", protected: ProtectedPaths::default(), replace: Replace::TextAlone }
+        .decide(path)
+        .map(|_| ())
 }
 
 /// Refuses an existing name: that file may be the only evidence of an earlier crash.
@@ -344,7 +346,7 @@ struct VerifyRun<'a> {
     root: Root,
     plan: Plan,
     fleet: &'a Fleet,
-    targets: Vec<Ready>,
+    targets: Vec<OpenTarget>,
     place: Place,
     verification: Verification,
     through: Through,
@@ -377,7 +379,7 @@ impl<'a> VerifyRun<'a> {
         {
             place = found;
         }
-        let mut notes: Vec<String> = targets.iter().flat_map(Ready::notes).cloned().collect();
+        let mut notes: Vec<String> = targets.iter().flat_map(OpenTarget::notes).cloned().collect();
         notes.extend(analysis::engine_fallbacks(&plan));
         let engine = engines::find(&stream.engine)
             .ok_or_else(|| Failure::Usage(format!("--engine {}: there is no such engine", stream.engine)))?;
@@ -465,7 +467,7 @@ impl<'a> VerifyRun<'a> {
         match self.fleet.written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
             // The host that ended the measurement reports why, and includes the writes of this host.
-            Err(_) if self.fleet.over_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
+            Err(_) if self.fleet.early_exit_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
             Err(failure) => Err(failure),
         }
     }
@@ -482,7 +484,7 @@ impl<'a> VerifyRun<'a> {
         let last = self.plan.streams().last().and_then(|stream| self.targets.get(*stream.targets.first()?));
         let Some(target) = last else { return Err(Failure::Usage("there is nothing to read back".into())) };
         let evicted = self.evict(target);
-        let before = read_by_last_devices(&self.root, &self.place);
+        let before = read_by_bottom_devices(&self.root, &self.place);
         let verification = &state.verification;
         let file = target.open(&self.root, self.through.cache, false)?;
         self.live.begin("reading back");
@@ -505,7 +507,7 @@ impl<'a> VerifyRun<'a> {
         }
         outcome.source = match evicted {
             None => {
-                let after = read_by_last_devices(&self.root, &self.place);
+                let after = read_by_bottom_devices(&self.root, &self.place);
                 let read = before.and_then(|before| Ok(after?.saturating_sub(before)));
                 source_of_reads(&self.place, outcome.bytes_of(seen.blocks), read)
             }
@@ -517,14 +519,14 @@ impl<'a> VerifyRun<'a> {
 
     /// Prints progress, and checks for unresponsive hosts.
     fn show(&self, since: Instant, done: u64, total: u64) {
-        self.live.tick_step(done, total, Left::by(since, done, total));
+        self.live.tick_step(done, total, RemainingTime::by(since, done, total));
         for words in self.fleet.progress(done, || None) {
             self.live.tell(&words);
         }
     }
 
     /// Evicts the target from the page cache. If pages may remain, returns a description of where the reads come from.
-    fn evict(&self, target: &Ready) -> Option<String> {
+    fn evict(&self, target: &OpenTarget) -> Option<String> {
         if self.options.cached {
             return Some(
                 "the page cache, which was not evicted: this shows what the kernel holds, not what the device stored".into(),
@@ -589,7 +591,7 @@ const SOURCE_SHARE: f64 = 0.95;
 ///
 /// # Errors
 /// If the stack is not known to the bottom, or a device has no counters.
-fn read_by_last_devices(root: &Root, place: &Place) -> Known<u64> {
+fn read_by_bottom_devices(root: &Root, place: &Place) -> Known<u64> {
     if let Some(why) = &place.blind {
         return Err(why.clone());
     }

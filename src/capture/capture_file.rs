@@ -6,7 +6,7 @@
 
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{ProtectedPaths, Replace, Rules};
 use crate::request::CaptureRequest;
 use crate::show::{self, Outlets};
 use crate::{files, stderr, stdout};
@@ -89,9 +89,9 @@ pub(crate) fn decide_outputs<K: ReportKind>(
             )));
         }
     }
-    let mut spared = Spared::default();
-    spared.add(capture, "the capture itself");
-    show::outlets(outputs, replace, spared)
+    let mut protected = ProtectedPaths::default();
+    protected.add(capture, "the capture itself");
+    show::outlets(outputs, replace, protected)
 }
 
 fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
@@ -208,9 +208,9 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
             )));
         }
     }
-    let mut spared = Spared::default();
-    spared.add(capture, "the capture itself");
-    let rules = Rules { flag: "-o", spared, replace };
+    let mut protected = ProtectedPaths::default();
+    protected.add(capture, "the capture itself");
+    let rules = Rules { flag: "-o", protected, replace };
     let outlet = rules.decide(&to)?;
     if outlet.is_stdout() {
         return write(capture, Box::new(Standard), &to);

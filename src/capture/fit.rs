@@ -12,7 +12,7 @@ use crate::cli::capture::FitArgs;
 use crate::failure::INTERRUPTED;
 use crate::failure::{Failure, cause};
 use crate::files::output;
-use crate::files::output::{Replace, Rules, Spared};
+use crate::files::output::{ProtectedPaths, Replace, Rules};
 use crate::run::is_worker_of;
 use crate::{show, signals, stdout};
 use capture::completeness::completeness;
@@ -62,9 +62,9 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     if args.output.len() > 1 {
         return Err(Failure::Usage("a job is written to one file; type -o once".into()));
     }
-    let mut spared = Spared::default();
-    spared.add(&args.capture, "the capture itself");
-    let rules = Rules { flag: "-o", spared, replace: Replace::by(args.force) };
+    let mut protected = ProtectedPaths::default();
+    protected.add(&args.capture, "the capture itself");
+    let rules = Rules { flag: "-o", protected, replace: Replace::by(args.force) };
     let path = args.output.first();
     let outlet = path.map(|path| rules.decide(path)).transpose()?;
     let file = path.filter(|path| !output::is_stream(path));

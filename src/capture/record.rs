@@ -10,7 +10,7 @@ use crate::block_events::{self, BlockEvents, Subject, now_ns};
 use crate::capture::capture_file::{self, cannot_write, device_name};
 use crate::cli::capture::CaptureArgs;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::files::output::{self, Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::{signals, stderr, stdout};
 use capture::capture_file::Writer;
 use capture::completeness::completeness;
@@ -105,9 +105,9 @@ impl Place {
                 name::shown(&args.output)
             )));
         }
-        let mut spared = Spared::default();
-        spared.add(source, what);
-        let rules = Rules { flag: "-o", spared, replace: Replace::by(args.force) };
+        let mut protected = ProtectedPaths::default();
+        protected.add(source, what);
+        let rules = Rules { flag: "-o", protected, replace: Replace::by(args.force) };
         Ok(Self { outlet: rules.decide(&args.output)?, rules })
     }
 }

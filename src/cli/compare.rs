@@ -9,7 +9,7 @@ use crate::cli::shared_flags::{
     InconclusiveArgs, OUTPUT, OutputArgs, SlowerArgs, WHAT, check_brief, detail, formats_of, parse_share,
 };
 use crate::failure::Failure;
-use crate::files::output::Spared;
+use crate::files::output::ProtectedPaths;
 use crate::show::SAME_COMMAND;
 use crate::{files, history, session, show};
 use analysis::Judging;
@@ -91,11 +91,11 @@ impl Args {
         // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
         let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
         refuse_twice(sides.iter().flatten().map(|file| (canonical(file), name::shown(file))))?;
-        let mut spared = Spared::default();
+        let mut protected = ProtectedPaths::default();
         for file in sides.iter().flatten() {
-            spared.add(file, "a side of this comparison");
+            protected.add(file, "a side of this comparison");
         }
-        let outlets = show::outlets(&self.files.output, self.files.replace(), spared)?;
+        let outlets = show::outlets(&self.files.output, self.files.replace(), protected)?;
         let read = |files: &Vec<PathBuf>| {
             files.iter().map(|f| read_report(f, &options.accept)).collect::<Result<Vec<Report>, _>>()
         };

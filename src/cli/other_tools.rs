@@ -5,9 +5,9 @@
 //! environment variable `FATHOM_DESTROY` permits overwriting too. `FATHOM_UNSEEN_USERS` replaces `--unseen-users`.
 
 use crate::failure::Failure;
-use crate::files::output::{self, Outlet, Replace, Rules, Spared};
+use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::fleet::{self, Fleet};
-use crate::live::Progress;
+use crate::live::ProgressMode;
 use crate::request::{JobSource, Request};
 use crate::run::{RunStatus, StatusSender, collector};
 use crate::show::{Showing, judge};
@@ -107,19 +107,19 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     }
     fleet::alone()?;
     let planned = plan::plan(request)?;
-    let mut spared = Spared::from_plan(&planned.plan, &planned.machine.places);
+    let mut protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
     for file in &tool_output.job_files {
-        spared.add(file, "a job file of this call");
+        protected.add(file, "a job file of this call");
     }
-    let logs = Rules { flag: "the logs", spared: spared.clone(), replace: Replace::TextAlone };
+    let logs = Rules { flag: "the logs", protected: protected.clone(), replace: Replace::TextAlone };
     let logs = collector::Files::decide(&planned.plan, logs, tool_output.output.as_slice())?;
-    let rules = Rules { flag: "--output", spared, replace: Replace::TextAlone };
+    let rules = Rules { flag: "--output", protected, replace: Replace::TextAlone };
     let outlet = tool_output.output.as_deref().map(|path| rules.decide(path)).transpose()?;
     let aggregates = aggregate::FILES.iter().filter(|_| tool_output.bandwidth_log);
     let aggregates: Vec<PathBuf> = aggregates.map(|(name, _)| PathBuf::from(name)).collect();
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
-    let mode = if tool_output.quiet { Progress::Quiet } else { Progress::Plain };
+    let mode = if tool_output.quiet { ProgressMode::Quiet } else { ProgressMode::Plain };
     let (finished, before) = thread::scope(|scope| {
         let every = tool_output.status_interval;
         let statuses = (every.is_some() || tool_output.status_on_signal).then(|| {

@@ -8,7 +8,7 @@
 use super::Cli;
 use crate::cli::shared_flags::one_of;
 use crate::failure::Failure;
-use crate::files::output::{self, Replace, Rules, Spared};
+use crate::files::output::{self, ProtectedPaths, Replace, Rules};
 use crate::stdout;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -47,7 +47,7 @@ impl ManArgs {
                 "{shown} is not a directory; type an existing one, or make it with `mkdir -p {shown}`"
             )));
         }
-        let rules = Rules { flag: "man", spared: Spared::default(), replace: Replace::TextAlone };
+        let rules = Rules { flag: "man", protected: ProtectedPaths::default(), replace: Replace::TextAlone };
         let places: Vec<PathBuf> = pages.iter().map(|(name, _)| dir.join(name)).collect();
         // Check all files before writing any.
         let outlets = output::decide_all(&places, &rules)?;

@@ -6,7 +6,7 @@
 use crate::cli::usage_error;
 use crate::failure::Failure;
 use crate::files::output::{self, Replace};
-use crate::live::Progress;
+use crate::live::ProgressMode;
 use crate::plan::engine_names;
 use crate::request::{Request, Work};
 use crate::show::Showing;
@@ -238,12 +238,12 @@ impl ReportArgs {
         Ok(Showing { watched, ..self.showing.showing_of_sessions(self.explain, &self.inconclusive)? })
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> ProgressMode {
         match (self.quiet, self.live, self.no_live) {
-            (true, ..) => Progress::Quiet,
-            (_, true, _) => Progress::View,
-            (.., true) => Progress::Plain,
-            _ => Progress::Auto,
+            (true, ..) => ProgressMode::Quiet,
+            (_, true, _) => ProgressMode::View,
+            (.., true) => ProgressMode::Plain,
+            _ => ProgressMode::Auto,
         }
     }
 }
@@ -362,7 +362,7 @@ impl ShowingArgs {
             accept: self.accept,
             ledger: self.ledger,
             detail: detail(self.brief, self.verbose),
-            watched: Progress::Auto,
+            watched: ProgressMode::Auto,
             explain,
             inconclusive: inconclusive.counts_as(),
         }

@@ -22,13 +22,13 @@
 mod launcher;
 
 use crate::failure::Failure;
-use crate::live::{HostRow, Progress};
+use crate::live::{HostRow, ProgressMode};
 use crate::request::Request;
 #[cfg(feature = "fleet")]
 use crate::request::{BenchSpec, JobSource, Work};
 use crate::show::Showing;
 #[cfg(feature = "fleet")]
-use ::fleet::{Gathered, HostOutcome, Hosts};
+use ::fleet::{HostOutcome, Hosts, MergedOutcome};
 use analysis::strategy::Summary;
 use launcher::Launched;
 use model::plan::Planned;
@@ -160,7 +160,7 @@ impl Fleet {
         if self.reports_results() {
             return showing;
         }
-        Showing { watched: Progress::Quiet, outputs: Vec::new(), ..showing }
+        Showing { watched: ProgressMode::Quiet, outputs: Vec::new(), ..showing }
     }
 
     /// Waits until every host has made its own files.
@@ -246,9 +246,9 @@ impl Fleet {
         several!(self, hosts => hosts.agree(runs, interval_series, &own, report), alone => Ok((own, None)))
     }
 
-    /// Why another host ended the measurement early.
-    pub fn over(&self) -> Option<String> {
-        several!(self, hosts => hosts.over(), alone => None)
+    /// Returns why another host ended the measurement early.
+    pub fn early_end(&self) -> Option<String> {
+        several!(self, hosts => hosts.early_end(), alone => None)
     }
 
     /// Returns the merged session of all hosts; `None` if this host measured alone.
@@ -256,7 +256,7 @@ impl Fleet {
     /// # Errors
     /// If another host ended the measurement, and reports it.
     #[cfg(feature = "fleet")]
-    pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
+    pub fn gather(&self, seen: &HostOutcome) -> Result<Option<MergedOutcome>, Failure> {
         several!(self, hosts => hosts.gather(seen), alone => Ok(None))
     }
 
@@ -303,8 +303,8 @@ impl Fleet {
     }
 
     /// The exit code for the reason that ended the measurement early.
-    pub fn over_code(&self) -> Option<u8> {
-        several!(self, hosts => hosts.over_code(), alone => None)
+    pub fn early_exit_code(&self) -> Option<u8> {
+        several!(self, hosts => hosts.early_exit_code(), alone => None)
     }
 
     /// Leaves the other hosts with the outcome of this host. A failure ends the measurement for all.

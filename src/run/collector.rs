@@ -304,7 +304,7 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
     let spans = phase
         .streams
         .iter()
-        .filter_map(crate::run::stop_rules::every_ns)
+        .flat_map(crate::run::stop_rules::periods_ns)
         .chain(by_block.filter_map(|s| s.each_worker_ns));
     match spans.filter(|ns| *ns > 0).reduce(gcd) {
         None => interval,
@@ -340,7 +340,7 @@ impl Measurement {
     ) -> Vec<StreamEnd> {
         let mut streams = collector.finish();
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
-            end.data = self.supplies.written(stream, self.plan.host_seed());
+            end.data = self.payloads.written(stream, self.plan.host_seed());
         }
         notes.extend(ends.close(&mut streams));
         let driver = self.driver.take();
@@ -603,6 +603,9 @@ fn intervals_divide_the_periods_of_stop_rules() {
     assert_eq!(interval(30_000, Some(1000), None, &[]), 250);
     assert_eq!(interval(7_000, None, Some(1000), &[]), 50);
     assert_eq!(interval(30_000, Some(3000), Some(10_000), &[]), 250);
+    // The interval must divide the periods of both rules of a stream: 1 s and 70 ms, or 400 ms and 300 ms.
+    assert_eq!(interval(30_000, Some(1000), Some(700), &[]), 10);
+    assert_eq!(interval(30_000, Some(400), Some(3000), &[]), 100);
     assert_eq!(interval(90_000, None, None, &[500]), 500);
     assert_eq!(interval(90_000, Some(1500), None, &[1000, 700]), 100);
     // No interval is that short.

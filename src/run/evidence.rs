@@ -1,7 +1,7 @@
 //! Evidence in addition to the workers' own counts.
 //!
 //! 1. Snapshots of counters and file states go to the session file; a probe reads single blocks of each target.
-//! 2. [`StillWatch`], the stall watchdog, detects that all of fathom or a single worker was stopped. Its thread sleeps for about 10 ms at
+//! 2. [`StallWatchdog`] detects that all of fathom or a single worker was stopped. Its thread sleeps for about 10 ms at
 //!    a time. If the thread wakes up much later than requested without having waited for a CPU, the whole process was stopped (stop
 //!    signal, freezer, paused machine). After each sleep the thread reads the state, tracer and wait channel of the next few workers in
 //!    `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so that regular stops are sampled in
@@ -15,7 +15,7 @@ use crate::block_events::BlockEvents;
 #[cfg(not(feature = "capture"))]
 use crate::capture::replay::{Figures, Observed};
 use crate::failure::Failure;
-use crate::run::target::Ready;
+use crate::run::target::OpenTarget;
 #[cfg(feature = "capture")]
 use capture::fit::{Figures, Observed};
 use engine::source::Pieces;
@@ -57,7 +57,7 @@ impl Measurement {
             let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
             regions.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..u64::MAX)
         };
-        let open = self.targets.iter().map(Ready::handle).enumerate();
+        let open = self.targets.iter().map(OpenTarget::handle).enumerate();
         open.map(|(index, file)| Some((file?, region(index)))).collect()
     }
 
@@ -156,12 +156,12 @@ const FREEZERS: [&str; 2] = ["__refrigerator", "do_freezer_trap"];
 const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
 
 /// The watchdog thread, ended when dropped.
-pub(super) struct StillWatch {
+pub(super) struct StallWatchdog {
     is_over: Arc<AtomicBool>,
     thread: Option<io::Result<JoinHandle<Known<Still>>>>,
 }
 
-impl StillWatch {
+impl StallWatchdog {
     pub(super) fn begin() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&is_over);
@@ -183,7 +183,7 @@ impl StillWatch {
     }
 }
 
-impl Drop for StillWatch {
+impl Drop for StallWatchdog {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

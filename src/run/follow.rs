@@ -10,9 +10,9 @@
 
 use super::{COLLECT_EVERY, Measurement};
 use crate::failure::Failure;
-use crate::live::Named;
+use crate::live::JobResult;
 use crate::run::collector::Collector;
-use crate::run::evidence::StillWatch;
+use crate::run::evidence::StallWatchdog;
 use crate::run::run_of;
 use crate::run::stop_rules::StopRules;
 use crate::signals;
@@ -35,9 +35,17 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 /// How often the display of several hosts is updated.
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
+/// What was observed while the workers of a phase ran.
+pub(super) struct Followed {
+    /// Why the phase failed: a worker is stuck, or a stream missed its minimum rate.
+    pub(super) failure: Option<String>,
+    /// The times in which fathom was stopped.
+    pub(super) still: Known<Still>,
+}
+
 impl Measurement {
     /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. Applies the stop rules, which may
-    /// end single streams or all. Returns the reason if a worker is stuck or a stream is too slow.
+    /// end single streams or all.
     pub(super) fn follow(
         &mut self,
         workers: &mut Workers,
@@ -46,9 +54,9 @@ impl Measurement {
         mut last: Snapshot,
         opened: Instant,
         total: Duration,
-    ) -> Result<(Option<String>, Known<Still>), Failure> {
+    ) -> Result<Followed, Failure> {
         self.begin_status_interval();
-        let watch = StillWatch::begin();
+        let watchdog = StallWatchdog::begin();
         let mut recent = self.live.recent(collector.interval_ns());
         let all = self.remaining();
         let shown = Cell::new(Instant::now());
@@ -70,7 +78,7 @@ impl Measurement {
                 workers.stop();
             }
             if let Some(why) = workers.stuck() {
-                return Ok((Some(why), watch.end()));
+                return Ok(Followed { failure: Some(why), still: watchdog.end() });
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
@@ -88,7 +96,7 @@ impl Measurement {
                 self.live.pulse(recent);
             }
         }
-        Ok((ends.failure(), watch.end()))
+        Ok(Followed { failure: ends.failure(), still: watchdog.end() })
     }
 
     /// Shows the progress of each host if several measure, at limited intervals.
@@ -123,7 +131,7 @@ impl Measurement {
         } else {
             Vec::new()
         };
-        self.live.row(Named { name, row, op_bytes }, findings, self.is_last(at));
+        self.live.row(JobResult { name, row, op_bytes }, findings, self.is_last(at));
     }
 
     /// Whether the last run of a job has ended. Each load of a load curve is measured once.

@@ -16,7 +16,7 @@ pub mod target;
 use crate::failure::Failure;
 use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
-use crate::live::{Left, Live, Progress};
+use crate::live::{Live, ProgressMode, RemainingTime};
 use crate::session::Session;
 use analysis::runs::{SweepRun, sweep_runs};
 use analysis::strategy::cost::{run_ns, search_left, time_left};
@@ -29,6 +29,7 @@ use engine::workers::{Who, Workers};
 use evidence::Driver;
 #[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
+use follow::Followed;
 pub use follow::{RunStatus, StatusSender};
 use machine::cgroup::OwnCgroup;
 use machine::processes::{Busy, Processes};
@@ -46,7 +47,7 @@ use model::record::{
 };
 use model::units::show_count;
 pub(crate) use setup::{name_leftovers, prepare_targets, probe};
-use specs::Supplies;
+use specs::Payloads;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,7 +55,7 @@ use std::time::{Duration, Instant};
 use stop_rules::StopRules;
 use sys::clock::Clock;
 use sys::open_file::CloseErrors;
-use target::Ready;
+use target::{OpenTarget, SyncOutcome};
 
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
@@ -75,7 +76,7 @@ pub struct Finished {
     /// Begin of the session.
     #[cfg(feature = "fleet")]
     epoch: Instant,
-    _targets: Vec<Ready>,
+    _targets: Vec<OpenTarget>,
 }
 
 impl Finished {
@@ -98,7 +99,7 @@ impl Finished {
         let all =
             fleet.gather(&::fleet::HostOutcome { session: &self.session, interrupted, failed, epoch })?;
         Ok(match all {
-            Some(::fleet::Gathered { session, interrupted, failed }) => {
+            Some(::fleet::MergedOutcome { session, interrupted, failed }) => {
                 Self { session, interrupted, failed, ..self }
             }
             None => self,
@@ -117,7 +118,7 @@ pub fn measure(
     planned: Planned,
     earlier_record: Option<Record>,
     keep: bool,
-    mode: Progress,
+    mode: ProgressMode,
     early: Option<StatusSender>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
@@ -151,7 +152,7 @@ struct Measurement {
     places: Vec<Place>,
     root: Root,
     watch: Watch,
-    targets: Vec<Ready>,
+    targets: Vec<OpenTarget>,
     session: Session,
     stop: Arc<AtomicBool>,
     live: Live,
@@ -163,7 +164,7 @@ struct Measurement {
     accept: Option<Vec<CheckId>>,
     clock: Clock,
     epoch: Instant,
-    supplies: Supplies,
+    payloads: Payloads,
     /// Errors of closing the workers' files, until the sync after the run reports them.
     close_errors: CloseErrors,
     op_log: OpLog,
@@ -173,12 +174,13 @@ struct Measurement {
     written: Vec<Vec<u64>>,
     /// The session with the last run alone, to find disturbances by others.
     last: Record,
-    /// The time series of each phase of the last run.
+    /// The time series of each phase of the last run, which several hosts compare. Empty for a host alone, so that a long run takes little
+    /// memory.
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
     /// Cells of a sweep that remained when the current run began. Other plans count the remaining runs with `done`.
-    left: Option<Left>,
+    left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
     /// Note that a host's machine was busy before the first run. Set only if several hosts measure: their merged session has no evidence
@@ -357,7 +359,7 @@ impl Measurement {
     }
 
     /// The remaining work.
-    fn remaining(&self) -> Left {
+    fn remaining(&self) -> RemainingTime {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
 
@@ -386,7 +388,7 @@ impl Measurement {
                 offered_iops,
                 host: 0,
                 at_ns: 0,
-                target_bytes: self.targets.iter().map(Ready::bytes).collect(),
+                target_bytes: self.targets.iter().map(OpenTarget::bytes).collect(),
             };
             let run = self.measure_phase(start, std::mem::take(&mut notes))?;
             let ending = run.end.as_ref().map(|e| e.ending.clone());
@@ -409,7 +411,7 @@ impl Measurement {
         let in_sweep = self.plan.study.grid().is_some();
         // A lost target ends the session. Other failures to begin concern only this cell.
         self.targets_may_be_used(&phase)?;
-        if phase.streams.iter().any(|s| s.reads_back().is_some()) {
+        if precondition::reads_back(&phase) {
             // The run must read written data from the storage, not from the page cache.
             notes.extend(self.evict_targets(start.job));
         }
@@ -427,7 +429,9 @@ impl Measurement {
             (CommonStart::Refused(why), _) => return self.cannot_begin(start, why),
         };
         let start = RunStart { at_ns: self.now_ns(), ..start };
-        self.interval_series.push(Vec::new());
+        if !matches!(self.fleet, Fleet::Alone) {
+            self.interval_series.push(Vec::new());
+        }
         self.session.append(&Frame::RunStart(start.clone()))?;
         let first = self.keep_snapshot(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
@@ -437,7 +441,7 @@ impl Measurement {
         let mut ends = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
-        let (stuck, still) =
+        let Followed { failure, still } =
             self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
         self.fleet.ended(workers.late_ns());
         self.live.run_ends();
@@ -446,7 +450,7 @@ impl Measurement {
         workers.collect(|who, block| collector.add(who, block));
         workers.take_logged(|who, operations| self.op_log.take(who, operations));
         let outcomes = workers.finish();
-        let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
+        let failure = failure.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let failure = failure.or_else(|| self.op_log.full());
         notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
@@ -457,8 +461,11 @@ impl Measurement {
             workers.push(worker_end(who, outcome));
         }
         let is_stable = writes && failure.is_none();
-        let (sync_ns, sync_failures) =
-            if is_stable { self.sync_targets(opened, &workers, &mut notes)? } else { (None, Vec::new()) };
+        let synced = if is_stable {
+            self.sync_targets(&phase, opened, &workers, &mut notes)?
+        } else {
+            SyncOutcome::default()
+        };
         self.keep_rows(&mut collector, u64::MAX)?;
         let streams = self.close_streams(&phase, collector, ends, &mut notes);
         let ending = self
@@ -469,8 +476,8 @@ impl Measurement {
             ending,
             streams,
             workers,
-            sync_ns,
-            sync_failures,
+            sync_ns: synced.took_ns,
+            sync_failures: synced.failures,
             process_ns,
             still: Some(still),
             notes,
@@ -568,7 +575,7 @@ impl Measurement {
 
     /// Returns how a run ended, from its failures.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
-        match failure.or_else(|| self.fleet.over()) {
+        match failure.or_else(|| self.fleet.early_end()) {
             Some(why) => RunEnding::Failed(why),
             None if stopped => RunEnding::Interrupted,
             None => RunEnding::Complete,
@@ -577,25 +584,20 @@ impl Measurement {
 
     /// Ends the session file.
     fn close(mut self, ending: RunEnding) -> Result<Finished, Failure> {
-        let mut notes: Vec<String> = self.targets.iter().flat_map(Ready::notes).cloned().collect();
+        let mut notes: Vec<String> = self.targets.iter().flat_map(OpenTarget::notes).cloned().collect();
         notes.extend(self.busy_host.take());
-        if self.session.left_out() > 0 {
-            notes.push(format!(
-                "the session file reached its size limit; {} frames of its time series were omitted",
-                self.session.left_out()
-            ));
-        }
+        notes.extend(self.session.omitted_note());
         let interrupted = ending == RunEnding::Interrupted;
         let failed = matches!(ending, RunEnding::Failed(_));
         if let RunEnding::Failed(why) = &ending {
             self.print_failure(why);
         }
         if interrupted && self.live.ends_after_run() && !self.is_stopped() {
-            let runs = match self.session.runs() {
-                1 => "1 run".to_owned(),
-                n => format!("{n} runs"),
-            };
-            notes.push(format!("ended by the key q after {runs}; the remaining runs were not measured"));
+            let runs = self.session.runs();
+            let plural = if runs == 1 { "" } else { "s" };
+            notes.push(format!(
+                "ended by the key q after {runs} run{plural}; the remaining runs were not measured"
+            ));
         }
         let clock_drift_ppm = self.clock.drift_ppm();
         self.session.append(&Frame::End(End { ending, notes, clock_drift_ppm }))?;
@@ -616,11 +618,11 @@ impl Measurement {
     fn print_failure(&self, why: &str) {
         let before = match (self.session.runs(), self.session.is_kept()) {
             (0, _) => String::new(),
-            (n, true) => {
+            (_, true) => {
                 let id = crate::history::id(self.session.path());
-                format!("; the {n} runs that were recorded are kept: `fathom show {id}`")
+                format!("; all runs so far are kept: `fathom show {id}`")
             }
-            (n, false) => format!("; the report has the {n} runs that were recorded"),
+            (_, false) => "; the report has all runs so far".into(),
         };
         self.live.tell(&format!("fathom: {why}{before}"));
     }

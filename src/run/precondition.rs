@@ -6,7 +6,7 @@
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
 use crate::run::collector::Collector;
-use crate::run::stop_rules::StopRules;
+use crate::run::stop_rules::{StopRules, took_too_long};
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;
@@ -16,6 +16,7 @@ use model::record::{Frame, Preconditioned, Rounds, RunEnd, RunEnding, StreamEnd}
 use model::spec::number::MAX_TIME_NS;
 use model::units::show_bytes;
 use stats::steady_state::is_settled;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Number of the first preconditioning phase. It is higher than the number of any run, so that no run writes the same data or uses the
@@ -26,7 +27,7 @@ const FIRST_NUMBER: usize = 1 << 23;
 enum Cut {
     /// The session ends, and keeps its observations.
     Ended(RunEnding),
-    /// The session file cannot even be written.
+    /// The measurement cannot continue: the session file or a target cannot be used.
     Failed(Failure),
 }
 
@@ -54,7 +55,7 @@ impl Measurement {
     fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
         let began = Instant::now();
         for (number, fill) in planned.fills.iter().enumerate() {
-            let stream = self.writer(fill, planned.passes, &mut done.notes);
+            let stream = self.adapt_fill(fill, planned.passes, &mut done.notes)?;
             let bytes = stream.limit.bytes.unwrap_or(0);
             self.live.begin(&format!("preconditioning: writing {} from end to end", show_bytes(bytes)));
             let phase = Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: vec![stream] };
@@ -65,8 +66,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Returns the planned write stream, adapted to the size of the prepared target, and to whether the target allows direct writes.
-    fn writer(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Stream {
+    /// Adapts the planned write stream to the size of the prepared target, and to a target that refuses direct I/O.
+    fn adapt_fill(&self, fill: &Stream, passes: u32, notes: &mut Vec<String>) -> Result<Stream, Failure> {
         let mut stream = fill.clone();
         for ready in fill.targets.iter().map(|t| &self.targets[*t]) {
             let span = ready.bytes().saturating_sub(fill.access.offset_bytes).min(fill.access.span_bytes);
@@ -75,14 +76,14 @@ impl Measurement {
             let pass = span - span % block.max(1);
             stream.limit =
                 StopRule { bytes: Some(pass.saturating_mul(u64::from(passes))), ..StopRule::default() };
-            if ready.open(&self.root, fill.cache, true).is_err() {
+            if ready.refuses_direct(&self.root, fill.cache, true)? {
                 stream.cache = Cache::Buffered;
                 notes.push(
                     "preconditioning wrote through the page cache: the target refuses direct I/O".into(),
                 );
             }
         }
-        stream
+        Ok(stream)
     }
 
     /// Runs the writing jobs in rounds until all their rates have settled, or the round limit is reached.
@@ -92,6 +93,7 @@ impl Measurement {
         }
         let began = Instant::now();
         done.rounds = planned.jobs.iter().map(|job| Rounds { job: *job, iops: Vec::new() }).collect();
+        let mut failed_reads: BTreeMap<i32, u64> = BTreeMap::new();
         for round in 0..planned.rounds_at_most {
             for at in 0..done.rounds.len() {
                 let job = done.rounds[at].job;
@@ -103,8 +105,12 @@ impl Measurement {
                 );
                 let number = planned.fills.len() + round as usize * planned.jobs.len() + at;
                 let mut ends = Vec::new();
-                for (index, phase) in self.plan.jobs[job].phases.iter().enumerate() {
+                let phases = self.plan.jobs[job].phases.iter().enumerate();
+                for (index, phase) in phases.filter(|(_, phase)| !reads_back(phase)) {
                     let streams = self.exercise(phase, index, number)?;
+                    for failed in failures(&streams).filter(|failed| failed.kind == Kind::Read) {
+                        *failed_reads.entry(failed.errno).or_default() += failed.count;
+                    }
                     ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
                 }
                 done.rounds_bytes += ends.iter().map(|e| written(&e.streams)).sum::<u64>();
@@ -117,13 +123,18 @@ impl Measurement {
         self.settle()?;
         done.rounds_ns = began.elapsed().as_nanos() as u64;
         done.settled = Some(done.rounds.iter().all(|r| is_settled(&r.iops)));
+        let failed_reads =
+            failed_reads.into_iter().map(|(errno, count)| Failures { kind: Kind::Read, errno, count });
+        done.notes.extend(failed_reads.map(|failed| format!("preconditioning: {}", failed.describe())));
         Ok(())
     }
 
-    /// Runs a phase only for its totals.
+    /// Runs a phase only for its totals. `index` is its index in the job; `number` differs for all runs of preconditioning.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
-        let specs = self.specs(None, phase, 0, index, FIRST_NUMBER + number, FIRST_NUMBER + number)?;
+        let number = FIRST_NUMBER + number;
+        // The job matters only for several hosts, which do not precondition.
+        let specs = self.specs(None, phase, 0, index, number, number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
@@ -136,11 +147,12 @@ impl Measurement {
         for (who, outcome) in &outcomes {
             collector.add_outcome(*who, outcome);
         }
-        let failure = failure.or_else(|| failed_writes(collector.streams_mut()));
-        match failure {
+        let streams = collector.finish();
+        let failure = failure.or_else(|| failed_operations(&streams));
+        match failure.or_else(|| took_too_long(phase, &streams)) {
             Some(why) => Err(failed(&why)),
             None if self.is_stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
-            None => Ok(collector.finish()),
+            None => Ok(streams),
         }
     }
 
@@ -205,25 +217,44 @@ fn failed(why: &str) -> Cut {
     Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
-/// Written bytes, including warm-up and drain.
+/// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing, and ends only with that data.
+pub(super) fn reads_back(phase: &Phase) -> bool {
+    phase.streams.iter().any(|stream| stream.reads_back().is_some())
+}
+
+/// Returns the written bytes, including warm-up and drain.
 fn written(ends: &[StreamEnd]) -> u64 {
     ends.iter().filter_map(|e| e.issued.get(&Kind::Write)).map(|i| i.bytes).sum()
 }
 
-/// Describes the first write errors. Runs would otherwise measure data that preconditioning did not write.
-fn failed_writes(streams: &[StreamEnd]) -> Option<String> {
-    let mut errors = streams
-        .iter()
-        .flat_map(|s| &s.issued)
-        .flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)));
-    let (kind, errno, count) = errors.find(|(kind, ..)| *kind != Kind::Read)?;
-    let operations = match (kind, count) {
-        (Kind::Sync, 1) => "1 sync".to_owned(),
-        (Kind::Sync, n) => format!("{n} syncs"),
-        (_, 1) => "1 write".to_owned(),
-        (_, n) => format!("{n} writes"),
-    };
-    Some(format!("{operations} failed with {}", errno::describe_errno(errno)))
+/// Operations of one kind that failed with the same error.
+struct Failures {
+    kind: Kind,
+    errno: i32,
+    count: u64,
+}
+
+impl Failures {
+    /// `3 trims failed with EIO, input/output error`.
+    fn describe(&self) -> String {
+        let plural = if self.count == 1 { "" } else { "s" };
+        let (kind, error) = (self.kind.word(), errno::describe_errno(self.errno));
+        format!("{} {kind}{plural} failed with {error}", self.count)
+    }
+}
+
+/// Returns the failed operations of all streams.
+fn failures(streams: &[StreamEnd]) -> impl Iterator<Item = Failures> {
+    let issued = streams.iter().flat_map(|stream| &stream.issued);
+    issued.flat_map(|(kind, issued)| {
+        issued.errors.iter().map(|(errno, count)| Failures { kind: *kind, errno: *errno, count: *count })
+    })
+}
+
+/// Describes the first failed operations that change data. Runs would otherwise measure data that preconditioning did not write. Failed
+/// reads become a note.
+fn failed_operations(streams: &[StreamEnd]) -> Option<String> {
+    failures(streams).find(|failed| failed.kind != Kind::Read).map(|failed| failed.describe())
 }
 
 /// Progress of a phase from 0 to 1: by its time, or by its byte limit.
@@ -249,4 +280,19 @@ fn progress_is_measured_by_the_stop_rule() {
     phase.streams[0].limit.bytes = Some(1_000);
     near(share_done(&phase, &ends, Duration::from_nanos(2_500)), 0.75);
     near(share_done(&phase, &ends, Duration::from_secs(1)), 1.0);
+}
+
+#[test]
+fn failed_operations_are_named_by_their_kind() {
+    use model::record::Issued;
+    let failed = |kind, count| {
+        let issued = [(kind, Issued { errors: [(5, count)].into(), ..Issued::default() })].into();
+        failed_operations(&[StreamEnd { issued, ..StreamEnd::default() }])
+    };
+    let described = |text: &str| Some(format!("{text} failed with EIO, input/output error"));
+    assert_eq!(failed(Kind::Trim, 1), described("1 trim"));
+    assert_eq!(failed(Kind::Trim, 3), described("3 trims"));
+    assert_eq!(failed(Kind::Sync, 2), described("2 syncs"));
+    assert_eq!(failed(Kind::Write, 2), described("2 writes"));
+    assert_eq!(failed(Kind::Read, 2), None, "reads change no data");
 }

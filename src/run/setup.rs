@@ -15,11 +15,11 @@
 use super::Measurement;
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{self, Left, Live, Progress};
+use crate::live::{self, Live, ProgressMode, RemainingTime};
 use crate::run::EarlierSession;
 use crate::run::collector::OpLog;
-use crate::run::specs::Supplies;
-use crate::run::target::{Ready, open_others, refuse_flags, show_progress};
+use crate::run::specs::Payloads;
+use crate::run::target::{OpenTarget, open_others, refuse_flags, show_progress};
 use crate::session::Session;
 use crate::signals;
 use analysis::strategy::cost::{cost, time_left};
@@ -43,6 +43,7 @@ use model::record::{self, Ceiling, Frame, Header, Record, SelfTest, Trial};
 use model::units::{show_bytes, show_ns};
 use model::{Known, name};
 use rustix::fs::{FallocateFlags, fallocate};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -58,7 +59,7 @@ pub(super) fn begin(
     earlier: Option<&EarlierSession>,
     keep: bool,
     fleet: &Fleet,
-    mode: Progress,
+    mode: ProgressMode,
 ) -> Result<Measurement, Failure> {
     let Planned { plan, mut machine } = planned;
     let root = Root::real();
@@ -76,7 +77,7 @@ pub(super) fn begin(
     probe(&root, &plan)?;
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
-    let supplies = Supplies::load(&plan)?;
+    let payloads = Payloads::load(&plan)?;
     // The reason is why the clock is a fallback.
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
@@ -98,7 +99,7 @@ pub(super) fn begin(
     resolve_opened_files(&root, &plan, &targets, &mut machine);
     let watch = Watch::new(root.clone(), &machine, epoch);
     live.watch_devices(&watch, &plan, &machine);
-    let self_test = run_self_test(&plan, &supplies, clock);
+    let self_test = run_self_test(&plan, &payloads, clock);
     let header = Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -122,7 +123,7 @@ pub(super) fn begin(
         accept: None,
         clock,
         epoch,
-        supplies,
+        payloads,
         close_errors: CloseErrors::default(),
         op_log: OpLog::default(),
         driver: None,
@@ -165,16 +166,16 @@ pub(crate) fn prepare_targets(
     plan: &Plan,
     stop: &Arc<AtomicBool>,
     live: &Live,
-    left: Option<Left>,
+    left: Option<RemainingTime>,
     fleet: &Fleet,
-) -> Result<Vec<Ready>, Failure> {
+) -> Result<Vec<OpenTarget>, Failure> {
     let mut targets = Vec::new();
     for (index, target) in plan.targets.iter().enumerate() {
         let making = if is_made_here(plan, index) { ": making a test file" } else { "" };
         live.step_of(&format!("preparing {}{making}", target.path), left);
         let since = Instant::now();
         let mut progress = |done: u64, total: u64| show_progress(live, left, since, done, total);
-        let ready = Ready::prepare(root, plan, index, stop, &mut progress);
+        let ready = OpenTarget::prepare(root, plan, index, stop, &mut progress);
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
         }
@@ -187,9 +188,8 @@ pub(crate) fn prepare_targets(
 /// Names files of killed runs where this run is about to make a file. fathom does not remove them, because the user may need them to find
 /// out what happened.
 pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
-    let mut dirs: Vec<&str> =
+    let dirs: BTreeSet<&str> =
         plan.targets.iter().filter(|t| t.role == Role::Made).map(|t| t.path.as_str()).collect();
-    dirs.dedup();
     for left in dirs.into_iter().flat_map(|dir| machine::test_file::leftovers(&model::name::path(dir))) {
         let path = model::name::shown(&left.path);
         live.say(&format!(
@@ -201,7 +201,7 @@ pub(crate) fn name_leftovers(plan: &Plan, live: &Live) {
 
 /// Resolves the open files that fathom made or may write. An open file shows more than its directory does: how direct I/O works there,
 /// and where an overlay has copied a file that was opened for writing.
-fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[Ready], machine: &mut Machine) {
+fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[OpenTarget], machine: &mut Machine) {
     for ((place, ready), target) in machine.places.iter_mut().zip(targets).zip(&plan.targets) {
         let may_have_moved =
             matches!(target.role, Role::Made | Role::File) && (target.writable || target.create.is_some());
@@ -321,34 +321,45 @@ const MAX_SHAPES: usize = 24;
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
+/// The ceilings of a stream at full speed, in ns per operation.
+struct TriedShape {
+    shape: Stream,
+    /// The ceiling of fathom's own loop.
+    loop_ns: Known<f64>,
+    /// The ceiling of the interface to the kernel.
+    interface_ns: Known<f64>,
+}
+
 /// Measures the ceilings of a plan. Equal shapes are tried once.
-fn run_self_test(plan: &Plan, supplies: &Supplies, clock: Clock) -> SelfTest {
-    let mut tried: Vec<(Stream, Known<f64>, Known<f64>)> = Vec::new();
+fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
+    let mut tried: Vec<TriedShape> = Vec::new();
     let mut ceilings = Vec::new();
     let streams = plan.jobs.iter().enumerate();
     let streams =
         streams.flat_map(|(job, of_job)| of_job.numbered_streams().map(move |stream| (job, stream)));
     for (job, (phase, stream, planned)) in streams {
         let shape = closed_loop(planned);
-        let known = tried.iter().find(|(s, ..)| *s == shape).map(|(_, a, b)| (a.clone(), b.clone()));
-        let (loop_ns, interface_ns) = match known {
-            Some(known) => known,
+        let known = tried.iter().position(|tried| tried.shape == shape);
+        let at = match known {
+            Some(at) => at,
             None if tried.len() == MAX_SHAPES => continue,
             None => {
                 let least = |engine: &str, options: &Options| -> Known<f64> {
-                    let once = || ns_per_op(&shape, engine, options.clone(), supplies, clock);
+                    let once = || ns_per_op(&shape, engine, options.clone(), payloads, clock);
                     (1..SELF_TEST_TRIES).try_fold(once()?, |least, _| Ok(once()?.min(least)))
                 };
-                let alone = least("null", &Options::new());
-                let interface = if shape.engine == "io_uring" {
+                let loop_ns = least("null", &Options::new());
+                let interface_ns = if shape.engine == "io_uring" {
                     least("io_uring", &Options::from([("nop".to_owned(), None)]))
                 } else {
                     Err(format!("the engine {} has no empty operation to measure its overhead", shape.engine))
                 };
-                tried.push((shape, alone.clone(), interface.clone()));
-                (alone, interface)
+                tried.push(TriedShape { shape, loop_ns, interface_ns });
+                tried.len() - 1
             }
         };
+        let TriedShape { loop_ns, interface_ns, .. } = &tried[at];
+        let (loop_ns, interface_ns) = (loop_ns.clone(), interface_ns.clone());
         ceilings.push(Ceiling { job, phase, stream, loop_ns, interface_ns });
     }
     SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
@@ -376,14 +387,14 @@ fn ns_per_op(
     shape: &Stream,
     engine: &str,
     options: Options,
-    supplies: &Supplies,
+    payloads: &Payloads,
     clock: Clock,
 ) -> Known<f64> {
     let entry = engines::find(engine).ok_or("there is no such engine")?;
     if let Some(missing) = options.keys().find(|o| entry.options.iter().all(|e| e.name != o.as_str())) {
         return Err(format!("the engine {engine} has no option {missing}"));
     }
-    let spec = self_test_spec(shape, entry, options, supplies, clock)?;
+    let spec = self_test_spec(shape, entry, options, payloads, clock)?;
     let mut workers = Workers::spawn(vec![spec])?;
     workers.open();
     while !workers.is_done() {
@@ -404,7 +415,7 @@ fn self_test_spec(
     shape: &Stream,
     engine: &'static Entry,
     options: Options,
-    supplies: &Supplies,
+    payloads: &Payloads,
     clock: Clock,
 ) -> Known<WorkerSpec> {
     let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
@@ -424,9 +435,9 @@ fn self_test_spec(
         cache: shape.cache,
         place: crate::run::specs::place_of(&shape.place, 0),
         batch: shape.batch,
-        maker: supplies
+        maker: payloads
             .maker(&shape.data, 1)
-            .or_else(|_| supplies.maker(&Data::default(), 1))
+            .or_else(|_| payloads.maker(&Data::default(), 1))
             .map_err(|_| "no data")?,
         // No warm-up: a worker that loses the CPU in it would have a very short window.
         ..WorkerSpec::plain(engine, sources, files, SELF_TEST_TIME_NS, clock)?
@@ -495,45 +506,45 @@ impl Measurement {
         let all = comparison.candidates.iter().take_while(|_| !self.is_stopped());
         let tried = all.map(|candidate| {
             self.live.tick(self.remaining());
-            let tried = self.try_interface(candidate.job);
-            match tried {
-                Ok((moved, calls)) => {
-                    Trial { job: candidate.job, moved_bytes: Ok(moved), refusal: None, calls }
-                }
-                Err(CannotBegin { sentence, reason }) => Trial {
-                    job: candidate.job,
-                    refusal: (reason != sentence).then_some(reason),
-                    moved_bytes: Err(sentence),
-                    calls: Err("the trial failed".into()),
-                },
-            }
+            self.try_interface(candidate.job).unwrap_or_else(|CannotBegin { sentence, reason }| Trial {
+                job: candidate.job,
+                refusal: (reason != sentence).then_some(reason),
+                moved_bytes: Err(sentence),
+                calls: Err("the trial failed".into()),
+            })
         });
         tried.collect()
     }
 
-    /// Returns the bytes moved and calls made, or why the job cannot run.
-    fn try_interface(&self, job: usize) -> Result<(u64, Known<u64>), CannotBegin> {
+    /// Tries a job: which bytes it moves, and how many system calls it makes.
+    fn try_interface(&self, job: usize) -> Result<Trial, CannotBegin> {
         let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
         let moved = moved_bytes(&outcomes)?;
+        let calls = self.count_calls(job, moved, outcomes);
+        Ok(Trial { job, moved_bytes: Ok(moved), refusal: None, calls })
+    }
+
+    /// Returns the system calls of a trial that moved this many bytes.
+    ///
+    /// # Errors
+    /// Why the number is unknown.
+    fn count_calls(&self, job: usize, moved_bytes: u64, outcomes: Vec<Outcome>) -> Known<u64> {
         let engine = self.only_stream(job).and_then(|stream| engines::find(&stream.engine));
         if engine.is_some_and(|engine| engine.library_threads) {
-            return Ok((
-                moved,
-                Err("the C library makes the calls in its own threads, which fathom does not count".into()),
+            return Err(
+                "the C library makes the calls in its own threads, which fathom does not count".into()
+            );
+        }
+        if moved_bytes < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
+            return Err(format!(
+                "the trial moved only {} in {}, so calls that occur once would have too much weight",
+                show_bytes(moved_bytes),
+                show_ns(TRIAL_TIME_NS as f64)
             ));
         }
-        if moved < ENOUGH_TRIAL_BYTES && outcomes.iter().any(|o| o.wall_ns >= TRIAL_TIME_NS) {
-            let why = format!(
-                "the trial moved only {} in {}, so calls that occur once would have too much weight",
-                show_bytes(moved),
-                show_ns(TRIAL_TIME_NS as f64)
-            );
-            return Ok((moved, Err(why)));
-        }
-        let calls = outcomes.into_iter().try_fold(0_u64, |sum, o| {
-            Ok::<u64, String>(sum + o.calls.ok_or("the system calls were not counted")??)
-        });
-        Ok((moved, calls))
+        outcomes
+            .into_iter()
+            .try_fold(0_u64, |sum, o| Ok(sum + o.calls.ok_or("the system calls were not counted")??))
     }
 
     /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
@@ -705,7 +716,7 @@ mod tests {
         let access = Access { span_bytes: SPAN_BYTES, ..Access::plain(Pattern::Random, 4096, 100) };
         for depth in [1, 4, 32] {
             let shape = closed_loop(&Stream::plain(access.clone(), depth, 1, "sim"));
-            let found = ns_per_op(&shape, "sim", Options::new(), &Supplies::default(), clock);
+            let found = ns_per_op(&shape, "sim", Options::new(), &Payloads::default(), clock);
             assert_eq!(found, Ok(100_000.0 / f64::from(depth)), "depth {depth}");
         }
     }

@@ -5,7 +5,7 @@ use super::{Measurement, interval_ns};
 use crate::capture::replay;
 use crate::failure::Failure;
 use crate::files;
-use crate::run::target::Ready;
+use crate::run::target::OpenTarget;
 use engine::engines::{self, Entry};
 use engine::source::replay::Counts;
 use engine::source::{self, Back, Common, Group, Panicking, Share, Source};
@@ -44,6 +44,29 @@ struct WorkerIndex {
     task: TaskNumber,
 }
 
+/// The stream whose random numbers a stream draws: its own, or the stream that wrote the data which it reads back.
+struct DrawnAs {
+    phase: usize,
+    stream: usize,
+    /// Index of the stream's first worker in the phase.
+    first_worker: u32,
+}
+
+impl DrawnAs {
+    /// Returns whose numbers the stream with this index draws. `before` is the phase before `phase`, which has the index `phase_index`.
+    fn of_stream(before: Option<&Phase>, phase: &Phase, phase_index: usize, stream: usize) -> Self {
+        let first_worker =
+            |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
+        let back = phase.streams.get(stream).and_then(Stream::reads_back);
+        match (before, back, phase_index.checked_sub(1)) {
+            (Some(before), Some(back), Some(phase)) => {
+                Self { phase, stream: back, first_worker: first_worker(before, back) }
+            }
+            _ => Self { phase: phase_index, stream, first_worker: first_worker(phase, stream) },
+        }
+    }
+}
+
 /// Lets workers with shared duplicate blocks (`dedup_shared`) copy from the blocks of all such workers.
 fn share_sets(phase: &Phase, specs: &mut [WorkerSpec]) {
     let shares = |spec: &WorkerSpec| {
@@ -75,8 +98,8 @@ impl Measurement {
             let entry = engines::find(&stream.engine)
                 .ok_or_else(|| Failure::Usage(format!("no engine {}", stream.engine)))?;
             // All workers and runs of a stream agree on the hot blocks.
-            let (of_phase, of_stream, first) = Self::drawn_as(before, phase, index, stream_index);
-            let seed = split_mix(self.plan.host_seed() ^ (of_phase << 32 | of_stream) as u64);
+            let drawn_as = DrawnAs::of_stream(before, phase, index, stream_index);
+            let seed = split_mix(self.plan.host_seed() ^ (drawn_as.phase << 32 | drawn_as.stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let evicted = self.evicted(stream)?;
             let common =
@@ -92,16 +115,17 @@ impl Measurement {
                 let overall = specs.len() as u32;
                 let task = TaskNumber { index: first_task.index + u64::from(worker), ..first_task };
                 let number = WorkerIndex { stream: stream_index, worker, overall, task };
-                let drawn = u64::from(first) + u64::from(worker);
+                let drawn = u64::from(drawn_as.first_worker) + u64::from(worker);
                 let own = |run: usize| {
-                    let own = (run as u64) << 40 | (of_phase as u64) << 32 | drawn;
+                    let own = (run as u64) << 40 | (drawn_as.phase as u64) << 32 | drawn;
                     split_mix(self.plan.host_seed() ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(offset_seed), own(run));
                 let share = Share { worker, workers: stream.workers, seed, common };
                 let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
                 if let Some(writer) = writer_of(before, stream) {
-                    let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+                    let targets: Vec<&OpenTarget> =
+                        stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let written =
                         index.checked_sub(1).and_then(|before| self.written.get(before)?.get(drawn as usize));
                     let writes = written.copied().unwrap_or(0);
@@ -126,17 +150,6 @@ impl Measurement {
         }
         share_sets(phase, &mut specs);
         Ok(specs)
-    }
-
-    /// Returns the phase and the stream whose random numbers a stream draws, and the first worker there. A stream that reads data back
-    /// draws the numbers of the stream that wrote the data.
-    fn drawn_as(before: Option<&Phase>, phase: &Phase, index: usize, stream: usize) -> (usize, usize, u32) {
-        let first = |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
-        let back = phase.streams.get(stream).and_then(Stream::reads_back);
-        match (before, back, index.checked_sub(1)) {
-            (Some(before), Some(back), Some(at)) => (at, back, first(before, back)),
-            _ => (index, stream, first(phase, stream)),
-        }
     }
 
     /// The files of a stream that evicts its files before each pass.
@@ -170,7 +183,7 @@ impl Measurement {
         let begins_ns = stream.delay_ns.saturating_sub(phase.warmup_ns);
         let own_ns = stream.limit.time_ns.map(|ns| begins_ns.saturating_add(ns));
         let own_ns = own_ns.filter(|ns| *ns < phase.time_ns);
-        let targets: Vec<&Ready> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
+        let targets: Vec<&OpenTarget> = stream.targets.iter().map(|t| &self.targets[*t]).collect();
         let mut files = Vec::new();
         let changes = stream.changes_targets();
         for (target, ready) in stream.targets.iter().zip(&targets).filter(|_| entry.touches_targets()) {
@@ -223,7 +236,7 @@ impl Measurement {
             by_target: stream.apart_ns().map(|bucket_ns| ByTargetSpec { bucket_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
-            maker: self.supplies.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,
+            maker: self.payloads.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,
             clock: self.clock,
         })
     }
@@ -233,7 +246,7 @@ impl Measurement {
         &self,
         stream: &Stream,
         replay: &Replay,
-        targets: &[&Ready],
+        targets: &[&OpenTarget],
         files: &mut Vec<OpenFile>,
         counts: &Arc<Counts>,
     ) -> Result<Box<dyn Source>, Failure> {
@@ -251,7 +264,7 @@ impl Measurement {
     fn sources(
         &self,
         stream: &Stream,
-        targets: &[&Ready],
+        targets: &[&OpenTarget],
         number: WorkerIndex,
         share: &Share,
     ) -> Result<Vec<Box<dyn Source>>, Failure> {
@@ -287,7 +300,7 @@ fn stable(cache: Cache) -> Option<Cache> {
 }
 
 /// Refuses a file that is smaller than a replay needs.
-fn has_room(replay: &Replay, targets: &[&Ready]) -> Result<(), Failure> {
+fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     let needed = if replay.dense { replay.original.footprint_bytes } else { replay.original.end_bytes };
     let Some(small) = targets.iter().find(|ready| ready.handle().is_some() && ready.bytes() < needed) else {
         return Ok(());
@@ -310,9 +323,9 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
 
 /// Whether a stream may write a block twice in one pass over its targets. Reading back each block once is then less work.
 /// Several passes are read back as often as they were written, as in fio.
-fn may_write_twice(writer: &Stream, targets: &[&Ready]) -> bool {
+fn may_write_twice(writer: &Stream, targets: &[&OpenTarget]) -> bool {
     let access = &writer.access;
-    let room = |ready: &&Ready| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
+    let room = |ready: &&OpenTarget| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);
     let pass = targets.iter().map(room).fold(0, u64::saturating_add);
     let is_one_pass = writer.limit.bytes.is_none_or(|bytes| bytes <= pass);
     let once = access.lines.iter().any(|line| line.order == Order::Once);
@@ -351,12 +364,12 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// Contents of payload files, by their paths in the plan.
 #[derive(Default)]
-pub(super) struct Supplies {
+pub(super) struct Payloads {
     files: BTreeMap<String, Arc<[u8]>>,
     measured: Vec<(Data, Written)>,
 }
 
-impl Supplies {
+impl Payloads {
     /// Reads all payload files of the plan.
     ///
     /// # Errors

@@ -26,18 +26,26 @@ pub(super) struct StopRules {
 struct WatchedStream {
     name: String,
     ends_others: bool,
-    steady: Option<(Steady, Series, Steadied)>,
+    steady: Option<SteadyWatch>,
     min_rate: Option<RateFloor>,
     max_latency_ns: Option<u64>,
     /// Whether an operation exceeded the latency limit.
     is_too_slow: bool,
 }
 
+/// The rule of a steady state, with the values since the start of the window.
+struct SteadyWatch {
+    rule: Steady,
+    series: Series,
+    seen: Steadied,
+}
+
 /// A minimum rate, with the amounts since the last check.
 struct RateFloor {
     rule: MinRate,
     series: Series,
-    since: Option<u64>,
+    /// End of the last check, in ns since the start of the window; `None` before the first.
+    since_ns: Option<u64>,
     /// Whether the rate was ever checked.
     is_seen: bool,
     done: [Amount; Kind::ALL.len()],
@@ -45,14 +53,16 @@ struct RateFloor {
 
 /// The values of a stream in intervals of equal length, from the start of its measured window.
 struct Series {
+    /// Length of the intervals.
     every_ns: u64,
     /// Start of the first block, in ns since the start of the run.
     from_ns: Option<u64>,
     /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,
     workers: usize,
+    /// Values that some workers have not reported yet, by the index of the interval.
     open: BTreeMap<u64, Value>,
-    /// Index of the next value.
+    /// Index of the next value to take.
     next: u64,
 }
 
@@ -70,10 +80,10 @@ struct Amount {
     bytes: u64,
 }
 
-/// Time between two checks of a stream with a stop rule.
-pub(super) fn every_ns(stream: &Stream) -> Option<u64> {
-    let steady = stream.steady.map(|s| s.every_ns);
-    steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS)).min()
+/// Returns the lengths of the periods in which the stop rules of a stream count, in ns.
+pub(super) fn periods_ns(stream: &Stream) -> impl Iterator<Item = u64> {
+    let steady = stream.steady.map(|rule| rule.every_ns);
+    steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS))
 }
 
 impl StopRules {
@@ -81,7 +91,7 @@ impl StopRules {
         let watched = |(at, stream): (usize, &Stream)| WatchedStream {
             name: if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() },
             ends_others: stream.ends_others,
-            steady: stream.steady.map(|s| (s, Series::new(s.every_ns, stream.workers), Steadied::default())),
+            steady: stream.steady.map(|rule| SteadyWatch::from_rule(rule, stream.workers)),
             min_rate: stream.min_rate.as_ref().map(|rule| RateFloor::from_rule(rule, stream.workers)),
             max_latency_ns: stream.max_latency_ns,
             is_too_slow: false,
@@ -92,12 +102,9 @@ impl StopRules {
     /// Takes over a block of a worker.
     pub(super) fn add(&mut self, who: Who, block: &Block) {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
-        if let Some((_, series, _)) = &mut stream.steady {
-            series.add(who.worker, block);
-        }
-        if let Some(least) = &mut stream.min_rate {
-            least.series.add(who.worker, block);
-        }
+        let steady = stream.steady.as_mut().map(|steady| &mut steady.series);
+        let min_rate = stream.min_rate.as_mut().map(|least| &mut least.series);
+        steady.into_iter().chain(min_rate).for_each(|series| series.add(who.worker, block));
         if let Some(most_ns) = stream.max_latency_ns {
             let mut kinds = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
             stream.is_too_slow |= kinds.any(|(kind, tally)| is_too_slow(kind, &tally.latency, most_ns));
@@ -118,9 +125,7 @@ impl StopRules {
                 }
                 continue;
             }
-            if let Some((rule, series, seen)) = &mut stream.steady
-                && becomes_steady(rule, series, seen)
-            {
+            if stream.steady.as_mut().is_some_and(SteadyWatch::is_attained) {
                 workers.stop_stream(at);
             }
             if let Some(words) = stream.min_rate.as_mut().and_then(RateFloor::missed)
@@ -132,7 +137,7 @@ impl StopRules {
         }
     }
 
-    /// Why all streams had to end, if one was too slow.
+    /// Returns why all streams had to end; `None` if no minimum rate was missed.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.clone()
     }
@@ -150,7 +155,7 @@ impl StopRules {
                     show_ns(least.rule.every_ns as f64)
                 ));
             }
-            let Some((rule, _, seen)) = stream.steady else { continue };
+            let Some(SteadyWatch { rule, seen, .. }) = stream.steady else { continue };
             if !seen.attained {
                 let window = show_ns(rule.window_ns as f64);
                 notes.push(match seen.criterion(&rule) {
@@ -173,7 +178,7 @@ impl StopRules {
     }
 }
 
-/// Whether the slowest operation exceeds the limit. Syncs may take any time, as in fio.
+/// Returns whether the slowest operation exceeds the limit. Syncs may take any time, as in fio.
 fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
     kind != Kind::Sync && latency.max_ns().is_some_and(|ns| ns > most_ns)
 }
@@ -202,31 +207,38 @@ fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
     }
 }
 
-/// Takes over new values, and checks whether the last ones are steady.
-fn becomes_steady(rule: &Steady, series: &mut Series, seen: &mut Steadied) -> bool {
-    while let Some((start_ns, value)) = series.take() {
-        if seen.attained || start_ns < rule.after_ns {
-            continue;
-        }
-        let seconds = rule.every_ns as f64 / 1e9;
-        let ops = value.kinds.iter().map(|amount| amount.ops).sum::<u64>();
-        let bytes = value.kinds.iter().map(|amount| amount.bytes).sum::<u64>();
-        seen.iops.push(ops as f64 / seconds);
-        seen.bytes_per_s.push(bytes as f64 / seconds);
-        seen.latency_ns.push(value.latency_ns as f64 / ops.max(1) as f64);
-        for values in [&mut seen.iops, &mut seen.bytes_per_s, &mut seen.latency_ns] {
-            let more = values.len().saturating_sub(rule.count());
-            values.drain(..more);
-        }
-        seen.attained = seen.are_steady(rule);
+impl SteadyWatch {
+    fn from_rule(rule: Steady, workers: u32) -> Self {
+        Self { rule, series: Series::new(rule.every_ns, workers), seen: Steadied::default() }
     }
-    seen.attained
+
+    /// Takes over new values, and returns whether the stream is steady.
+    fn is_attained(&mut self) -> bool {
+        let Self { rule, series, seen } = self;
+        while let Some((start_ns, value)) = series.take() {
+            if seen.attained || start_ns < rule.after_ns {
+                continue;
+            }
+            let seconds = rule.every_ns as f64 / 1e9;
+            let ops = value.kinds.iter().map(|amount| amount.ops).sum::<u64>();
+            let bytes = value.kinds.iter().map(|amount| amount.bytes).sum::<u64>();
+            seen.iops.push(ops as f64 / seconds);
+            seen.bytes_per_s.push(bytes as f64 / seconds);
+            seen.latency_ns.push(value.latency_ns as f64 / ops.max(1) as f64);
+            for values in [&mut seen.iops, &mut seen.bytes_per_s, &mut seen.latency_ns] {
+                let more = values.len().saturating_sub(rule.count());
+                values.drain(..more);
+            }
+            seen.attained = seen.are_steady(rule);
+        }
+        seen.attained
+    }
 }
 
 impl RateFloor {
     fn from_rule(rule: &MinRate, workers: u32) -> Self {
         let series = Series::new(rule.every_ns / PARTS, workers);
-        Self { rule: rule.clone(), series, since: None, is_seen: false, done: Default::default() }
+        Self { rule: rule.clone(), series, since_ns: None, is_seen: false, done: Default::default() }
     }
 
     /// Returns which rate was too low, and its value. As in fio, a rate is checked at completions and over at least the rule's period, so
@@ -240,8 +252,8 @@ impl RateFloor {
             if start_ns < MinRate::SETTLES_NS || value.kinds.iter().all(|amount| amount.ops == 0) {
                 continue;
             }
-            let Some(span) = self.since.map(|since| until - since) else {
-                (self.since, self.done) = (Some(until), Default::default());
+            let Some(span) = self.since_ns.map(|since| until - since) else {
+                (self.since_ns, self.done) = (Some(until), Default::default());
                 continue;
             };
             if span < self.rule.every_ns {
@@ -251,7 +263,7 @@ impl RateFloor {
             if let Some(words) = self.too_low(span, until) {
                 return Some(words);
             }
-            (self.since, self.done) = (Some(until), Default::default());
+            (self.since_ns, self.done) = (Some(until), Default::default());
         }
         None
     }
@@ -303,7 +315,7 @@ impl Series {
         }
     }
 
-    /// The next value that all workers have reported, with its time in the window in ns.
+    /// Returns the next value that all workers have reported, and its start in ns since the start of the window.
     fn take(&mut self) -> Option<(u64, Value)> {
         let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
         // Blocks end at a worker's turn, not exactly at the end of an interval: allow 1 % of slack.

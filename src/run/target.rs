@@ -1,6 +1,6 @@
 //! Prepared targets: the files and devices of the plan, ready to be opened by workers.
 //!
-//! 1. `Ready::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
+//! 1. `OpenTarget::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
 //!    this host's part of shared ones.
 //! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
 //!    of layers find the blocks that the device stores the file in, and prove them by their content.
@@ -8,9 +8,10 @@
 
 use crate::failure::Failure;
 use crate::fleet::Fleet;
-use crate::live::{Left, Live};
+use crate::live::{Live, RemainingTime};
 use crate::run::Measurement;
 use engine::source::{Pieces, own_blocks};
+use machine::kept_file::Made;
 use machine::root::Root;
 use machine::test_file::TestFile;
 use machine::{extents, kept_file, page_cache, safety};
@@ -20,6 +21,7 @@ use model::job::{Cache, OwnBlocks, Phase, Shared, Stream, TaskNumber};
 use model::plan::{Common, MadeFor, Plan, Role, Target};
 use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
 use model::{Known, name};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -29,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A prepared target.
-pub struct Ready {
+pub struct OpenTarget {
     target: Target,
     made: Option<TestFile>,
     /// Descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
@@ -45,7 +47,7 @@ pub struct Ready {
     _writing: Option<machine::mark::Writing>,
 }
 
-impl Ready {
+impl OpenTarget {
     /// Makes or opens a target.
     ///
     /// # Errors
@@ -59,7 +61,7 @@ impl Ready {
     ) -> Result<Self, Failure> {
         let mut target = plan.targets[index].clone();
         let path = &name::path(&target.path);
-        let (mut writing, found_empty) = keep(root, plan.host_seed(), &mut target, stop, progress)?;
+        let Made { mut writing, found_empty } = keep(root, plan.host_seed(), &mut target, stop, progress)?;
         let mut users = plan.streams().filter(|stream| stream.targets.contains(&index));
         if let Some(writing) = &mut writing
             && !users.any(|stream| stream.renews_file() || stream.moves_no_data())
@@ -212,34 +214,52 @@ impl Ready {
     /// # Errors
     /// Why it cannot be opened: no direct I/O, no write permission, or replaced by something else.
     pub fn open(&self, root: &Root, cache: Cache, write: bool) -> Result<File, Failure> {
+        self.try_open(root, cache, write)?
+            .map_err(|e| refuse_flags(&name::path(&self.target.path), cache, &e))
+    }
+
+    /// Returns whether the target cannot be opened in this cache mode because it has no direct I/O.
+    ///
+    /// # Errors
+    /// As [`Self::open`], if the target cannot be opened for another reason.
+    pub fn refuses_direct(&self, root: &Root, cache: Cache, write: bool) -> Result<bool, Failure> {
+        match self.try_open(root, cache, write)? {
+            Ok(_) => Ok(false),
+            Err(e) if is_direct_refusal(cache, &e) => Ok(true),
+            Err(e) => Err(refuse_flags(&name::path(&self.target.path), cache, &e)),
+        }
+    }
+
+    /// Opens the target in a cache mode. The inner error is the one of `open(2)`.
+    fn try_open(&self, root: &Root, cache: Cache, write: bool) -> Result<io::Result<File>, Failure> {
         let path = &name::path(&self.target.path);
         if write && !self.target.writable {
             return Err(Failure::Refused(format!("{} was planned for reading only", name::shown(path))));
         }
         let planned = self.target.identity.as_ref();
-        let refuse = |e| refuse_flags(path, cache, &e);
         if let Some(made) = &self.made {
-            return made.reopen(cache, write).map_err(refuse);
+            return Ok(made.reopen(cache, write));
         }
         if self.target.role == Role::Device {
-            return Ok(safety::open_device(root, path, planned, write, cache)?);
+            return Ok(Ok(safety::open_device(root, path, planned, write, cache)?));
         }
         safety::must_be_at(root, path, planned)?;
-        let file = safety::open_file(path, write, cache).map_err(refuse)?;
-        safety::must_be_open(root, path, &file, planned)?;
-        Ok(file)
+        let opened = safety::open_file(path, write, cache);
+        if let Ok(file) = &opened {
+            safety::must_be_open(root, path, file, planned)?;
+        }
+        Ok(opened)
     }
 }
 
-/// Makes a file that the plan creates and keeps, inspects it, and marks it as being written. Also returns whether the file existed and was
-/// empty.
+/// Makes a file that the plan creates and keeps, and inspects it. Marks a file of fathom's as being written.
 fn keep(
     root: &Root,
     seed: u64,
     target: &mut Target,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<(Option<machine::mark::Writing>, bool), Failure> {
+) -> Result<Made, Failure> {
     let path = &name::path(&target.path);
     let Some(create) = target.create else {
         let may_be_ours = target.role == Role::File && target.writable;
@@ -250,16 +270,16 @@ fn keep(
                 name::shown(path)
             )));
         }
-        return Ok((writing, false));
+        return Ok(Made { writing, found_empty: false });
     };
     // The path is either empty, or has what the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::stack::marked(root, made));
-    Ok((kept.writing, kept.found_empty))
+    Ok(kept)
 }
 
-impl Drop for Ready {
+impl Drop for OpenTarget {
     fn drop(&mut self) {
         let path = &name::path(&self.target.path);
         let planned = self.target.identity.as_ref();
@@ -277,17 +297,23 @@ impl Drop for Ready {
     }
 }
 
-fn refuse(path: &Path, error: &std::io::Error) -> Failure {
+fn refuse(path: &Path, error: &io::Error) -> Failure {
     let cure = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::other_owner_advice()),
+        io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::other_owner_advice()),
         _ => sys::cause(error).to_owned(),
     };
     Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
 }
 
-/// Why a target cannot be opened in a cache mode.
-pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &std::io::Error) -> Failure {
-    if cache.is_direct() && error.kind() == std::io::ErrorKind::InvalidInput {
+/// Whether an open failed because the file system has no direct I/O.
+fn is_direct_refusal(cache: Cache, error: &io::Error) -> bool {
+    let refusals = [Errno::INVAL, Errno::OPNOTSUPP].map(Errno::raw_os_error);
+    cache.is_direct() && error.raw_os_error().is_some_and(|errno| refusals.contains(&errno))
+}
+
+/// Describes why a target cannot be opened in a cache mode.
+pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &io::Error) -> Failure {
+    if is_direct_refusal(cache, error) {
         return Failure::Refused(format!(
             "{}: its file system refuses direct I/O ({error}); type --cache buffered, which measures the \
              page cache",
@@ -305,9 +331,8 @@ impl Measurement {
     /// writes.
     pub(crate) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {
         for (index, ready) in self.targets.iter().enumerate() {
-            let mut streams = phase.streams.iter().filter(|s| s.targets.contains(&index)).peekable();
-            if streams.peek().is_some() {
-                ready.may_be_used(&self.root, streams.any(Stream::changes_targets))?;
+            if phase.streams.iter().any(|stream| stream.targets.contains(&index)) {
+                ready.may_be_used(&self.root, is_changed(phase, index))?;
             }
         }
         Ok(())
@@ -344,19 +369,19 @@ impl Measurement {
         notes
     }
 
-    /// Makes the writes stable. Returns how long that took from the last completion on, since dirty pages begin to reach
-    /// the device while workers end and counters are read. Also returns every failed sync, and every failed close of a
-    /// worker's file.
+    /// Makes the writes of a phase stable.
     pub(crate) fn sync_targets(
         &mut self,
+        phase: &Phase,
         opened: Instant,
         workers: &[WorkerEnd],
         notes: &mut Vec<String>,
-    ) -> Result<(Option<u64>, Vec<SyncFailure>), Failure> {
+    ) -> Result<SyncOutcome, Failure> {
         let start = last_completion(opened, workers);
         let mut synced = false;
         let mut failures = Vec::new();
-        for (target, ready) in self.targets.iter().enumerate() {
+        // A target that is only read may be on a file system that has no sync, such as squashfs.
+        for (target, ready) in self.targets.iter().enumerate().filter(|(at, _)| is_changed(phase, *at)) {
             let Some(handle) = ready.handle() else { continue };
             synced = true;
             if let Err(e) = handle.sync_data() {
@@ -376,7 +401,7 @@ impl Measurement {
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
         self.keep_snapshot(Moment::Synced, true)?;
-        Ok((failures.is_empty().then_some(took), failures))
+        Ok(SyncOutcome { took_ns: failures.is_empty().then_some(took), failures })
     }
 
     /// The path of a target, as the plan has it.
@@ -385,28 +410,43 @@ impl Measurement {
     }
 }
 
-/// When the last worker ended. This may be in the future if the workers' clock differs from the machine's.
+/// The outcome of the sync after a phase.
+#[derive(Default)]
+pub(crate) struct SyncOutcome {
+    /// Time from the last completion until all writes were stable, in ns; `None` after a failure. Dirty pages begin to reach the device
+    /// while workers end and counters are read.
+    pub(crate) took_ns: Option<u64>,
+    /// Failed syncs, and failed closes of the workers' files.
+    pub(crate) failures: Vec<SyncFailure>,
+}
+
+/// Returns whether a phase changes a target.
+fn is_changed(phase: &Phase, target: usize) -> bool {
+    phase.streams.iter().any(|stream| stream.changes_targets() && stream.targets.contains(&target))
+}
+
+/// Returns when the last worker ended. This may be in the future if the workers' clock differs from the machine's.
 fn last_completion(opened: Instant, workers: &[WorkerEnd]) -> Instant {
     let wall_ns = workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
     opened.checked_add(Duration::from_nanos(wall_ns)).unwrap_or(opened)
 }
 
 /// Shows the time that the session has `left` or, if that is unknown, the progress of a step that began at `since`.
-pub(super) fn show_progress(live: &Live, left: Option<Left>, since: Instant, done: u64, total: u64) {
+pub(super) fn show_progress(live: &Live, left: Option<RemainingTime>, since: Instant, done: u64, total: u64) {
     match left {
         Some(left) => live.tick(left),
-        None => live.tick_step(done, total, Left::by(since, done, total)),
+        None => live.tick_step(done, total, RemainingTime::by(since, done, total)),
     }
 }
 
 /// Opens the files of other hosts, and writes this host's parts of shared ones. Shows the time `left`, if known.
 pub(crate) fn open_others(
     plan: &Plan,
-    targets: &mut [Ready],
+    targets: &mut [OpenTarget],
     fleet: &Fleet,
     stop: &Arc<AtomicBool>,
     live: &Live,
-    left: Option<Left>,
+    left: Option<RemainingTime>,
 ) -> Result<(), Failure> {
     let named = |at: usize| Some((at, plan.common(at)?));
     let common: Vec<(usize, &Common)> = (0..plan.targets.len()).filter_map(named).collect();
@@ -586,6 +626,18 @@ fn a_marked_file_is_refused_after_another_program_wrote_it() {
 }
 
 #[test]
+fn only_targets_of_writing_streams_are_changed() {
+    use model::job::{Access, Pattern};
+    let stream = |read_percent, targets: &[usize]| {
+        let access = Access::plain(Pattern::Random, 4096, read_percent);
+        Stream { targets: targets.to_vec(), ..Stream::plain(access, 1, 1, "sync") }
+    };
+    let streams = vec![stream(100, &[0, 1]), stream(0, &[1, 2])];
+    let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams };
+    assert_eq!([0, 1, 2, 3].map(|target| is_changed(&phase, target)), [false, true, true, false]);
+}
+
+#[test]
 fn sync_time_begins_at_the_last_completion() {
     let worker = |wall_ns| WorkerEnd { wall_ns, ..WorkerEnd::default() };
     let opened = Instant::now();
@@ -611,4 +663,30 @@ fn all_hosts_write_each_byte_of_the_file_once() {
         }
         assert!(written.iter().all(|times| *times == 1), "{layout:?}");
     }
+}
+
+#[test]
+fn only_a_target_without_direct_io_refuses_it() {
+    let error = |errno: Errno| io::Error::from(errno);
+    assert!(is_direct_refusal(Cache::Direct, &error(Errno::INVAL)));
+    assert!(is_direct_refusal(Cache::DirectSync, &error(Errno::OPNOTSUPP)));
+    assert!(!is_direct_refusal(Cache::Buffered, &error(Errno::INVAL)));
+    for errno in [Errno::MFILE, Errno::ROFS, Errno::ACCESS, Errno::NOSPC] {
+        assert!(!is_direct_refusal(Cache::Direct, &error(errno)), "{errno}");
+    }
+    // A directory cannot be opened for writing, whatever the cache mode.
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let target = Target { writable: true, ..Target::new(name::text(dir.path()), Role::File, 0) };
+    let ready = OpenTarget {
+        target,
+        made: None,
+        handle: None,
+        bytes: 0,
+        notes: Vec::new(),
+        pieces: None,
+        found_empty: false,
+        _writing: None,
+    };
+    let why = ready.refuses_direct(&Root::real(), Cache::Direct, true);
+    assert!(why.as_ref().is_err_and(|why| why.message().contains("cannot be opened")), "{why:?}");
 }

@@ -12,7 +12,7 @@
 mod run;
 
 use crate::failure::Failure;
-use crate::files::output::Spared;
+use crate::files::output::ProtectedPaths;
 use crate::session::Session;
 use crate::show::{self, Showing};
 use crate::{signals, stderr, stdout};
@@ -90,11 +90,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
         machine::host::read_host(&root)
     });
     machine.places = places;
-    let mut spared = Spared::default();
+    let mut protected = ProtectedPaths::default();
     for one in named.iter().flatten() {
-        spared.add(&one.path, "a file that the command names");
+        protected.add(&one.path, "a file that the command names");
     }
-    let outlets = show::outlets(&showing.outputs, showing.replace, spared)?;
+    let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
     let signalled = Arc::new(Signalled::default());
     pass_on_signals(&signalled)?;
     let own_cgroup = enter_cgroup(&root, &machine);
@@ -119,7 +119,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
         Run::NotStarted(code) => {
-            if session.is_kept() {
+            if session.is_kept() && session.runs() == 0 {
                 let _ = std::fs::remove_file(session.path());
             }
             return Ok(ExitCode::from(code));
@@ -171,7 +171,8 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
     }
     let interrupted = runner.signalled.stop.load(Ordering::Relaxed);
     let ending = if interrupted { RunEnding::Interrupted } else { RunEnding::Complete };
-    session.append(&Frame::End(End { ending, notes: Vec::new(), clock_drift_ppm: None }))?;
+    let notes = session.omitted_note().into_iter().collect();
+    session.append(&Frame::End(End { ending, notes, clock_drift_ppm: None }))?;
     if exit.is_success() && interrupted {
         return Ok(Run::Ended(Exit::Signal(runner.signalled.ending.load(Ordering::Relaxed))));
     }

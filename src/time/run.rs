@@ -126,7 +126,7 @@ impl Runner<'_> {
             let forks_before = forks(&self.root);
             let moved_before = ended_children_io(&self.root);
 
-            let (exit, wall_ns, usage) = match self.run_and_wait(command)? {
+            let Ended { exit, wall_ns, usage } = match self.run_and_wait(command)? {
                 Ok(ended) => ended,
                 Err(code) => return Ok(Run::NotStarted(code)),
             };
@@ -219,7 +219,7 @@ impl Runner<'_> {
     /// Starts a command, and waits for it and for all descendants that have ended by then.
     ///
     /// The inner error is the exit code of a command that cannot be started.
-    fn run_and_wait(&self, command: usize) -> Result<Result<(Exit, u64, Usage), u8>, Failure> {
+    fn run_and_wait(&self, command: usize) -> Result<Result<Ended, u8>, Failure> {
         let args = &self.request.study.commands[command].args;
         let program = args.first().map(String::as_str).unwrap_or_default();
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -253,7 +253,7 @@ impl Runner<'_> {
         }
         let exit =
             exit.ok_or_else(|| Failure::Refused("the kernel did not report the end of the command".into()))?;
-        Ok(Ok((exit, wall_ns, usage)))
+        Ok(Ok(Ended { exit, wall_ns, usage }))
     }
 
     /// Samples every process once the command has run for a while. A sample takes 1 ms per 20 processes, which is too much for a short
@@ -319,7 +319,7 @@ impl Runner<'_> {
                     }
                     problems.extend(files.err().map(|why| format!("--cold: {why}")));
                 }
-                problems.truncate(1);
+                let mut problems = first_of(problems);
                 if stayed_bytes > 0 {
                     problems.push(format!(
                         "--cold: {} stayed in the page cache",
@@ -342,7 +342,7 @@ impl Runner<'_> {
         time::make_stable(&self.signalled)
     }
 
-    /// Processes in fathom's cgroup besides fathom itself.
+    /// Returns the names of the processes in fathom's cgroup, without fathom itself.
     fn still_running(&self) -> Vec<String> {
         let Ok(cgroup) = &self.machine.cgroup else { return Vec::new() };
         let text = std::fs::read_to_string(Path::new(&cgroup.dir).join("cgroup.procs")).unwrap_or_default();
@@ -351,6 +351,22 @@ impl Runner<'_> {
             .map(|pid| machine::processes::name(&self.root, pid))
             .collect()
     }
+}
+
+/// Keeps the first of several problems, and the number of the others.
+fn first_of(mut problems: Vec<String>) -> Vec<String> {
+    let more = problems.len().saturating_sub(1);
+    problems.truncate(1);
+    problems.iter_mut().filter(|_| more > 0).for_each(|first| *first += &format!(" (and {more} more)"));
+    problems
+}
+
+/// The end of a command.
+struct Ended {
+    exit: Exit,
+    /// Time from the start of the command to its end.
+    wall_ns: u64,
+    usage: Usage,
 }
 
 /// Resources used by the command and its descendants.
@@ -363,7 +379,7 @@ struct Usage {
     floor_bytes: u64,
 }
 
-/// The state of a named path. Opening all files below a directory would cache their metadata for the command, so a directory is only read
+/// Reads the state of a named path. Opening all files below a directory would cache their metadata for the command, so a directory is only read
 /// if `--cold` has done so anyway, or if the command made it.
 fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState> {
     if one.path.is_dir() && !is_dir_read {
@@ -375,7 +391,7 @@ fn state(one: &Named, is_dir_read: bool, with_extents: bool) -> Known<FilesState
     named_files::state(&one.path, with_extents)
 }
 
-/// Largest resident memory of fathom so far, in bytes.
+/// Returns the largest resident memory of fathom so far, in bytes.
 fn own_bytes(root: &Root) -> u64 {
     let status = root.read("/proc/self/status").unwrap_or_default();
     let kib = status
@@ -384,7 +400,7 @@ fn own_bytes(root: &Root) -> u64 {
     kib.unwrap_or(0) << 10
 }
 
-/// Processes and threads that were started on this machine since it booted.
+/// Returns the number of processes and threads that were started on this machine since it booted.
 fn forks(root: &Root) -> Known<u64> {
     let text = root.read("/proc/stat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("processes "));
@@ -407,7 +423,7 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
 /// With at least this many read calls of a single process, the kernel's own reads to start it, about five, are less than 2 % of them.
 const MANY_READ_CALLS: u64 = 500;
 
-/// Character devices among the arguments, except `/dev/null`.
+/// Returns the character devices among the arguments, except `/dev/null`.
 fn byte_sources(words: &[String]) -> Vec<String> {
     let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
     let is_source = |path: &&str| {
@@ -418,7 +434,7 @@ fn byte_sources(words: &[String]) -> Vec<String> {
     values.filter(is_source).map(str::to_owned).collect()
 }
 
-/// Processes other than fathom that existed before and after the run, and were busy.
+/// Returns the busiest processes other than fathom that existed before and after the run.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let Ok(after) = Processes::list(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);
@@ -474,4 +490,11 @@ impl Tracing {
             requests_unknown: self.layout.as_ref().err().cloned(),
         }
     }
+}
+
+#[test]
+fn problems_with_further_files_are_counted() {
+    let noted = |count: usize| first_of((0..count).map(|at| format!("file {at}")).collect());
+    assert_eq!((noted(0), noted(1)), (vec![], vec!["file 0".to_owned()]));
+    assert_eq!(noted(3), ["file 0 (and 2 more)"]);
 }

@@ -8,10 +8,10 @@
 
 mod processes;
 
-use crate::block_events::Traced;
+use crate::block_events::TracedDevice;
 use crate::failure::Failure;
 use crate::files::output;
-use crate::files::output::{Outlet, Replace, Rules, Spared};
+use crate::files::output::{Outlet, ProtectedPaths, Replace, Rules};
 use crate::live::{KeyAction, Watching};
 use crate::{history, live, signals, stdout};
 use analysis::watch;
@@ -108,7 +108,7 @@ fn run(
     let mut events = if with_events { Events::new(whose) } else { Events::none() };
     let mut cpu_times = root.read("/proc/stat").ok();
     if with_devices {
-        remarks.splice(0..0, devices.begin());
+        remarks.splice(0..0, devices.first_remarks());
     }
     if with_processes {
         remarks.push(processes::remark());
@@ -227,11 +227,17 @@ struct Device {
     blind: Option<String>,
     /// Sequence number that changes if another device or medium gets this name.
     sequence: Option<String>,
-    last: Option<(Instant, BlockStat)>,
+    last: Option<CounterSample>,
     /// The device as named in the kernel's block events.
-    traced: Option<Traced>,
+    traced: Option<TracedDevice>,
     /// Rules that applied in the previous interval.
     rules: Vec<Rule>,
+}
+
+/// The counters of a device, and when they were read.
+struct CounterSample {
+    at: Instant,
+    counters: BlockStat,
 }
 
 impl Devices {
@@ -254,30 +260,30 @@ impl Devices {
         Ok(devices)
     }
 
-    /// `major:minor` of the topmost devices. Devices below them may have other users.
+    /// Returns `major:minor` of the topmost devices. Devices below them may have other users.
     fn tops(&self) -> Vec<String> {
         self.all.iter().filter(|d| d.shown.level == 0).map(|d| d.shown.number.clone()).collect()
     }
 
-    /// The topmost devices that have block events.
-    fn traced(&self) -> Vec<(String, Traced)> {
+    /// Returns the topmost devices that have block events.
+    fn traced(&self) -> Vec<(String, TracedDevice)> {
         let tops = self.all.iter().filter(|d| d.shown.level == 0);
         tops.filter_map(|d| Some((d.shown.number.clone(), d.traced.clone()?))).collect()
     }
 
-    /// Messages before the first interval.
-    fn begin(&self) -> Vec<String> {
-        let mut words: Vec<String> = self.targets.iter().map(Target::chain).collect();
-        words.dedup();
+    /// Returns the remarks before the first interval: the stacks of the targets, and where limits were measured.
+    fn first_remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<String> = self.targets.iter().map(Target::chain).collect();
+        remarks.dedup();
         if self.targets.is_empty() {
-            let on = self.all.iter().map(|d| &d.shown).filter(|d| !d.below.is_empty());
-            words.extend(on.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
+            let stacked = self.all.iter().map(|d| &d.shown).filter(|d| !d.below.is_empty());
+            remarks.extend(stacked.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
         }
-        words.extend(self.all.iter().filter_map(Device::describe_limit));
+        remarks.extend(self.all.iter().filter_map(Device::describe_limit));
         if self.all.is_empty() {
-            words.push("no disk was used so far; disks are shown when they are used".into());
+            remarks.push("no disk was used so far; disks are shown when they are used".into());
         }
-        words
+        remarks
     }
 
     /// Samples the counters of all devices.
@@ -299,7 +305,7 @@ impl Devices {
         }
         let devices = self.all.iter_mut().map(|d| {
             let now = counted.iter().find(|c| is_same(c, &d.shown)).map(|c| c.counters);
-            d.watched(now, at)
+            d.sample(now, at)
         });
         Ok(Sample { devices: devices.collect(), remarks })
     }
@@ -313,6 +319,7 @@ impl Devices {
         }
     }
 
+    /// Adds the devices of the targets.
     fn follow_targets(&mut self) {
         for target in &self.targets {
             let levels = levels(&target.place.layers);
@@ -401,7 +408,7 @@ impl Device {
             blind: layer.blind(),
             sequence: devices::sequence(root, &layer.name),
             last: None,
-            traced: Traced::from_layer(layers, layer),
+            traced: TracedDevice::from_layer(layers, layer),
             rules: Vec::new(),
         }
     }
@@ -449,14 +456,17 @@ impl Device {
         ))
     }
 
-    fn watched(&mut self, now: Option<BlockStat>, at: Instant) -> WatchedDevice {
+    /// Returns the device with the figures since the last sample.
+    fn sample(&mut self, now: Option<BlockStat>, at: Instant) -> WatchedDevice {
         let before = self.last.take();
-        self.last = now.map(|counters| (at, counters));
+        self.last = now.map(|counters| CounterSample { at, counters });
         let figures = match (&self.blind, before, now) {
             (Some(why), ..) => Err(why.clone()),
             (_, _, None) => Err("the device no longer exists".into()),
             (_, None, Some(_)) => self.shown.figures.clone(),
-            (_, Some((since, a)), Some(b)) => watch::between(&a, &b, at.duration_since(since).as_secs_f64()),
+            (_, Some(before), Some(now)) => {
+                watch::between(&before.counters, &now, at.duration_since(before.at).as_secs_f64())
+            }
         };
         WatchedDevice { figures, counters: now, ..self.shown.clone() }
     }
@@ -619,8 +629,15 @@ struct Shown {
     rules: Rules,
     /// The terminal, if intervals are drawn on it.
     view: Option<Watching>,
-    /// Number of lines since the last column headings, and number of lines of the last interval; `None` before the first interval.
-    lines: Option<(usize, usize)>,
+    /// The printed lines; `None` before the first interval.
+    lines: Option<Lines>,
+}
+
+/// Numbers of printed lines.
+#[derive(Clone, Copy)]
+struct Lines {
+    since_headings: usize,
+    last_interval: usize,
 }
 
 impl Shown {
@@ -636,7 +653,7 @@ impl Shown {
                 name::shown(other)
             )));
         }
-        let rules = Rules { flag: "-o", spared: spared(targets), replace: request.replace };
+        let rules = Rules { flag: "-o", protected: protected_paths(targets), replace: request.replace };
         let outlets = output::decide_all(&request.outputs, &rules)?;
         let (pages, outlets): (Vec<Outlet>, Vec<Outlet>) =
             outlets.into_iter().partition(|outlet| page(outlet.path_as_typed()).is_some());
@@ -668,7 +685,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Obeys key presses. Returns whether to continue.
+    /// Handles the typed keys. Returns whether to continue.
     fn handle_keys(&mut self) -> bool {
         match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
             KeyAction::Nothing => true,
@@ -702,8 +719,8 @@ impl Shown {
             return Ok(true);
         }
         let Some(lines) = stdout::part(self.format, &watched)? else { return Ok(false) };
-        let since = self.lines.filter(|_| !watched.headed).map_or(0, |(since, _)| since);
-        self.lines = Some((since + lines, lines));
+        let before = self.lines.filter(|_| !watched.headed).map_or(0, |lines| lines.since_headings);
+        self.lines = Some(Lines { since_headings: before + lines, last_interval: lines });
         Ok(true)
     }
 
@@ -720,10 +737,10 @@ impl Shown {
         Ok(())
     }
 
-    /// Whether to print column headings before the next interval: at the beginning, and when the last headings leave the screen.
+    /// Returns whether to print column headings before the next interval: at the beginning, and when the last headings leave the screen.
     fn is_headed(&self) -> bool {
-        let Some((since, last)) = self.lines else { return true };
-        stdout::screen_rows().is_some_and(|rows| since + last >= rows)
+        let Some(Lines { since_headings, last_interval }) = self.lines else { return true };
+        stdout::screen_rows().is_some_and(|rows| since_headings + last_interval >= rows)
     }
 }
 
@@ -749,17 +766,18 @@ fn renewed(path: &Path) -> Option<&'static Format> {
 }
 
 /// Protects the watched targets from being overwritten.
-fn spared(targets: &[Target]) -> Spared {
-    let mut spared = Spared::default();
+fn protected_paths(targets: &[Target]) -> ProtectedPaths {
+    let mut protected = ProtectedPaths::default();
     for target in targets {
-        spared.add(&target.typed, "watched by this call");
+        protected.add(&target.typed, "watched by this call");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
-                spared.add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
+                protected
+                    .add(Path::new(file), &format!("the backing file of {}, which is watched", layer.name));
             }
         }
     }
-    spared
+    protected
 }
 
 /// Which parts of an interval, and which devices, to show.

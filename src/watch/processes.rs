@@ -8,7 +8,7 @@
 //! 3. [`Calls`] counts system calls that move data, with the event `raw_syscalls:sys_enter` in a tracer instance that records only the
 //!    shown processes. It also counts their page faults, which mapped files cause instead of calls.
 
-use crate::block_events::{BlockEvents, Traced, now_ns};
+use crate::block_events::{BlockEvents, TracedDevice, now_ns};
 use crate::failure::Failure;
 use machine::error::MachineError;
 use machine::processes;
@@ -35,6 +35,7 @@ const MAX_SHOWN: usize = 5;
 const REST_FACTOR: u32 = 100;
 /// Name of the ended children of a process, whose I/O the kernel counts together.
 const CHILDREN: &str = "ended children";
+
 /// Returns the remark about the figures of processes, which is shown once.
 pub(super) fn remark() -> String {
     let others = if rustix::process::geteuid().is_root() {
@@ -414,7 +415,7 @@ pub(super) struct Events {
     wanted: bool,
     by_thread: bool,
     /// Recorded devices, each with `major:minor` of the shown device.
-    devices: Vec<(String, Traced)>,
+    devices: Vec<(String, TracedDevice)>,
     recording: Known<Recording>,
 }
 
@@ -456,7 +457,7 @@ impl Events {
     }
 
     /// Records these devices from now on. Returns a message about the recording.
-    pub(super) fn follow(&mut self, devices: &[(String, Traced)]) -> Option<String> {
+    pub(super) fn follow(&mut self, devices: &[(String, TracedDevice)]) -> Option<String> {
         let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {
             return None;
@@ -527,8 +528,8 @@ impl Events {
 }
 
 impl Recording {
-    fn begin(devices: &[(String, Traced)], by_thread: bool) -> Known<Self> {
-        let traced: Vec<Traced> = devices.iter().map(|(_, of)| of.clone()).collect();
+    fn begin(devices: &[(String, TracedDevice)], by_thread: bool) -> Known<Self> {
+        let traced: Vec<TracedDevice> = devices.iter().map(|(_, of)| of.clone()).collect();
         Ok(Self {
             events: BlockEvents::begin(&traced)?,
             interval: Interval::new(devices.len(), by_thread),

@@ -199,6 +199,12 @@ fn op_log_contains_every_reported_operation() {
     let line = "run --engine sim --time 100ms --runs 1 --attempts 1 --quiet --op-log $'odd\\xff.csv' && mv $'odd\\xff.csv' ..";
     let out = crate::output::shell(&stage, &format!("\"$F\" {line}"));
     assert!(out.code == Some(0) && odd.metadata().unwrap().len() > 1000, "{out:?}");
+
+    // Neither the log nor the report can be written.
+    let words = "run --engine sim --time 100ms --runs 1 --attempts 1 --quiet --op-log /dev/full -o /dev/full";
+    let out = crate::output::shell(&stage, &format!("\"$F\" {words}"));
+    assert!(out.code == Some(3) && out.stderr.contains("--op-log /dev/full cannot be written"), "{out:?}");
+    assert!(out.stderr.contains("-o /dev/full cannot be written"), "{out:?}");
 }
 
 #[test]

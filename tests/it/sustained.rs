@@ -221,6 +221,30 @@ fn device_is_preconditioned_only_when_named() {
 }
 
 #[test]
+fn preconditioning_ends_for_a_job_that_reads_back_its_writes() {
+    let stage = Stage::shared();
+    let (file, job) = (stage.file("mine", 16), stage.path("job.fio"));
+    let text = format!("[j]\nfilename={}\nsize=16m\nrw=randwrite\nbs=64k\nverify=crc32c\n", file.display());
+    std::fs::write(&job, text).unwrap();
+    let words = format!("run --precondition --runs 1 --quiet --format json --destroy {}", file.display());
+    let report = stage.fathom(&words, &job).report();
+    let done = &report.0["preconditioned"];
+    assert!(done["rounds"][0]["iops"].as_array().is_some_and(|rounds| rounds.len() >= 5), "{done:#}");
+    assert_eq!(done["notes"].as_array().map(Vec::len), Some(0), "{done:#}");
+    let ops = |at: usize, kind: &str| report.0["results"][at][kind]["ops"].as_u64();
+    assert_eq!(ops(0, "write"), Some(256), "{report:#?}");
+}
+
+#[test]
+fn preconditioning_reports_an_operation_that_is_too_slow() {
+    let stage = Stage::shared();
+    let words = "run --rw randwrite --size 16m --max-latency 1us --precondition --runs 1 --quiet";
+    let out = stage.fathom(words, &stage.folder("here"));
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(out.stderr.contains("preconditioning: a write took"), "{out:?}");
+}
+
+#[test]
 fn jobs_without_targets_cannot_be_preconditioned() {
     let stage = Stage::shared();
     let out = stage.fathom("run --engine null --rw randwrite --precondition --quiet", Path::new(""));

@@ -72,7 +72,11 @@ fn exit_codes_and_streams_pass_through() {
     assert_eq!(report.first(), Some(&"err"), "{out:?}");
     assert!(report.len() <= 9 && report.iter().all(|line| line.chars().count() <= 80), "{out:?}");
     // Only sessions of commands that could be started are kept.
-    assert_eq!(names(&stage.path("xdg/fathom/sessions")).len(), 5);
+    let sessions = stage.path("xdg/fathom/sessions");
+    assert_eq!(names(&sessions).len(), 5);
+    let once = "printf '#!/bin/sh\\nrm \"$0\"\\n' > once && chmod +x once";
+    let out = shell(&stage, &format!("cd \"$D\" && {once} && \"$F\" time --runs 2 -- ./once"));
+    assert_eq!((out.code, names(&sessions).len()), (Some(127), 6), "the first run is lost: {out:?}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub struct HostOutcome<'s> {
 }
 
 /// The outcome of the measurement on all hosts.
-pub struct Gathered {
+pub struct MergedOutcome {
     /// The session of all hosts.
     pub session: Session,
     /// Whether a signal ended the measurement.
@@ -89,7 +89,7 @@ impl Hosts {
     ///
     /// # Errors
     /// [`Failure::Elsewhere`] on ranks other than 0 if another host ended the measurement. A failure also if the session cannot be written.
-    pub fn gather(&self, seen: &HostOutcome) -> Result<Option<Gathered>, Failure> {
+    pub fn gather(&self, seen: &HostOutcome) -> Result<Option<MergedOutcome>, Failure> {
         let record = seen.session.record()?;
         self.notice(seen, &record);
         let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
@@ -108,7 +108,7 @@ impl Hosts {
 
     /// Rank 0: whether a signal ended the measurement, on this host or another one.
     pub(super) fn ended_by_signal(&self, interrupted: bool) -> bool {
-        self.shared.over().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
+        self.shared.early_end().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
     }
 
     /// Rank 0: the deadline for last messages, counted from `began`.
@@ -138,7 +138,7 @@ impl Hosts {
         let is_lost = |rank: usize| rank > 0 && !has_answered(rank);
         let is_certain =
             |over: &EarlyEnd| over.code != INTERRUPTED && (!over.is_silence || is_lost(over.rank));
-        if self.shared.over().is_some_and(|(over, _)| is_certain(&over)) {
+        if self.shared.early_end().is_some_and(|(over, _)| is_certain(&over)) {
             return;
         }
         let silent = self.shared.most_silent(is_lost).filter(|(_, silent)| *silent > LOST_AFTER);
@@ -155,7 +155,7 @@ impl Hosts {
 
     /// Informs the other hosts if the measurement ended early on this one.
     fn notice(&self, seen: &HostOutcome, record: &Record) {
-        if self.shared.over().is_some() || !(seen.failed || seen.interrupted) {
+        if self.shared.early_end().is_some() || !(seen.failed || seen.interrupted) {
             return;
         }
         if self.rank > 0 || seen.failed {
@@ -191,7 +191,7 @@ impl Hosts {
 
     /// Returns the failure of a host whose outcome rank 0 reports.
     pub(super) fn outcome_reported_by_rank_0(&self, interrupted: bool) -> Result<(), Failure> {
-        match self.shared.over() {
+        match self.shared.early_end() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),
             None if interrupted => Err(Failure::Elsewhere(INTERRUPTED)),
             None => Ok(()),
@@ -200,7 +200,7 @@ impl Hosts {
 
     /// Whether rank 0 was lost.
     pub(super) fn has_lost_rank_0(&self) -> bool {
-        self.shared.over().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
+        self.shared.early_end().is_some_and(|(over, _)| over.rank == 0 && over.code == 3)
     }
 
     /// Rank 0: closes the session of all hosts with the reports of the hosts and with notes about the broken run.
@@ -210,7 +210,7 @@ impl Hosts {
         record: &Record,
         all: HostReports,
         broken_run_notes: Vec<String>,
-    ) -> Result<Option<Gathered>, Failure> {
+    ) -> Result<Option<MergedOutcome>, Failure> {
         let HostReports { mut hosts, asked, limited, rest } = all;
         let reported: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
         let silent: Vec<usize> = (0..self.size).filter(|rank| !reported.contains(&(*rank as u32))).collect();
@@ -224,7 +224,7 @@ impl Hosts {
             self.keep(rest, &[], None)?;
         }
         let was_interrupted = seen.interrupted;
-        let over = self.shared.over();
+        let over = self.shared.early_end();
         let lost = over.as_ref().map(|(over, at)| Lost {
             host: self.name(over.rank),
             why: over.why.clone(),
@@ -250,7 +250,7 @@ impl Hosts {
         let seen = Fleet { hosts, asked, limited, lost, ..Fleet::default() };
         let session = self.state().merged_session.end(seen, End { ending, notes, clock_drift_ppm })?;
         let interrupted = was_interrupted && !failed;
-        Ok(session.map(|session| Gathered { session, interrupted, failed }))
+        Ok(session.map(|session| MergedOutcome { session, interrupted, failed }))
     }
 
     /// Rank 0: receives the reports of all hosts. If the measurement ends early, waits only for last messages, decides which host was lost,
@@ -258,7 +258,7 @@ impl Hosts {
     fn collect_reports(&self, own: HostReports, seen: &HostOutcome) -> (HostReports, Vec<String>) {
         let mut reports = Reports { issued: vec![(0, 0); self.size], ..Reports::default() };
         reports.add(own);
-        let mut is_early = seen.interrupted || self.shared.over().is_some();
+        let mut is_early = seen.interrupted || self.shared.early_end().is_some();
         for rank in 1..self.size {
             if is_early {
                 break;
@@ -275,7 +275,7 @@ impl Hosts {
         if !is_early {
             return (reports.all, Vec::new());
         }
-        if !seen.interrupted && self.shared.over().is_none() {
+        if !seen.interrupted && self.shared.early_end().is_none() {
             // The signal came while rank 0 waited for the other hosts.
             self.end_all(Failure::Interrupted);
         }

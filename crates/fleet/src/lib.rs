@@ -25,7 +25,7 @@ mod settle;
 mod tests;
 mod transport;
 
-pub use gather::{Gathered, HostOutcome};
+pub use gather::{HostOutcome, MergedOutcome};
 use output::failure::Failure;
 pub use protocol::Hosts;
 pub use transport::Network;

@@ -242,7 +242,7 @@ fn messages_of_any_length_survive_encoding() {
         let Ok(Message::Welcome(all)) = came.open() else { panic!("it cannot be read") };
         assert_eq!((all.len(), came.is_for_transport()), (names, false));
     }
-    let Ok(Some(bye)) = Inbox::default().take(&Message::Bye.packets()[0]) else { panic!("no letter") };
+    let Ok(Some(bye)) = Inbox::default().take(&Message::Bye.packets()[0]) else { panic!("no message") };
     assert!(bye.is_for_transport() && matches!(bye.open(), Ok(Message::Bye)));
 }
 

@@ -267,13 +267,13 @@ impl Hosts {
     }
 
     /// Returns the exit code if the measurement ended early.
-    pub fn over_code(&self) -> Option<u8> {
-        self.shared.over().map(|(over, _)| over.code)
+    pub fn early_exit_code(&self) -> Option<u8> {
+        self.shared.early_end().map(|(over, _)| over.code)
     }
 
     /// Returns why the measurement ended early, with the name of the host.
-    pub fn over(&self) -> Option<String> {
-        let (EarlyEnd { rank, why, .. }, _) = self.shared.over()?;
+    pub fn early_end(&self) -> Option<String> {
+        let (EarlyEnd { rank, why, .. }, _) = self.shared.early_end()?;
         Some(format!("{} {why}", self.name(rank)))
     }
 
@@ -315,8 +315,9 @@ impl Hosts {
         loop {
             report(&self.notice_hung());
             match self.receive_until(rank, Some(Instant::now() + HUNG_CHECK_INTERVAL)) {
-                Err(Failure::Interrupted) if self.shared.over().is_none() && !self.shared.is_stopped() => {}
-                Err(Failure::Interrupted) if self.shared.over().is_some() => return Err(self.ended()),
+                Err(Failure::Interrupted)
+                    if self.shared.early_end().is_none() && !self.shared.is_stopped() => {}
+                Err(Failure::Interrupted) if self.shared.early_end().is_some() => return Err(self.ended()),
                 heard => return heard,
             }
         }
@@ -332,7 +333,7 @@ impl Hosts {
 
     /// Rank 0: returns a row of progress for each host.
     pub fn rows(&self) -> Vec<HostRow> {
-        let lost = self.shared.over().filter(|(over, _)| over.code == 3).map(|(over, _)| over.rank);
+        let lost = self.shared.early_end().filter(|(over, _)| over.code == 3).map(|(over, _)| over.rank);
         self.shared.progress().rows(lost, |rank| self.name(rank), clock::now_ns())
     }
 
@@ -344,7 +345,7 @@ impl Hosts {
                 return self.open_envelope(rank, &came);
             }
             self.shared.notice_silence();
-            match (until, self.shared.over()) {
+            match (until, self.shared.early_end()) {
                 (None, Some(_)) => return Err(self.ended()),
                 (None, None) if self.shared.is_stopped() => return Err(Failure::Interrupted),
                 (Some(until), _) if Instant::now() >= until => return Err(Failure::Interrupted),
@@ -392,7 +393,7 @@ impl Hosts {
 
     /// Returns the failure with which this host leaves after the measurement ended early. Rank 0's failure has the reason.
     pub(super) fn ended(&self) -> Failure {
-        let Some((over, _)) = self.shared.over() else { return Failure::Interrupted };
+        let Some((over, _)) = self.shared.early_end() else { return Failure::Interrupted };
         if self.rank > 0 {
             return Failure::Elsewhere(over.code);
         }
@@ -405,7 +406,7 @@ impl Hosts {
 
     /// Ends the measurement on all hosts because of a failure on this host.
     pub fn end_all(&self, failure: Failure) -> Failure {
-        match (&failure, self.shared.over()) {
+        match (&failure, self.shared.early_end()) {
             // Another host had already ended the measurement.
             (Failure::Interrupted, Some(_)) => return self.ended(),
             (Failure::Elsewhere(_), _) | (_, Some(_)) => return failure,
@@ -429,7 +430,7 @@ impl Hosts {
 
     pub(super) fn unexpected_message(&self, rank: usize, message: &Message) -> Failure {
         // If the measurement ended, the sender may have left this step for that reason.
-        if self.shared.over().is_some() {
+        if self.shared.early_end().is_some() {
             return self.ended();
         }
         let debug_text = format!("{message:?}");
@@ -447,7 +448,7 @@ impl Hosts {
         if self.rank == 0 {
             self.send_each(|_| Message::Bye);
         }
-        if self.shared.over().is_some() {
+        if self.shared.early_end().is_some() {
             // MPI would wait for the lost host. When this process exits, its MPI ends too.
             std::thread::sleep(FLUSH_TIME);
             return;
@@ -606,7 +607,7 @@ impl Hosts {
     pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
         let interrupted = own.verdict() == Verdict::Interrupted;
         // If the measurement has already ended, all hosts know about the signal.
-        let mut by_signal = interrupted && self.shared.over().is_none();
+        let mut by_signal = interrupted && self.shared.early_end().is_none();
         if self.rank > 0 {
             if by_signal {
                 self.end_all(Failure::Interrupted);
@@ -653,7 +654,7 @@ impl Hosts {
     }
 
     fn on_host(&self, rank: usize, verified: Option<Verified>) -> OnHost {
-        let outcome: Known<Verified> = verified.ok_or_else(|| match self.shared.over() {
+        let outcome: Known<Verified> = verified.ok_or_else(|| match self.shared.early_end() {
             Some((over, _)) if over.rank == rank => over.why,
             _ => "sent no result".into(),
         });

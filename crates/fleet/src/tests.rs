@@ -97,7 +97,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
             }
             (2, Some(Failure::Elsewhere(3))) => {
                 // Rank 0 announced why it ended the measurement, so rank 2 names host 1, not rank 0.
-                assert_eq!(hosts.shared.over().map(|(over, _)| over.rank), Some(1));
+                assert_eq!(hosts.shared.early_end().map(|(over, _)| over.rank), Some(1));
             }
             (rank, other) => panic!("rank {rank}: {other:?}"),
         }
@@ -176,7 +176,7 @@ fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
         let own = summary(hosts.rank);
         let (summary, _) = hosts
             .agree(&[run], &[intervals], &own, |_| {})
-            .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
+            .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.early_end()));
         agreed.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
         hosts.leave();
     });
@@ -193,7 +193,8 @@ fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
             let agreed = hosts.agree(&[run], &[intervals], &summary(hosts.rank), |_| {});
-            agreed.unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.over()));
+            agreed
+                .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.early_end()));
             // The first round lasts longer than the maximum silence of a host.
             std::thread::sleep(Duration::from_millis(1300 * (1 - round)));
             assert!(hosts.shared.notice_silence().is_none(), "rank {}", hosts.rank);

@@ -54,7 +54,7 @@ pub(super) enum Order {
 /// State that the transport thread shares with the measuring threads.
 #[derive(Default)]
 pub(super) struct Shared {
-    over: Mutex<Option<(EarlyEnd, Instant)>>,
+    early_end: Mutex<Option<(EarlyEnd, Instant)>>,
     stop: Mutex<Option<Arc<AtomicBool>>>,
     /// Completed operations of the current run, for the next heartbeat.
     pub(super) operations: AtomicU64,
@@ -82,7 +82,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Ends the measurement and stops the load. The first reason is kept.
     pub(super) fn end(&self, over: EarlyEnd) {
-        let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.early_end.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_with(|| (over, Instant::now()));
         if let Some(stop) = &*self.stop.lock().unwrap_or_else(PoisonError::into_inner) {
             stop.store(true, Ordering::Relaxed);
@@ -91,20 +91,20 @@ impl Shared {
 
     /// Replaces the reason of an early end when more is known. Keeps the time of the end; if there is none, sets it to `ended`.
     pub(super) fn replace_reason(&self, over: EarlyEnd, ended: Instant) {
-        let mut known = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.early_end.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = known.take().map_or(ended, |(_, at)| at);
         *known = Some((over, ended));
     }
 
     /// Returns why and when the measurement ended early.
-    pub(super) fn over(&self) -> Option<(EarlyEnd, Instant)> {
-        self.over.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn early_end(&self) -> Option<(EarlyEnd, Instant)> {
+        self.early_end.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Registers the flag that stops the load. Sets it at once if the measurement has already ended.
     pub(super) fn stops(&self, stop: &Arc<AtomicBool>) {
         *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
-        if self.over().is_some() {
+        if self.early_end().is_some() {
             stop.store(true, Ordering::Relaxed);
         }
     }
@@ -132,7 +132,7 @@ impl Shared {
     pub(super) fn notice_silence(&self) -> Option<EarlyEnd> {
         let own = self.rank.load(Ordering::Relaxed);
         let patience = if own == 0 { LOST_HOST_AFTER } else { ORPHAN_AFTER };
-        if !self.watches.load(Ordering::Relaxed) || self.over().is_some() {
+        if !self.watches.load(Ordering::Relaxed) || self.early_end().is_some() {
             return None;
         }
         let (stall, in_send) = (self.stall(), self.stalled_send().is_some());
@@ -354,7 +354,7 @@ impl Transport {
         self.shared.notice_silence();
         // Rank 0 informs all hosts why the measurement ended, whichever host noticed it.
         if let Some((over, _)) =
-            self.shared.over().filter(|_| self.net.rank() == 0 && !self.has_announced_end)
+            self.shared.early_end().filter(|_| self.net.rank() == 0 && !self.has_announced_end)
         {
             self.has_announced_end = true;
             (1..self.net.size()).for_each(|rank| self.send(rank, Message::EarlyEnd(over.clone())));
@@ -452,7 +452,7 @@ impl Transport {
             if let Some(at) = self.child_readings.iter().position(has_come) {
                 return self.child_readings.swap_remove(at).2;
             }
-            if self.shared.over().is_some() || Instant::now() >= until {
+            if self.shared.early_end().is_some() || Instant::now() >= until {
                 return Vec::new();
             }
             // Polls without a pause: a parent that reads this clock needs the answer at once.
@@ -640,8 +640,8 @@ fn tree_contains_every_host_once_in_few_levels() {
         assert!((0..size).all(|rank| children(rank, size).all(|lower| parent(lower) == rank)));
         all.sort_unstable();
         assert_eq!(all, (1..size).collect::<Vec<_>>());
-        let floors =
+        let levels =
             std::iter::successors(Some(size - 1), |rank| (*rank > 0).then(|| parent(*rank))).count() - 1;
-        assert!(floors <= 4, "{size} hosts: {floors}");
+        assert!(levels <= 4, "{size} hosts: {levels}");
     }
 }

@@ -17,7 +17,7 @@ mod transfer;
 
 pub use annotations::{Change, annotate, read_annotations};
 pub use index::{Filter, capacities};
-pub use list::{Judged, Request as ListRequest, list, since, together, until};
+pub use list::{JudgedSession, Request as ListRequest, list, session_table, since, until};
 pub use transfer::{Export, FORM as SESSION_FORM, Removal, delete, export, import, schema};
 
 use crate::session::EXTENSION;
@@ -60,7 +60,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
         return Ok(path);
     }
     let files = Files::scan();
-    resolve_id(&files, word).map(|id| files.by_id[&id].path.clone())
+    files.get(&resolve_id(&files, word)?).map(|file| file.path.clone())
 }
 
 /// Returns the newest session that measured exactly this path, with its record.
@@ -74,7 +74,7 @@ pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
     let Some(entry) = entries.into_iter().find(|e| e.targets.iter().any(|t| t == path)) else {
         return Ok(None);
     };
-    let record = session::load(&files.by_id[&entry.id].path)
+    let record = session::load(&files.get(&entry.id)?.path)
         .map_err(|why| Failure::Refused(format!("session {}: {why}", entry.id)))?;
     Ok(Some((entry.id, record)))
 }
@@ -273,6 +273,16 @@ impl Files {
         Ok(())
     }
 
+    /// Returns the file of a session.
+    ///
+    /// # Errors
+    /// If the session is only in the index, because another fathom stored it after the scan.
+    fn get(&self, id: &str) -> Result<&SessionFile, Failure> {
+        let refused =
+            || Failure::Refused(format!("session {id} was stored just now; type the command again"));
+        self.by_id.get(id).ok_or_else(refused)
+    }
+
     /// Returns the file of a session without scanning the directories.
     fn find_file(id: &str) -> Option<PathBuf> {
         let mut paths = session_directories().into_iter().map(|d| d.join(format!("{id}.{EXTENSION}")));
@@ -330,6 +340,13 @@ mod tests {
             Err(io::ErrorKind::NotFound)
         );
         Ok(())
+    }
+
+    #[test]
+    fn a_session_stored_after_the_scan_is_an_error() {
+        let files = Files::default();
+        let why = files.get("20261121-161226-1").map_err(|why| why.message().to_owned());
+        assert!(why.is_err_and(|why| why.starts_with("session 20261121-161226-1 was stored just now")));
     }
 
     #[test]

@@ -247,20 +247,28 @@ fn device(name: &str, serial: Option<&str>) -> Device {
     }
 }
 
-/// The id, the record and the report of a session.
-pub type Judged = (String, Record, Report);
+/// A session with the conclusions about it.
+#[derive(Debug)]
+pub struct JudgedSession {
+    /// Id in the history, or another name for a session that is not kept.
+    pub id: String,
+    /// The observations.
+    pub record: Record,
+    /// The conclusions.
+    pub report: Report,
+}
 
-/// Returns a table with a row for each session, from its id, record and report. A table of devices has all results in MB/s.
+/// Returns a table with a row for each session. A table of devices has all results in MB/s.
 ///
 /// # Errors
 /// If a session cannot be read.
-pub fn together(
+pub fn session_table(
     rows_of: RowsOf,
-    judged: impl IntoIterator<Item = Result<Judged, Failure>>,
+    judged: impl IntoIterator<Item = Result<JudgedSession, Failure>>,
 ) -> Result<SessionTable, Failure> {
     let (mut entries, mut reports) = (Vec::new(), Vec::new());
     for session in judged {
-        let (id, record, report) = session?;
+        let JudgedSession { id, record, report } = session?;
         let mut entry = entry_of_report(id, &record, &report);
         if rows_of == RowsOf::Devices {
             entry.figures = entry.figures.iter().map(Figure::in_mb_per_s).collect();

@@ -3,6 +3,7 @@
 //! Frames go to a file in the user's data directory, to one in the directory for temporary files, or to an unnamed file. If a write fails,
 //! the session continues in memory, so that the report still follows. Crate `model` defines the frames.
 
+use model::evidence::Moment;
 use model::record::{Frame, MAGIC, MAX_FILE_BYTES, Record, Unreadable};
 use model::{name, record};
 use output::failure::{Failure, cause};
@@ -15,9 +16,10 @@ use std::path::{Path, PathBuf};
 
 /// Extension of session files.
 pub(crate) const EXTENSION: &str = "fathom";
-/// Size at which a session stops storing its time series (intervals and evidence inside windows). Ends of runs are
-/// always stored.
-const LIMIT_BYTES: u64 = 64 << 20;
+/// Size at which a session stops storing its time series: intervals, and snapshots while workers run.
+const TIME_SERIES_LIMIT_BYTES: u64 = 48 << 20;
+/// Size at which a session stops storing the other snapshots too. The ends of runs are always stored.
+const SNAPSHOTS_LIMIT_BYTES: u64 = 64 << 20;
 
 /// Maximum number of names that are tried for a session.
 const MAX_TRIES: u32 = 10_000;
@@ -28,11 +30,16 @@ pub struct Session {
     store: Store,
     path: PathBuf,
     bytes: u64,
-    left_out: u64,
+    /// Number of time series frames that were not stored, because the session was too large.
+    omitted_series: u64,
+    /// Number of other snapshots that were not stored, because the session was too large.
+    omitted_snapshots: u64,
     /// Whether the file has a name and remains after this process.
     kept: bool,
-    /// Number of complete runs in the file.
+    /// Number of runs in the file, each with the end of its first phase.
     runs: u32,
+    /// Index of the phase that began last.
+    phase: usize,
 }
 
 /// Where the bytes of a session are.
@@ -84,8 +91,7 @@ impl Session {
     /// the session is in memory.
     fn create_unkept() -> Result<Self, Failure> {
         let store = tempfile::tempfile().map_or_else(|_| Store::Memory(Vec::new()), Store::File);
-        let unkept = Self { store, path: PathBuf::new(), bytes: 0, left_out: 0, kept: false, runs: 0 };
-        unkept.begin().map_err(|e| no_memory(&e))
+        Self::begin(store, PathBuf::new(), false).map_err(|e| no_memory(&e))
     }
 
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
@@ -93,12 +99,14 @@ impl Session {
         let (path, file) = create_new(dir, started, std::process::id())?;
         // The lock only tells other processes that the file is still being written. Some file systems have no locks.
         let _ = file.lock();
-        Self { store: Store::File(file), path, bytes: 0, left_out: 0, kept: true, runs: 0 }.begin()
+        Self::begin(Store::File(file), path, true)
     }
 
-    fn begin(mut self) -> io::Result<Self> {
-        self.put(MAGIC.as_bytes())?;
-        Ok(self)
+    fn begin(store: Store, path: PathBuf, kept: bool) -> io::Result<Self> {
+        let mut session =
+            Self { store, path, bytes: 0, omitted_series: 0, omitted_snapshots: 0, kept, runs: 0, phase: 0 };
+        session.put(MAGIC.as_bytes())?;
+        Ok(session)
     }
 
     /// Reads back the appended frames through the descriptor, because the file may have no name.
@@ -139,14 +147,21 @@ impl Session {
         self.kept
     }
 
-    /// Returns the number of complete runs in the file.
+    /// Returns the number of runs in the file. A run of several phases counts when its first phase has ended.
     pub fn runs(&self) -> u32 {
         self.runs
     }
 
-    /// Returns the number of frames that were not stored because the file had reached its size limit.
-    pub fn left_out(&self) -> u64 {
-        self.left_out
+    /// Returns a note about the frames that were not stored, because the session was too large; `None` if all were stored.
+    pub fn omitted_note(&self) -> Option<String> {
+        let omitted = [
+            (self.omitted_series, "frames of the time series"),
+            (self.omitted_snapshots, "snapshots of the kernel's counters"),
+        ];
+        let omitted: Vec<String> =
+            omitted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what} ({n})")).collect();
+        let list = || format!("the session file reached its size limit and lacks {}", omitted.join(" and "));
+        (!omitted.is_empty()).then(list)
     }
 
     /// Appends a frame. The kernel has the frame when this returns, so a crash of fathom loses nothing. If the write fails, the session
@@ -156,15 +171,31 @@ impl Session {
     /// [`Failure::Refused`] if memory has no room either.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Failure> {
         let line = record::encode(frame).map_err(|e| self.refuse(&e))?;
-        if self.bytes + line.len() as u64 > LIMIT_BYTES
-            && matches!(frame, Frame::Intervals(_) | Frame::Evidence(_))
-        {
-            self.left_out += 1;
+        if self.omits(frame, line.len() as u64) {
             return Ok(());
         }
         self.put(line.as_bytes()).map_err(|e| self.refuse(&e))?;
-        self.runs += u32::from(matches!(frame, Frame::RunEnd(_)));
+        match frame {
+            Frame::RunStart(start) => self.phase = start.phase,
+            Frame::RunEnd(_) => self.runs += u32::from(self.phase == 0),
+            _ => {}
+        }
         Ok(())
+    }
+
+    /// Returns whether a frame of this size is not stored because the session is too large, and counts it.
+    fn omits(&mut self, frame: &Frame, bytes: u64) -> bool {
+        let (limit_bytes, omitted) = match frame {
+            Frame::Intervals(_) => (TIME_SERIES_LIMIT_BYTES, &mut self.omitted_series),
+            Frame::Evidence(snapshot) if snapshot.moment == Moment::During => {
+                (TIME_SERIES_LIMIT_BYTES, &mut self.omitted_series)
+            }
+            Frame::Evidence(_) => (SNAPSHOTS_LIMIT_BYTES, &mut self.omitted_snapshots),
+            _ => return false,
+        };
+        let is_omitted = self.bytes + bytes > limit_bytes;
+        *omitted += u64::from(is_omitted);
+        is_omitted
     }
 
     /// Syncs the appended frames to the disk. Never call it inside a measured window.
@@ -257,7 +288,7 @@ fn no_memory(error: &io::Error) -> Failure {
     Failure::Refused(format!("there is not enough memory for the session: {error}{}", cause(error)))
 }
 
-/// Reads a session.
+/// Reads a session that the user named.
 ///
 /// # Errors
 /// [`Failure::Usage`] with the reason if the file is not a session; [`Failure::Refused`] if it has no measurement.
@@ -268,7 +299,7 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
     })
 }
 
-/// Reads a session.
+/// Reads a session of the history.
 ///
 /// # Errors
 /// Why the file is not a valid session.
@@ -302,7 +333,7 @@ pub fn running(path: &Path) -> Option<String> {
     Some(writer.map_or_else(|| "still running".into(), |pid| format!("still running (pid {pid})")))
 }
 
-/// Whether a session file has no measurement yet.
+/// Returns whether a session file has no measurement yet.
 pub fn is_headless(path: &Path) -> bool {
     matches!(load(path), Err(Unreadable::Headless))
 }
@@ -313,8 +344,8 @@ fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
     let mut found = locks.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, "WRITE", pid, file, ..] = fields.as_slice() else { return None };
-        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
-        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+        let is_same = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_same && *pid > 0)
     });
     let pid = found.next()?;
     found.next().is_none().then_some(pid)
@@ -342,6 +373,68 @@ fn a_session_takes_the_next_free_id() -> io::Result<()> {
     let names = [open()?, open()?, open()?].map(|path| path.file_name().map(std::ffi::OsStr::to_owned));
     let id = |n: u32| Some(format!("20260101-000009-{n}.fathom").into());
     assert_eq!(names, [id(7), id(8), id(9)]);
+    Ok(())
+}
+
+#[test]
+fn a_large_session_omits_its_time_series_first_and_reports_it() -> Result<(), Failure> {
+    use model::evidence::Snapshot;
+    use model::record::{End, Intervals, RunEnd, RunEnding};
+    let mut session = Session::open("", false)?;
+    let snapshot = |moment| {
+        let snapshot =
+            Snapshot { moment, at_ns: 0, files: std::collections::BTreeMap::new(), targets: Vec::new() };
+        Frame::Evidence(Box::new(snapshot))
+    };
+    let rows = || Frame::Intervals(Intervals { rows: Vec::new(), merged: 0 });
+    let ends = [
+        Frame::RunEnd(Box::new(RunEnd::without(RunEnding::Complete))),
+        Frame::End(End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: None }),
+    ];
+    let stored = |session: &mut Session, bytes: u64, frame: &Frame| {
+        session.bytes = bytes;
+        session.append(frame).map(|()| session.bytes > bytes)
+    };
+    for moment in [Moment::Start, Moment::During] {
+        assert!(stored(&mut session, TIME_SERIES_LIMIT_BYTES / 2, &snapshot(moment))?);
+    }
+    assert_eq!(session.omitted_note(), None);
+    assert!(!stored(&mut session, TIME_SERIES_LIMIT_BYTES, &rows())?);
+    assert!(!stored(&mut session, TIME_SERIES_LIMIT_BYTES, &snapshot(Moment::During))?);
+    // The ledger needs the snapshots at both ends of a run.
+    for moment in [Moment::Start, Moment::Stop, Moment::Synced] {
+        assert!(stored(&mut session, TIME_SERIES_LIMIT_BYTES, &snapshot(moment))?);
+    }
+    let note = "the session file reached its size limit and lacks frames of the time series (2)";
+    assert_eq!(session.omitted_note().as_deref(), Some(note));
+    assert!(!stored(&mut session, SNAPSHOTS_LIMIT_BYTES, &snapshot(Moment::Stop))?);
+    for end in &ends {
+        assert!(stored(&mut session, SNAPSHOTS_LIMIT_BYTES, end)?);
+    }
+    let note = format!("{note} and snapshots of the kernel's counters (1)");
+    assert_eq!(session.omitted_note(), Some(note));
+    Ok(())
+}
+
+#[test]
+fn a_run_of_several_phases_counts_once() -> Result<(), Failure> {
+    use model::record::{RunEnd, RunEnding, RunStart};
+    let mut session = Session::open("", false)?;
+    for phase in [0, 1, 0] {
+        let start = RunStart {
+            job: 0,
+            phase,
+            repeat: 0,
+            attempt: 0,
+            offered_iops: None,
+            host: 0,
+            at_ns: 0,
+            target_bytes: Vec::new(),
+        };
+        session.append(&Frame::RunStart(start))?;
+        session.append(&Frame::RunEnd(Box::new(RunEnd::without(RunEnding::Complete))))?;
+    }
+    assert_eq!(session.runs(), 2);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use model::units::show_bytes;
 use model::{name, record};
 use output::failure::{Failure, cause};
 use output::files::Readers;
-use output::files::output::{Replace, Rules, Spared, is_stream};
+use output::files::output::{ProtectedPaths, Replace, Rules, is_stream};
 use output::session_directories::session_directories;
 use output::{files, stdout};
 use report::{Format, Style};
@@ -72,10 +72,10 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
 
 /// Writes one session, like `-o` of a measurement: replaces a file atomically, and writes directly to a stream.
 fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) -> Result<(), Failure> {
-    let mut spared = Spared::default();
-    spared.add(session, "the session itself");
-    spared.add(&annotations::annotations_path(session), "the session's tags and notes");
-    let rules = Rules { flag: "-o", spared, replace: Replace::by(request.force) };
+    let mut protected = ProtectedPaths::default();
+    protected.add(session, "the session itself");
+    protected.add(&annotations::annotations_path(session), "the session's tags and notes");
+    let rules = Rules { flag: "-o", protected, replace: Replace::by(request.force) };
     let outlet = rules.decide(&request.to)?;
     outlet.write(&bytes(session, format)?, &rules)?;
     if is_stream(&request.to) {
@@ -309,7 +309,7 @@ fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFi
             "{word} means {id}; to remove it type `fathom delete {id}`, or add --yes"
         )));
     }
-    let found = &files.by_id[&id];
+    let found = files.get(&id)?;
     if session::is_running(&found.path) {
         return Err(Failure::Refused(format!("{id} is being measured right now; nothing was removed")));
     }

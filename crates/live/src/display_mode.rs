@@ -16,7 +16,7 @@ const VIEW_SIZE_MIN: (u16, u16) = (40, 10);
 
 /// The progress options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Progress {
+pub enum ProgressMode {
     /// No option: standard error and the expected duration decide.
     #[default]
     Auto,
@@ -106,13 +106,13 @@ impl Output {
         }
     }
 
-    fn choose(self, mode: Progress, cost: &Cost, theme: Theme) -> Result<DisplayKind, &'static str> {
+    fn choose(self, mode: ProgressMode, cost: &Cost, theme: Theme) -> Result<DisplayKind, &'static str> {
         let why = self.view_obstacle();
         Ok(match mode {
-            Progress::Quiet => DisplayKind::Quiet,
-            Progress::Plain => self.plain(),
-            Progress::View => why.map_or(Ok(DisplayKind::View(theme)), Err)?,
-            Progress::Auto => {
+            ProgressMode::Quiet => DisplayKind::Quiet,
+            ProgressMode::Plain => self.plain(),
+            ProgressMode::View => why.map_or(Ok(DisplayKind::View(theme)), Err)?,
+            ProgressMode::Auto => {
                 let wanted = self.suits_view() && Duration::from_nanos(cost.time_ns) >= VIEW_TIME_MIN;
                 if wanted { DisplayKind::View(theme) } else { self.plain() }
             }
@@ -121,7 +121,7 @@ impl Output {
 }
 
 /// Chooses the display for a measurement of this cost.
-pub(super) fn choose(mode: Progress, cost: &Cost) -> Result<DisplayKind, Failure> {
+pub(super) fn choose(mode: ProgressMode, cost: &Cost) -> Result<DisplayKind, Failure> {
     Output::detect().choose(mode, cost, Theme::from_environment()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; without --live progress is printed in plain lines"))
     })
@@ -152,7 +152,7 @@ const LOOK: Theme = Theme { unicode: true, colours: true };
 #[test]
 fn view_appears_by_default_on_a_suitable_terminal() {
     let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
-    let choose = |place: Output| place.choose(Progress::Auto, &minute, LOOK);
+    let choose = |place: Output| place.choose(ProgressMode::Auto, &minute, LOOK);
     assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(LOOK)));
     assert_eq!(choose(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
     for other in [
@@ -169,20 +169,20 @@ fn view_appears_by_default_on_a_suitable_terminal() {
         assert_eq!(choose(other), Ok(DisplayKind::Lines), "{other:?}");
     }
     let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
-    assert_eq!(TERMINAL.choose(Progress::Auto, &short, LOOK), Ok(DisplayKind::ProgressLine));
+    assert_eq!(TERMINAL.choose(ProgressMode::Auto, &short, LOOK), Ok(DisplayKind::ProgressLine));
 }
 
 #[test]
 fn progress_options_are_obeyed_or_refused() {
     let short = Cost::default();
     let choose = |place: Output, mode| place.choose(mode, &short, LOOK);
-    assert_eq!(choose(TERMINAL, Progress::View), Ok(DisplayKind::View(LOOK)));
+    assert_eq!(choose(TERMINAL, ProgressMode::View), Ok(DisplayKind::View(LOOK)));
     assert_eq!(
-        choose(Output { is_ci: true, size: (20, 5), ..TERMINAL }, Progress::View),
+        choose(Output { is_ci: true, size: (20, 5), ..TERMINAL }, ProgressMode::View),
         Ok(DisplayKind::View(LOOK))
     );
-    assert!(choose(Output { kind: StandardError::Stream, ..TERMINAL }, Progress::View).is_err());
-    assert!(choose(Output { kind: StandardError::Dumb, ..TERMINAL }, Progress::View).is_err());
-    assert_eq!(choose(TERMINAL, Progress::Plain), Ok(DisplayKind::ProgressLine));
-    assert_eq!(choose(TERMINAL, Progress::Quiet), Ok(DisplayKind::Quiet));
+    assert!(choose(Output { kind: StandardError::Stream, ..TERMINAL }, ProgressMode::View).is_err());
+    assert!(choose(Output { kind: StandardError::Dumb, ..TERMINAL }, ProgressMode::View).is_err());
+    assert_eq!(choose(TERMINAL, ProgressMode::Plain), Ok(DisplayKind::ProgressLine));
+    assert_eq!(choose(TERMINAL, ProgressMode::Quiet), Ok(DisplayKind::Quiet));
 }

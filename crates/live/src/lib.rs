@@ -13,7 +13,7 @@ mod view;
 
 use analysis::strategy::cost::TimeLeft;
 use display_mode::DisplayKind;
-pub use display_mode::Progress;
+pub use display_mode::ProgressMode;
 use machine::snapshot::Watch;
 use model::evidence::Snapshot;
 use model::finding::Finding;
@@ -25,7 +25,7 @@ use output::failure::Failure;
 use output::stderr;
 use output::stream;
 use ratatui::text::Span;
-pub use state::{HostRow, HostState, Named, Recent};
+pub use state::{HostRow, HostState, JobResult, Recent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,7 +97,7 @@ impl Live {
     }
 
     /// Updates and returns the progress, in 1/[`PROGRESS_UNITS`].
-    fn progress(&self, left: Left) -> u64 {
+    fn progress(&self, left: RemainingTime) -> u64 {
         let now = progress(self.begun.elapsed(), left.time);
         self.progress_max.fetch_max(now, Ordering::Relaxed).max(now)
     }
@@ -106,7 +106,7 @@ impl Live {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the user asked for a view and a view is impossible.
-    pub fn start(mode: Progress, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn start(mode: ProgressMode, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
             DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),
@@ -121,7 +121,7 @@ impl Live {
     }
 
     /// Begins a step with a known time left.
-    pub fn step(&self, name: &str, left: impl Into<Left>) {
+    pub fn step(&self, name: &str, left: impl Into<RemainingTime>) {
         self.step_of(name, Some(left.into()));
     }
 
@@ -131,7 +131,7 @@ impl Live {
     }
 
     /// Begins a step. `left` is the time left, if known.
-    pub fn step_of(&self, name: &str, left: Option<Left>) {
+    pub fn step_of(&self, name: &str, left: Option<RemainingTime>) {
         // A step without a known duration does not change the overall progress.
         let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
         let done = Done::of_measurement(done);
@@ -152,14 +152,14 @@ impl Live {
     }
 
     /// Shows the time left of the whole measurement.
-    pub fn tick(&self, left: impl Into<Left>) {
+    pub fn tick(&self, left: impl Into<RemainingTime>) {
         let left = left.into();
         self.show(Done::of_measurement(self.progress(left)), left);
     }
 
     /// Shows the progress of a step: `done` of `total`, and the time left of the step. Keeps the progress of the whole measurement if that
     /// is known.
-    pub fn tick_step(&self, done: u64, total: u64, left: impl Into<Left>) {
+    pub fn tick_step(&self, done: u64, total: u64, left: impl Into<RemainingTime>) {
         let progress_max = self.progress_max.load(Ordering::Relaxed);
         let shown = if progress_max > 0 {
             Done::of_measurement(progress_max)
@@ -169,7 +169,7 @@ impl Live {
         self.show(shown, left.into());
     }
 
-    fn show(&self, done: Done, left: Left) {
+    fn show(&self, done: Done, left: RemainingTime) {
         if let Display::View(view, _) = &self.display {
             view.change(|state| state.tick(done, left));
         }
@@ -256,16 +256,16 @@ impl Live {
 
     /// Shows the result of a run: its job's row over all runs so far, and the findings about this run. A display without a view prints a
     /// line after the last run of the job.
-    pub fn row(&self, named: Named, findings: Vec<Finding>, is_last: bool) {
+    pub fn row(&self, result: JobResult, findings: Vec<Finding>, is_last: bool) {
         if let Some(view) = self.view() {
-            view.change(|state| state.show_result(named, findings));
+            view.change(|state| state.show_result(result, findings));
             return;
         }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_job = found.entry(named.name.clone()).or_default();
+        let of_job = found.entry(result.name.clone()).or_default();
         of_job.extend(findings.iter().map(|f| format!("{} {}", f.id, f.name)));
         if is_last {
-            self.say(&named.line(of_job));
+            self.say(&result.line(of_job));
         }
     }
 
@@ -310,7 +310,7 @@ struct LineState {
     drawn: Option<Instant>,
     message: String,
     /// The time left, if known.
-    left: Option<Left>,
+    left: Option<RemainingTime>,
     done: Done,
     gauge: [&'static str; 2],
 }
@@ -336,7 +336,7 @@ impl ProgressLine {
     }
 
     /// Begins a step.
-    fn step(&self, message: &str, done: Done, left: Option<Left>) {
+    fn step(&self, message: &str, done: Done, left: Option<RemainingTime>) {
         let mut state = self.state();
         state.message = visible(message).into_owned();
         (state.done, state.left) = (done, left);
@@ -344,7 +344,7 @@ impl ProgressLine {
     }
 
     /// Changes the progress of a step.
-    fn tick(&self, done: Done, left: Left) {
+    fn tick(&self, done: Done, left: RemainingTime) {
         let mut state = self.state();
         (state.done, state.left) = (done, Some(left));
         if state.drawn.is_none_or(|at| at.elapsed() >= Duration::from_secs(1) / DRAWS_PER_S) {
@@ -352,13 +352,11 @@ impl ProgressLine {
         }
     }
 
-    /// Writes a lasting message above the line.
+    /// Writes a lasting message, above the line if it is shown.
     fn say(&self, message: &str) {
         let mut state = self.state();
-        if state.is_shown {
-            write_stderr(&format!("{CLEAR}{}\n", visible(message)));
-            state.draw();
-        }
+        write_stderr(&state.lasting(message));
+        state.draw();
     }
 
     /// Removes the line and stops drawing.
@@ -376,10 +374,16 @@ impl ProgressLine {
 }
 
 impl LineState {
+    /// Returns a lasting message, which replaces the line. A message may come just before the line is shown.
+    fn lasting(&self, message: &str) -> String {
+        let clear = if self.is_shown { CLEAR } else { "" };
+        format!("{clear}{}\n", visible(message))
+    }
+
     fn draw(&mut self) {
         if self.is_shown {
             let columns = stream::columns(Some(rustix::stdio::stderr()));
-            let left = self.left.map(Left::describe).unwrap_or_default();
+            let left = self.left.map(RemainingTime::describe).unwrap_or_default();
             write_stderr(&format!(
                 "{CLEAR}{}",
                 render_bar(&self.message, self.done, &left, self.gauge, columns)
@@ -437,14 +441,14 @@ fn cut(text: &str, columns: usize) -> String {
 
 /// The time left of a step or of the whole measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingTime {
     /// The expected time.
     pub time: Duration,
     /// Whether the step may end earlier.
     pub at_most: bool,
 }
 
-impl Left {
+impl RemainingTime {
     /// Estimates the time left from the completed part of a step.
     pub fn by(since: Instant, done: u64, total: u64) -> Self {
         let rest = total.saturating_sub(done) as f64 / done.max(1) as f64;
@@ -472,13 +476,13 @@ impl Left {
     }
 }
 
-impl From<TimeLeft> for Left {
+impl From<TimeLeft> for RemainingTime {
     fn from(TimeLeft { ns, at_most }: TimeLeft) -> Self {
         Self { time: Duration::from_nanos(ns), at_most }
     }
 }
 
-impl From<Duration> for Left {
+impl From<Duration> for RemainingTime {
     fn from(time: Duration) -> Self {
         Self { time, at_most: false }
     }
@@ -493,6 +497,14 @@ fn progress_never_falls_when_runs_are_added() {
     let before = live.progress(Duration::from_millis(1).into());
     // More runs are planned, so more time is left. The bar does not go back.
     assert!(before > 500 && live.progress(seconds(60).into()) == before);
+}
+
+#[test]
+fn a_message_is_printed_before_the_progress_line_is_shown() {
+    let line = ProgressLine::hidden();
+    assert_eq!(line.state().lasting("a host is lost"), "a host is lost\n");
+    line.show();
+    assert_eq!(line.state().lasting("a host is lost"), format!("{CLEAR}a host is lost\n"));
 }
 
 #[test]
@@ -534,9 +546,9 @@ fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
 
 #[test]
 fn time_left_is_marked_as_at_most() {
-    assert_eq!(Left::from(Duration::from_secs(90)).describe(), "90 s left");
-    assert_eq!(Left::from(Duration::from_millis(129_500)).sentence(), "about 130 s left");
-    let left = Left { time: Duration::from_secs(200), at_most: true };
+    assert_eq!(RemainingTime::from(Duration::from_secs(90)).describe(), "90 s left");
+    assert_eq!(RemainingTime::from(Duration::from_millis(129_500)).sentence(), "about 130 s left");
+    let left = RemainingTime { time: Duration::from_secs(200), at_most: true };
     assert_eq!([left.describe(), left.sentence()], ["at most 4 min left"; 2]);
     assert_eq!(left.after(Duration::from_secs(300)).describe(), "at most 0 s left");
 }

@@ -4,7 +4,7 @@
 //! state of `fathom watch`. Workers hand in blocks at different times. So the rate of each worker is computed over the
 //! time that its blocks cover, and the rates are added up.
 
-use crate::{Done, Left};
+use crate::{Done, RemainingTime};
 use analysis::under_way::{Counted, Row, SoFar, latencies};
 use engine::link::Block;
 use engine::workers::Who;
@@ -30,7 +30,7 @@ pub(super) struct State {
     /// The current step.
     pub(super) step: String,
     /// The time left, if known.
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<RemainingTime>,
     /// The progress of the step.
     pub(super) done: Done,
     /// The queue depth of the current run in operations; `None` between runs.
@@ -46,7 +46,7 @@ pub(super) struct State {
     /// The number of all hosts.
     pub(super) hosts_in_all: usize,
     /// The results so far, a row per job.
-    pub(super) rows: Vec<Named>,
+    pub(super) rows: Vec<JobResult>,
     /// The expected number of rows; `None` if unknown.
     pub(super) rows_in_all: Option<usize>,
     /// The row that changed last.
@@ -111,18 +111,18 @@ impl HostState {
     }
 }
 
-/// The result row of a job and the job's name.
+/// What the runs of a job have measured so far.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
-    /// The name of the job.
+pub struct JobResult {
+    /// Name of the job, with its load in a load curve.
     pub name: String,
-    /// The results of the job.
+    /// Rate and latencies.
     pub row: Row,
     /// Mean bytes per operation; `None` for operations without data.
     pub op_bytes: Option<f64>,
 }
 
-impl Named {
+impl JobResult {
     /// `result  SEQ1M Q8T1 read: 3,563 MB/s, 3,398 IOPS, p50 2.30 ms (5 runs, not judged yet)`.
     pub(super) fn line(&self, found: &BTreeSet<String>) -> String {
         let runs = match self.row.runs {
@@ -176,14 +176,14 @@ pub(super) type Points = VecDeque<Option<f64>>;
 
 impl State {
     /// Begins a step.
-    pub(super) fn step(&mut self, name: &str, left: Option<Left>) {
+    pub(super) fn step(&mut self, name: &str, left: Option<RemainingTime>) {
         name.clone_into(&mut self.step);
         (self.left, self.done) = (left, Done::default());
         (self.pulse, self.seen) = (Pulse::default(), None);
     }
 
     /// Shows the progress of the step.
-    pub(super) fn tick(&mut self, done: Done, left: Left) {
+    pub(super) fn tick(&mut self, done: Done, left: RemainingTime) {
         (self.done, self.left) = (done, Some(left));
     }
 
@@ -213,13 +213,13 @@ impl State {
     }
 
     /// Shows the result of a run and its findings.
-    pub(super) fn show_result(&mut self, named: Named, findings: Vec<Finding>) {
-        let key = |n: &Named| (n.row.job, n.row.offered_iops);
-        let at = self.rows.iter().position(|known| key(known) == key(&named));
+    pub(super) fn show_result(&mut self, result: JobResult, findings: Vec<Finding>) {
+        let key = |result: &JobResult| (result.row.job, result.row.offered_iops);
+        let at = self.rows.iter().position(|known| key(known) == key(&result));
         self.last_row = at.unwrap_or(self.rows.len());
         match self.rows.get_mut(self.last_row) {
-            Some(known) => *known = named,
-            None => self.rows.push(named),
+            Some(known) => *known = result,
+            None => self.rows.push(result),
         }
         for finding in findings {
             self.found(finding);
@@ -452,15 +452,15 @@ fn a_result_without_a_view_is_one_line() {
         iops: Some(2_000.0),
         latency_ns: [Some(441_000), None, None],
     };
-    let named = Named { name: "SEQ1M Q1T1 read".into(), row, op_bytes: Some(1_048_576.0) };
+    let result = JobResult { name: "SEQ1M Q1T1 read".into(), row, op_bytes: Some(1_048_576.0) };
     assert_eq!(
-        named.line(&BTreeSet::new()),
+        result.line(&BTreeSet::new()),
         "result  SEQ1M Q1T1 read: 2,097 MB/s, 2,000 IOPS, p50 441 us (5 runs, not judged yet)"
     );
-    let none = Row { runs: 1, iops: None, latency_ns: [None; 3], ..named.row.clone() };
+    let none = Row { runs: 1, iops: None, latency_ns: [None; 3], ..result.row.clone() };
     let found = ["D08 RUNQUEUE_WAIT".to_owned()].into();
     assert_eq!(
-        Named { row: none, ..named }.line(&found),
+        JobResult { row: none, ..result }.line(&found),
         "result  SEQ1M Q1T1 read: no number (1 run, not judged yet; found: D08 RUNQUEUE_WAIT)"
     );
 }

@@ -432,6 +432,21 @@ pub struct Processes {
     pub calls_not_known: Option<String>,
 }
 
+impl Processes {
+    /// `and 3 more processes that moved less`; `None` if all are shown.
+    pub fn describe_more(&self) -> Option<String> {
+        let are_threads = self.most.first().is_some_and(|first| first.tid.is_some());
+        let what = match (self.more, are_threads) {
+            (0, _) => return None,
+            (1, false) => "process",
+            (_, false) => "processes",
+            (1, true) => "thread",
+            (_, true) => "threads",
+        };
+        Some(format!("and {} more {what} that moved less", self.more))
+    }
+}
+
 /// I/O of a process or of one of its threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -531,4 +546,15 @@ fn a_session_is_dated_by_its_start() {
         |started: Option<&str>| MeasuredIn { session: "a".into(), started: started.map(str::to_owned) };
     assert_eq!(session(Some("2026-11-23T15:00:00+01:00")).day(), Some("2026-11-23"));
     assert_eq!((session(Some("x")).day(), session(None).day()), (None, None));
+}
+
+#[test]
+fn processes_that_are_not_shown_are_counted() {
+    let more = |more| {
+        let all = Processes { seconds: 1.0, most: Vec::new(), more, hidden: 0, calls_not_known: None };
+        all.describe_more()
+    };
+    assert_eq!(more(0), None);
+    assert_eq!(more(1).as_deref(), Some("and 1 more process that moved less"));
+    assert_eq!(more(2).as_deref(), Some("and 2 more processes that moved less"));
 }

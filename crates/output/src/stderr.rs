@@ -37,11 +37,6 @@ pub fn write(bytes: &[u8]) {
     let _ = stream::write(rustix::stdio::stderr(), bytes);
 }
 
-/// Prints a message over the previous one, without a line feed.
-pub fn say_in_place(message: &str) {
-    let _ = stream::write(rustix::stdio::stderr(), format!("\r{}", visible(message)).as_bytes());
-}
-
 /// Prints a message, in colours on a terminal. The coloured form differs only in escape sequences.
 pub fn say_coloured(plain: &str, coloured: &str) {
     // Print escape sequences only if fathom made all of them.

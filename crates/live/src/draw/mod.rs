@@ -5,9 +5,9 @@
 mod tests;
 
 use super::state::{CountedFinding, End, State};
-use crate::state::{HostRow, HostState, Named, Observed, Points, Sample};
+use crate::state::{HostRow, HostState, JobResult, Observed, Points, Sample};
 use crate::terminal::Theme;
-use crate::{Left, whole_words};
+use crate::{RemainingTime, whole_words};
 use model::Known;
 use model::finding::Severity;
 use model::name::visible;
@@ -133,7 +133,7 @@ fn fit_name(name: &str, columns: usize) -> String {
 }
 
 fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
-    let left = state.left.map_or_else(|| "-".to_owned(), Left::describe);
+    let left = state.left.map_or_else(|| "-".to_owned(), RemainingTime::describe);
     let room = usize::from(at.width).saturating_sub(left.len() + 2);
     let narrow = at.width < NARROW;
     let name = if narrow { "" } else { "fathom  " };
@@ -452,10 +452,10 @@ fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) 
     let shown = usize::from(rest.height);
     // Scrolls so that the last changed row is visible.
     let from = (state.last_row + 1).saturating_sub(shown).min(state.rows.len().saturating_sub(shown));
-    for (index, named) in state.rows.iter().enumerate().skip(from).take(shown) {
+    for (index, result) in state.rows.iter().enumerate().skip(from).take(shown) {
         let style = if index == state.last_row { paint.title() } else { Style::new() };
-        let cells = columns.iter().map(|name| result_cell(named, name));
-        let text = table_row(&named.name, cells, rest.width);
+        let cells = columns.iter().map(|name| result_cell(result, name));
+        let text = table_row(&result.name, cells, rest.width);
         row(frame, &mut rest, text, style);
     }
 }
@@ -470,13 +470,13 @@ fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u1
 }
 
 /// Returns a cell of the table of results. An unknown value is not shown as zero.
-fn result_cell(named: &Named, column: &str) -> String {
-    let row = &named.row;
+fn result_cell(result: &JobResult, column: &str) -> String {
+    let row = &result.row;
     let [p50, p99, max] = row.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
     let text = match column {
         "runs" => Some(row.runs.to_string()),
         "IOPS" => row.iops.map(show_rate),
-        "MB/s" => row.iops.zip(named.op_bytes).map(|(iops, bytes)| show_rate(iops * bytes / 1e6)),
+        "MB/s" => row.iops.zip(result.op_bytes).map(|(iops, bytes)| show_rate(iops * bytes / 1e6)),
         "p50" => p50,
         "p99" => p99,
         _ => max,
@@ -738,9 +738,8 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
         }
         row(frame, rest, fit(&text, rest.width.into()), Style::new());
     }
-    if processes.more > 0 {
-        let text = fit(&format!("and {} more processes that moved less", processes.more), rest.width.into());
-        row(frame, rest, text, paint.label());
+    if let Some(more) = processes.describe_more() {
+        row(frame, rest, fit(&more, rest.width.into()), paint.label());
     }
 }
 

@@ -2,8 +2,8 @@
 //! check `git diff`.
 
 use super::*;
-use crate::state::{HostRow, HostState, Named, Observed, Pulse, Rate, Sample};
-use crate::{Done, Left};
+use crate::state::{HostRow, HostState, JobResult, Observed, Pulse, Rate, Sample};
+use crate::{Done, RemainingTime};
 use analysis::under_way::{Counted, Device, Row, SoFar};
 use model::finding::{CheckId, Finding, Outcome};
 use model::machine::{LayerKind, SameBy};
@@ -81,9 +81,12 @@ fn busy() -> State {
             latency_ns: [Some(402_000), (job != 1).then_some(1_210_000), Some(42_000_000)],
         };
         let findings = if job == 2 { vec![holes()] } else { Vec::new() };
-        state.show_result(Named { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
+        state.show_result(JobResult { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
     }
-    state.tick(Done { part: 4_300, total: 10_000 }, Left { time: Duration::from_secs(61), at_most: false });
+    state.tick(
+        Done { part: 4_300, total: 10_000 },
+        RemainingTime { time: Duration::from_secs(61), at_most: false },
+    );
     state
 }
 

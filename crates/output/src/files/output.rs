@@ -3,7 +3,7 @@
 //! 1. [`Rules::decide`] checks each path before anything is measured.
 //! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
 //!    regular file is replaced atomically.
-//! 3. fathom never overwrites block devices, files that this call reads or measures ([`Spared`]), sessions, and files of
+//! 3. fathom never overwrites block devices, files that this call reads or measures ([`ProtectedPaths`]), sessions, and files of
 //!    the kernel. Without `--force` it overwrites only text.
 
 use crate::failure::{Failure, cause};
@@ -48,7 +48,7 @@ pub struct Rules {
     /// The option that names the file, such as `-o`.
     pub flag: &'static str,
     /// Files that are never overwritten.
-    pub spared: Spared,
+    pub protected: ProtectedPaths,
     /// Which content may be replaced.
     pub replace: Replace,
 }
@@ -286,7 +286,7 @@ impl Rules {
                 self.usage(typed, "is a block device, which fathom never writes to; redirect it to a file")
             );
         }
-        match self.spared.what(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
+        match self.protected.describe(&PathBuf::from(format!("/proc/self/fd/{number}"))) {
             Some(what) => Err(self.usage(
                 typed,
                 &format!("is {what}, which is never overwritten; redirect it to another file"),
@@ -314,7 +314,7 @@ impl Rules {
 
     /// Tests whether a regular file may be replaced.
     fn replaceable(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
-        if let Some(what) = self.spared.what(path) {
+        if let Some(what) = self.protected.describe(path) {
             return Err(
                 self.usage(typed, &format!("is {what}, which is never overwritten; type another name"))
             );
@@ -461,7 +461,7 @@ fn overwrite(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let file = open_for_writing(path)?;
     let facts = file.metadata()?;
     let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    if !facts.is_file() || rules.spared.what(&opened).is_some() {
+    if !facts.is_file() || rules.protected.describe(&opened).is_some() {
         return Err(changed());
     }
     let length = bytes.len() as u64;
@@ -527,32 +527,32 @@ impl Content {
 
 /// Files that the command reads or measures, by device and inode. They are never overwritten.
 #[derive(Clone, Debug, Default)]
-pub struct Spared {
+pub struct ProtectedPaths {
     files: Vec<(Identity, String)>,
 }
 
-impl Spared {
+impl ProtectedPaths {
     /// The files of a plan: targets, the layers below them, and files that provide content.
     pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
-        let mut spared = Self::default();
+        let mut protected = Self::default();
         for target in plan.targets.iter().filter(|t| t.role == Role::File) {
-            spared.add(&name::path(&target.path), "a target of this call");
+            protected.add(&name::path(&target.path), "a target of this call");
         }
         for layer in places.iter().flat_map(|p| &p.layers) {
             let what = format!("the backing file of {}, which is below a target", layer.name);
             if let Some(file) = machine::loop_devices::backing(&Root::real(), &layer.name) {
-                spared.files.push((file, what.clone()));
+                protected.files.push((file, what.clone()));
             }
             if let Some(file) = &layer.backing_file {
-                spared.add(Path::new(file), &what);
+                protected.add(Path::new(file), &what);
             }
         }
         for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
             if let Data::File(path) = &stream.data {
-                spared.add(Path::new(path), "the data file of this call");
+                protected.add(Path::new(path), "the data file of this call");
             }
         }
-        spared
+        protected
     }
 
     /// Adds the files of another plan.
@@ -569,7 +569,7 @@ impl Spared {
     }
 
     /// Returns why the file at a path is protected; `None` if it is not.
-    pub fn what(&self, path: &Path) -> Option<&str> {
+    pub fn describe(&self, path: &Path) -> Option<&str> {
         let all = identities(&Root::real(), path);
         let is_same = |file: &Identity| all.iter().any(|one| one.is_same(file));
         self.files.iter().find(|(file, _)| is_same(file)).map(|(_, what)| what.as_str())
@@ -581,12 +581,12 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    fn rules(spared: &[&Path], force: bool) -> Rules {
-        let mut all = Spared::default();
-        for path in spared {
+    fn rules(protected: &[&Path], force: bool) -> Rules {
+        let mut all = ProtectedPaths::default();
+        for path in protected {
             all.add(path, "a target of this call");
         }
-        Rules { flag: "-o", spared: all, replace: Replace::by(force) }
+        Rules { flag: "-o", protected: all, replace: Replace::by(force) }
     }
 
     fn why(rules: &Rules, path: &Path) -> String {

@@ -345,8 +345,8 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
     if let Some(why) = &processes.calls_not_known {
         out += &prose(width, "  ", "    ", &format!("calls not known: {why}"));
     }
-    if processes.more > 0 {
-        out += &prose(width, "  ", "  ", &format!("and {} more processes that moved less", processes.more));
+    if let Some(more) = processes.describe_more() {
+        out += &prose(width, "  ", "  ", &more);
     }
     if headed && processes.hidden > 0 {
         let text = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
