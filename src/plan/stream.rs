@@ -440,10 +440,10 @@ pub(super) fn resolve_read_back(
 
 /// Keys of a stream that do not apply when its blocks are read back, at full speed and until everything was read.
 #[rustfmt::skip]
-const NOT_READ_BACK: [&str; 24] = [
+const NOT_READ_BACK: [&str; 25] = [
     "mix", "positions", "read-back", "rate", "arrivals", "limit-iops", "limit-bandwidth", "flow",
-    "serialize-overlap", "evict-each-pass", "think", "burst", "burst-time", "think-spin", "fsync",
-    "fdatasync", "sync-file-range", "drain", "ops", "bytes", "stop-after", "passes", "delay",
+    "serialize-overlap", "evict-each-pass", "think", "period", "burst", "burst-time", "think-spin",
+    "fsync", "fdatasync", "sync-file-range", "drain", "ops", "bytes", "stop-after", "passes", "delay",
     "op-log-interval",
 ];
 
@@ -470,4 +470,22 @@ fn a_pass_has_as_many_operations_as_fit() {
     let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
     assert_eq!(limit_bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
     assert_eq!(limit_bytes(None, &clones, &[128 << 20]), None);
+}
+
+#[test]
+fn a_stream_reads_back_without_the_pauses_of_its_writer() {
+    use model::spec::PhaseSpec;
+    let resolved = |pauses: &[(&str, &str)]| {
+        let mut writer = StreamSpec { rw: Some(Rw::Randwrite), ..StreamSpec::default() };
+        assert_eq!(writer.set("verify", "stamps"), Ok(()));
+        pauses.iter().for_each(|(key, value)| assert_eq!(writer.set(key, value), Ok(())));
+        let reader = StreamSpec { read_back: Some(1), ..StreamSpec::default() };
+        let phase = |stream: &StreamSpec| PhaseSpec { streams: vec![stream.clone()], ..PhaseSpec::default() };
+        let spec = JobSpec { phases: vec![phase(&writer), phase(&reader)], ..JobSpec::default() };
+        resolve_read_back(&spec, 1, &reader).unwrap_or_else(|e| panic!("{e:?}"))
+    };
+    let plain = resolved(&[]);
+    assert_eq!(plain.rw, Some(Rw::Randread));
+    assert_eq!(resolved(&[("period", "10ms"), ("burst", "4")]), plain);
+    assert_eq!(resolved(&[("think", "10ms"), ("burst-time", "1s"), ("think-spin", "1ms")]), plain);
 }

@@ -5,7 +5,7 @@
 
 use super::job::{Job, Member};
 use model::job::{
-    Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, SyncCall, ZoneSize,
+    Access, Arrivals, Cache, Kind, Line, Order, Pace, Pattern, PerKind, Sizes, Stream, SyncCall, ZoneSize,
 };
 use model::spec::Options;
 use model::units::show_block;
@@ -233,12 +233,23 @@ fn rate_options(job: &Member) -> Vec<NamedOption> {
         out.push(("flow_id", flow.group.to_string()));
         out.extend((flow.pause_ns > 0).then(|| ("flow_sleep", (flow.pause_ns / 1000).to_string())));
     }
-    if let [Line { delay_ns, burst, by_period: false, .. }] = job.stream.access.lines.as_slice()
-        && *delay_ns > 0
-    {
-        out.push(("thinktime", format!("{}us", delay_ns / 1000)));
-        out.push(("thinktime_blocks", burst.to_string()));
+    out.extend(pause_options(job.stream));
+    out
+}
+
+/// Returns the options for pauses between bursts that end after a number of operations, a time, or both.
+fn pause_options(stream: &Stream) -> Vec<NamedOption> {
+    let (pause_ns, operations, time_ns) = match (stream.bursts, stream.access.lines.as_slice()) {
+        (Some(bursts), _) => (bursts.pause_ns, bursts.operations, Some(bursts.time_ns)),
+        (None, [Line { delay_ns, burst, by_period: false, .. }]) => (*delay_ns, Some(*burst), None),
+        _ => return Vec::new(),
+    };
+    if pause_ns == 0 {
+        return Vec::new();
     }
+    let mut out = vec![("thinktime", format!("{}us", pause_ns / 1000))];
+    out.extend(operations.map(|burst| ("thinktime_blocks", burst.to_string())));
+    out.extend(time_ns.map(|ns| ("thinktime_iotime", time_text(ns))));
     out
 }
 
@@ -265,4 +276,18 @@ fn time_text(ns: u64) -> String {
         ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
         ns => format!("{}us", ns / 1000),
     }
+}
+
+#[test]
+fn bursts_that_end_by_time_are_printed_too() {
+    use model::job::Bursts;
+    let mut stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 4, 1, "sync");
+    assert!(pause_options(&stream).is_empty());
+    (stream.access.lines[0].delay_ns, stream.access.lines[0].burst) = (100_000, 8);
+    let option = |name, value: &str| (name, value.to_owned());
+    let counted = [option("thinktime", "100us"), option("thinktime_blocks", "8")];
+    assert_eq!(pause_options(&stream), counted);
+    stream.access.lines[0].delay_ns = 0;
+    stream.bursts = Some(Bursts { time_ns: 9_000_000_000, pause_ns: 100_000, operations: None });
+    assert_eq!(pause_options(&stream), [option("thinktime", "100us"), option("thinktime_iotime", "9")]);
 }
