@@ -356,7 +356,7 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     // A pair of a trim and a write covers the same bytes twice.
     let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
     if let Some(zones) = stream.access.strided {
-        let last = stream.access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        let last = stream.access.bytes_in_last_zone(zones, span);
         return zones.whole(span).saturating_mul(zones.moved(size * times)).saturating_add(last);
     }
     let step = match stream.access.lines.first().map(|l| &l.order) {
