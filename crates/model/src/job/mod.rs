@@ -403,8 +403,8 @@ impl Stream {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
-    /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period longer
-    /// than the sampling of rates. Changes of the rate over time then come from the load, not from the storage.
+    /// Whether the load itself changes over time: a replay, a load with turns, or pauses or on-off arrivals with a period
+    /// longer than the sampling of rates. Changes of the rate over time then come from the load, not from the storage.
     pub fn load_changes(&self) -> bool {
         let on_off_ns = match self.pace {
             Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. } => on_ns.saturating_add(off_ns),
@@ -545,7 +545,8 @@ impl Stream {
     /// Removes the pauses between bursts.
     pub fn remove_pauses(&mut self) {
         (self.bursts, self.think_spin_ns) = (None, 0);
-        self.access.lines.iter_mut().for_each(|line| line.delay_ns = 0);
+        let of_turns = self.turns.iter_mut().flat_map(|turn| &mut turn.access.lines);
+        self.access.lines.iter_mut().chain(of_turns).for_each(|line| line.delay_ns = 0);
     }
 
     /// Descriptions of the settings by which an operation waits for other operations of the job.
