@@ -133,7 +133,7 @@ fn choose_engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static En
     let given = spec.engine.as_ref().map(|e| e.name.clone());
     origins.choose("--engine", given, crate::plan::engine::default_engine_name(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
-    origins.note("engine options", options, |o| values::options(o));
+    origins.note("engine options", options, |o| values::format_options(o));
     Ok(entry)
 }
 
