@@ -156,7 +156,7 @@ pub fn session(bytes: &[u8]) {
 }
 
 fn check_bytes(bytes: &[u8]) {
-    let Ok((record, _)) = record::decode(bytes) else { return };
+    let Ok(record::Decoded { record, .. }) = record::decode(bytes) else { return };
     let report = analysis::judge(&record, &analysis::Judging::default());
     let _ = analysis::exit_code(&report);
     let style = report::Style {

@@ -142,15 +142,15 @@ impl Args {
     /// without the preset `iops`.
     fn check_preset(&self, axes: &Axes) -> Result<(), Failure> {
         let refuse = |why: String| Err(Failure::Usage(why));
-        let way = self.preset.map_or(Procedure::Sought, |p| p.way);
+        let procedure = self.preset.map_or(Procedure::Sought, |p| p.procedure);
         let name = self.preset.map_or("", |p| p.name);
-        let is_until_slow = matches!(way, Procedure::UntilSlow { .. });
+        let is_until_slow = matches!(procedure, Procedure::UntilSlow { .. });
         if self.pattern.is_some() && !is_until_slow {
             return refuse(
                 "--pattern requires --preset iops; type --rw read or --rw randread instead".into(),
             );
         }
-        if way == Procedure::Once && self.budget.budget.is_some() {
+        if procedure == Procedure::Once && self.budget.budget.is_some() {
             return refuse(format!(
                 "--budget: --preset {name} measures every cell once; leave --budget out, or type --preset ccsio"
             ));
@@ -254,8 +254,9 @@ impl Args {
             axes.rw = vec![Rw::Read];
         }
         let targets = choose_targets(&axes, self.typed_targets)?;
-        let is_once = self.preset.is_some_and(|p| p.way == Procedure::Once);
-        let each = self.budget.budget.is_none() && self.preset.is_some_and(|p| p.way == Procedure::Each);
+        let is_once = self.preset.is_some_and(|p| p.procedure == Procedure::Once);
+        let each =
+            self.budget.budget.is_none() && self.preset.is_some_and(|p| p.procedure == Procedure::Each);
         let exhaustive = self.exhaustive || each || is_once;
         let spec = SweepSpec {
             axes,

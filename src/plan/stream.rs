@@ -133,7 +133,7 @@ fn choose_engine(spec: &StreamSpec, origins: &mut Origins) -> Result<&'static En
     let given = spec.engine.as_ref().map(|e| e.name.clone());
     origins.choose("--engine", given, crate::plan::engine::default_engine_name(spec).into(), Clone::clone);
     let options = spec.engine.as_ref().map(|e| &e.options).filter(|o| !o.is_empty());
-    origins.note("engine options", options, |o| values::options(o));
+    origins.note("engine options", options, |o| values::format_options(o));
     Ok(entry)
 }
 
@@ -356,7 +356,7 @@ fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     // A pair of a trim and a write covers the same bytes twice.
     let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
     if let Some(zones) = stream.access.strided {
-        let last = stream.access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        let last = stream.access.bytes_in_last_zone(zones, span);
         return zones.whole(span).saturating_mul(zones.moved(size * times)).saturating_add(last);
     }
     let step = match stream.access.lines.first().map(|l| &l.order) {
@@ -446,10 +446,10 @@ pub(super) fn resolve_read_back(
 
 /// Keys of a stream that do not apply when its blocks are read back, at full speed and until everything was read.
 #[rustfmt::skip]
-const NOT_READ_BACK: [&str; 24] = [
+const NOT_READ_BACK: [&str; 25] = [
     "mix", "positions", "read-back", "rate", "arrivals", "limit-iops", "limit-bandwidth", "flow",
-    "serialize-overlap", "evict-each-pass", "think", "burst", "burst-time", "think-spin", "fsync",
-    "fdatasync", "sync-file-range", "drain", "ops", "bytes", "stop-after", "passes", "delay",
+    "serialize-overlap", "evict-each-pass", "think", "period", "burst", "burst-time", "think-spin",
+    "fsync", "fdatasync", "sync-file-range", "drain", "ops", "bytes", "stop-after", "passes", "delay",
     "op-log-interval",
 ];
 
@@ -476,4 +476,22 @@ fn a_pass_has_as_many_operations_as_fit() {
     let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
     assert_eq!(limit_bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
     assert_eq!(limit_bytes(None, &clones, &[128 << 20]), None);
+}
+
+#[test]
+fn a_stream_reads_back_without_the_pauses_of_its_writer() {
+    use model::spec::PhaseSpec;
+    let resolved = |pauses: &[(&str, &str)]| {
+        let mut writer = StreamSpec { rw: Some(Rw::Randwrite), ..StreamSpec::default() };
+        assert_eq!(writer.set("verify", "stamps"), Ok(()));
+        pauses.iter().for_each(|(key, value)| assert_eq!(writer.set(key, value), Ok(())));
+        let reader = StreamSpec { read_back: Some(1), ..StreamSpec::default() };
+        let phase = |stream: &StreamSpec| PhaseSpec { streams: vec![stream.clone()], ..PhaseSpec::default() };
+        let spec = JobSpec { phases: vec![phase(&writer), phase(&reader)], ..JobSpec::default() };
+        resolve_read_back(&spec, 1, &reader).unwrap_or_else(|e| panic!("{e:?}"))
+    };
+    let plain = resolved(&[]);
+    assert_eq!(plain.rw, Some(Rw::Randread));
+    assert_eq!(resolved(&[("period", "10ms"), ("burst", "4")]), plain);
+    assert_eq!(resolved(&[("think", "10ms"), ("burst-time", "1s"), ("think-spin", "1ms")]), plain);
 }

@@ -12,7 +12,7 @@ use crate::run::Measurement;
 use crate::run::stop_rules::StopRules;
 use engine::link::{Block, Difference, Outcome};
 use engine::workers::{Who, Workers};
-use model::figures::{MAX_BYTES, Operation, Rows, WorkerLog};
+use model::figures::{MAX_LOG_BYTES, Operation, Rows, WorkerLog};
 use model::histogram::Histogram;
 use model::job::{FoundDepth, Job, Kind, Phase, SHORTEST_INTERVAL_NS, Stream};
 use model::name;
@@ -259,7 +259,13 @@ impl Row {
     fn close(self, stream: usize) -> Interval {
         let cell = |(bytes, h): &(u64, Histogram)| {
             let at = |q| h.quantile_ns(q).unwrap_or(0);
-            Cell(h.count(), *bytes, at(0.5), at(0.99), h.max_ns().unwrap_or(0))
+            Cell {
+                ops: h.count(),
+                bytes: *bytes,
+                p50_ns: at(0.5),
+                p99_ns: at(0.99),
+                max_ns: h.max_ns().unwrap_or(0),
+            }
         };
         let cells = self.kinds.iter().map(|(kind, k)| (*kind, cell(k))).collect();
         let Self { start_ns, end_ns, depth_ns, .. } = self;
@@ -467,10 +473,10 @@ impl OpLog {
 
     /// Returns why the log cannot grow further, if it is full.
     pub fn full(&self) -> Option<String> {
-        (self.bytes > MAX_BYTES).then(|| {
+        (self.bytes > MAX_LOG_BYTES).then(|| {
             format!(
                 "the log of operations has reached its limit of {} of memory; type --op-log-interval 100ms (in fio log_avg_msec=100) for a line per interval, or a shorter --time",
-                show_bytes(MAX_BYTES as u64)
+                show_bytes(MAX_LOG_BYTES as u64)
             )
         })
     }
@@ -534,7 +540,7 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
     let so_far = collector.so_far();
     assert_eq!((so_far[0].window_ns, so_far[0].issued[&Kind::Read].ops), (1999, 1200));
     let rows = collector.take_rows(u64::MAX).map_or(0, |i| {
-        assert_eq!(i.rows.iter().map(|r| r.cells[&Kind::Read].0).sum::<u64>(), 1200);
+        assert_eq!(i.rows.iter().map(|r| r.cells[&Kind::Read].ops).sum::<u64>(), 1200);
         assert!(i.merged > 0);
         i.rows.len()
     });
@@ -559,7 +565,7 @@ fn workers_are_separate_if_requested() {
     let lanes = collector.finish().remove(0).lanes;
     let summary = |lane: &LaneEnd| {
         let read = &lane.kinds[&Kind::Read];
-        let course: Vec<u64> = read.course.iter().map(|b| b.0).collect();
+        let course: Vec<u64> = read.course.iter().map(|b| b.count).collect();
         (lane.worker, lane.lane, read.bytes, read.latency.count(), course)
     };
     let all: Vec<_> = lanes.iter().map(summary).collect();
@@ -571,7 +577,7 @@ fn a_block_cut_off_by_a_failure_keeps_its_operations() {
     let mut collector = Collector::new(1, 10);
     collector.add(Who { worker: 0, stream: 0 }, &block(75, 0, 2));
     let rows = collector.take_rows(u64::MAX).map(|i| i.rows).unwrap_or_default();
-    let spans: Vec<_> = rows.iter().map(|r| (r.start_ns, r.end_ns, r.cells[&Kind::Read].0)).collect();
+    let spans: Vec<_> = rows.iter().map(|r| (r.start_ns, r.end_ns, r.cells[&Kind::Read].ops)).collect();
     assert_eq!(spans, [(75, 75, 2)]);
 }
 

@@ -184,7 +184,7 @@ impl StatusSender {
 impl RunStatus {
     /// The record as if the run had ended now; `None` if no run was active.
     pub fn record(self) -> Option<Record> {
-        let (mut record, _torn) = record::decode(&self.session).ok()?;
+        let mut record = record::decode(&self.session).ok()?.record;
         let run = record.runs.last_mut().filter(|run| run.end.is_none())?;
         let now = |streams| RunEnd { at_ns: self.at_ns, streams, ..RunEnd::without(RunEnding::Complete) };
         run.end = Some(now(self.streams));

@@ -373,12 +373,11 @@ fn closed_loop(stream: &Stream) -> Stream {
     shape.workers = 1;
     shape.targets.truncate(1);
     shape.sharing = model::job::Sharing::Each;
-    shape.access.lines.iter_mut().for_each(|l| l.delay_ns = 0);
+    shape.remove_pauses();
     shape.turns.clear();
     shape.access.offset_bytes = 0;
     shape.access.span_bytes = SPAN_BYTES.max(u64::from(shape.access.largest_bytes()));
     shape.delay_ns = 0;
-    (shape.bursts, shape.think_spin_ns) = (None, 0);
     shape.op_priorities.clear();
     shape
 }

@@ -313,7 +313,8 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     )))
 }
 
-/// The stream of the preceding phase whose blocks are read back, without its pace and pauses.
+/// The stream of the preceding phase whose blocks are read back, without its pace. The pauses of lines stay, because
+/// their lengths are drawn from the same random numbers as the blocks. [`Back`] ignores them.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();

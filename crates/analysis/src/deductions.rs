@@ -325,7 +325,7 @@ fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     let bytes_within = |row: &Interval| {
         let (a, b) = (row.start_ns as f64, row.end_ns as f64);
         let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
-        row.cells.get(&Kind::Write).map_or(0.0, |c| c.1 as f64 * inside)
+        row.cells.get(&Kind::Write).map_or(0.0, |c| c.bytes as f64 * inside)
     };
     rows_of(ran).map(bytes_within).sum()
 }

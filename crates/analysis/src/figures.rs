@@ -326,7 +326,7 @@ fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
     for ran in &case.runs {
         let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
         for row in rows_of(ran) {
-            let Cell(ops, bytes, ..) = row.cells.get(&kind).copied().unwrap_or(Cell(0, 0, 0, 0, 0));
+            let Cell { ops, bytes, .. } = row.cells.get(&kind).copied().unwrap_or_default();
             out.push(Stretch {
                 start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
                 ns: row.end_ns - row.start_ns,

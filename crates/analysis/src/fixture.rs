@@ -366,7 +366,8 @@ impl Fixture {
         let latency = self.latency();
         let row = |i| {
             let ops = part(i, self.ops);
-            let cell = Cell(ops, ops * u64::from(self.block_bytes), latency, latency, latency);
+            let bytes = ops * u64::from(self.block_bytes);
+            let cell = Cell { ops, bytes, p50_ns: latency, p99_ns: latency, max_ns: latency };
             Interval {
                 stream: 0,
                 start_ns: WINDOW_NS / 10 + part(0, WINDOW_NS) * i,

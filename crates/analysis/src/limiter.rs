@@ -148,7 +148,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         Pace::Closed if case.stream.latency_target.is_some() => {
             "The stream has no more operations in flight than its latency target allows.".to_owned()
         }
-        Pace::Closed if has_pauses(case) => return from_pauses(case),
+        Pace::Closed if case.stream.pauses().next().is_some() => return from_pauses(case),
         Pace::Closed if case.stream.waits().next().is_some() && !fills_its_queue(case) => {
             "Operations on the same bytes wait for each other, so that fewer are in flight than requested."
                 .to_owned()
@@ -166,10 +166,6 @@ fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let seconds = case.window_ns() / 1e9;
     let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= RATE_REACHED_FROM * asked;
     near(ops, iops) || near(bytes, bytes_per_s)
-}
-
-fn has_pauses(case: &Case) -> bool {
-    case.stream.access.lines.iter().any(|line| line.delay_ns > 0)
 }
 
 /// The pauses between operations, if they took most of the time.
@@ -481,15 +477,22 @@ fn syncs_that_take_most_of_the_time_are_the_limiter() {
 
 #[test]
 fn pauses_and_rates_limit_only_if_they_take_most_of_the_time() {
-    let paused = |depth_seen| {
-        let mut record = Fixture { depth: 1, depth_seen, ..Fixture::honest() }.record();
-        record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].delay_ns = 1_000;
-        limiter_of_record(&record)
-    };
-    let (most, hardly) = (paused(0.2), paused(0.97));
-    assert_eq!(most.name, "the job itself");
-    assert!(most.sentence.contains("80 %"), "{}", most.sentence);
-    assert_eq!(hardly.name, "device", "{}", hardly.sentence);
+    use model::job::{Bursts, Stream};
+    let kinds_of_bursts: [fn(&mut Stream); 2] = [
+        |s| s.access.lines[0].delay_ns = 1_000,
+        |s| s.bursts = Some(Bursts { time_ns: 5_000, pause_ns: 1_000, operations: None }),
+    ];
+    for pause in kinds_of_bursts {
+        let paused = |depth_seen| {
+            let mut record = Fixture { depth: 1, depth_seen, ..Fixture::honest() }.record();
+            pause(&mut record.header.plan.jobs[0].phases[0].streams[0]);
+            limiter_of_record(&record)
+        };
+        let (most, hardly) = (paused(0.2), paused(0.97));
+        assert_eq!(most.name, "the job itself");
+        assert!(most.sentence.contains("80 %"), "{}", most.sentence);
+        assert_eq!(hardly.name, "device", "{}", hardly.sentence);
+    }
     // 10,000 operations of 4 KiB a second.
     let limited = |iops, bytes_per_s| {
         let mut record = Fixture::honest().record();

@@ -143,9 +143,9 @@ const DAMAGES: &[Damage] = &[
     |r| intervals(r).for_each(|i| (i.start_ns, i.end_ns) = (u64::MAX - 1, u64::MAX)),
     |r| {
         intervals(r).for_each(|i| {
-            i.cells
-                .values_mut()
-                .for_each(|c| (c.0, c.1, c.2, c.3) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX));
+            i.cells.values_mut().for_each(|c| {
+                (c.ops, c.bytes, c.p50_ns, c.p99_ns) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+            });
         });
     },
 ];

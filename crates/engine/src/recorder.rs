@@ -308,7 +308,9 @@ impl ByTarget {
         let at = end_ns.saturating_sub(self.from_ns).checked_div(self.bucket_ns).unwrap_or(0) as usize;
         let last = counts.course.len().saturating_sub(1);
         if let Some(bucket) = counts.course.get_mut(at.min(last)) {
-            *bucket = bucket.plus(Bucket(1, latency_ns, latency_ns, latency_ns, (latency_ns as f64).powi(2)));
+            let sum_of_squares = (latency_ns as f64).powi(2);
+            let (min_ns, max_ns, sum_ns) = (latency_ns, latency_ns, latency_ns);
+            *bucket = bucket.plus(Bucket { count: 1, min_ns, max_ns, sum_ns, sum_of_squares });
         }
     }
 
@@ -384,7 +386,7 @@ fn operations_are_counted_by_target_and_bucket() {
     let ends = all.ends(3);
     let counts_of = |end: &LaneEnd, kind| {
         let counts = &end.kinds[&kind];
-        (end.worker, end.lane, counts.bytes, counts.course.iter().map(|b| b.0).collect::<Vec<_>>())
+        (end.worker, end.lane, counts.bytes, counts.course.iter().map(|b| b.count).collect::<Vec<_>>())
     };
     assert_eq!(counts_of(&ends[0], Kind::Read), (3, 0, 3 * 512, vec![2, 1, 0]));
     assert_eq!(counts_of(&ends[1], Kind::Write), (3, 1, 512, vec![0, 0, 1]));

@@ -245,7 +245,7 @@ fn completed_within(
         };
         let parts = |n: u64| (n as f64 * part * THOUSANDTHS).round() as u64;
         for (kind, cell) in cells {
-            add_pair(sums.entry(*kind).or_default(), [parts(cell.0), parts(cell.1)]);
+            add_pair(sums.entry(*kind).or_default(), [parts(cell.ops), parts(cell.bytes)]);
         }
     }
     sums
@@ -373,7 +373,11 @@ fn ran(
         start_ns: at * until_ns / 10,
         end_ns: (at + 1) * until_ns / 10,
         depth_ns: 0,
-        cells: [(Kind::Read, Cell(ops / 10, ops / 10 * 4096, ns, ns, ns))].into(),
+        cells: [(
+            Kind::Read,
+            Cell { ops: ops / 10, bytes: ops / 10 * 4096, p50_ns: ns, p99_ns: ns, max_ns: ns },
+        )]
+        .into(),
     };
     let start = RunStart {
         job: 0,

@@ -258,7 +258,7 @@ pub struct JudgedSession {
     pub report: Report,
 }
 
-/// Returns a table with a row for each session. A table of devices has all results in MB/s.
+/// Returns a table with a row for each session. A table of devices has all rates in MB/s.
 ///
 /// # Errors
 /// If a session cannot be read.
@@ -396,8 +396,28 @@ fn figures_in_mb_per_s_keep_the_width_of_their_interval() {
     iops.interval = Some([1000.0, 3000.0]);
     let mb = iops.in_mb_per_s();
     assert_eq!((mb.unit.as_str(), mb.value, mb.interval), ("MB/s", Some(2.0), Some([1.0, 3.0])));
-    let void = Figure { value: None, mb_per_s: None, ..iops };
+    let void = Figure { value: None, mb_per_s: None, interval: None, ..iops.clone() };
     assert_eq!((void.in_mb_per_s().unit.as_str(), void.in_mb_per_s().value), ("MB/s", None));
+    let zero = Figure { value: Some(0.0), mb_per_s: None, interval: None, ..iops };
+    assert_eq!((zero.in_mb_per_s().unit.as_str(), zero.in_mb_per_s().value), ("MB/s", Some(0.0)));
+}
+
+#[test]
+fn figures_without_a_byte_rate_keep_their_unit() {
+    for unit in ["IOPS", "us", "MB/s"] {
+        let mut own = entry("1", device("sda", None), &[("a", 2000.0)]);
+        (own.figures[0].unit, own.figures[0].mb_per_s) = (unit.into(), None);
+        own.figures = own.figures.iter().map(Figure::in_mb_per_s).collect();
+        let table = table_of_latest(&[own], RowsOf::Devices, 0);
+        assert_eq!(table.columns, [Column { name: "a".into(), unit: unit.into() }]);
+        assert_eq!(table.rows[0].figures[0].as_ref().and_then(|figure| figure.value), Some(2000.0));
+    }
+    let void = Figure {
+        unit: "us".into(),
+        value: None,
+        ..entry("1", device("sda", None), &[("a", 1.0)]).figures.remove(0)
+    };
+    assert_eq!(void.in_mb_per_s().unit, "us");
 }
 
 #[test]

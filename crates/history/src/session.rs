@@ -114,12 +114,10 @@ impl Session {
     /// # Errors
     /// As [`read`].
     pub fn record(&self) -> Result<Record, Failure> {
-        let (record, _torn) = self
-            .content()
-            .map_err(Unreadable::from)
-            .and_then(|bytes| record::decode(&bytes))
-            .map_err(|e| Failure::Refused(format!("the session cannot be read back: {e}")))?;
-        Ok(record)
+        let decoded = self.content().map_err(Unreadable::from).and_then(|bytes| record::decode(&bytes));
+        decoded
+            .map(|decoded| decoded.record)
+            .map_err(|e| Failure::Refused(format!("the session cannot be read back: {e}")))
     }
 
     /// Returns the bytes written so far.
@@ -304,8 +302,7 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
 /// # Errors
 /// Why the file is not a valid session.
 pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
-    let (record, _torn) = record::decode(&bytes(path)?)?;
-    Ok(record)
+    Ok(record::decode(&bytes(path)?)?.record)
 }
 
 /// Reads the bytes of a file that may be a session.

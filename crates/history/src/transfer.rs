@@ -6,7 +6,7 @@
 use crate::session::{self, EXTENSION};
 use crate::{Files, SessionFile, annotations, find, id, remember, resolve_id};
 use analysis::Judging;
-use model::record::{Record, Unreadable};
+use model::record::{Decoded, Record, Unreadable};
 use model::report::Report;
 use model::units::show_bytes;
 use model::{name, record};
@@ -196,7 +196,7 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
 /// Imports one session, and returns the outcome.
 fn import_one(path: &Path) -> Result<String, Failure> {
     let bytes = session::bytes(path).map_err(|e| Failure::Usage(e.to_string()))?;
-    let (record, torn) = record::decode(&bytes)
+    let Decoded { record, is_torn } = record::decode(&bytes)
         .map_err(|e| match e {
             Unreadable::NoMagic(_) => {
                 "this is not a session file: type one that `fathom export` wrote".into()
@@ -215,7 +215,7 @@ fn import_one(path: &Path) -> Result<String, Failure> {
     // The annotations are written first: an import does not change a session that already exists.
     annotations::write(&place, &annotations_read).map_err(|e| refuse(&e))?;
     match files::create(&place, &bytes, Readers::Owner) {
-        Ok(()) if torn => Ok(format!("imported as {id}, without its last frame, which is incomplete")),
+        Ok(()) if is_torn => Ok(format!("imported as {id}, without its last frame, which is incomplete")),
         Ok(()) => Ok(format!("imported as {id}")),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => compare_with_existing(&id, &place, &bytes),
         Err(e) => Err(refuse(&e)),

@@ -8,7 +8,7 @@ use crate::in_use::Use;
 use crate::root::Root;
 use crate::{file_systems, in_use, stack};
 use model::Known;
-use model::evidence::{BlockStat, lines};
+use model::evidence::{BlockStat, disk_lines};
 use model::machine::{BlockDevice, Devices, FORMAT, Layer, Mounted, Queue};
 use std::path::{Component, Path, PathBuf};
 
@@ -260,7 +260,7 @@ pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
         number: line.number,
         counters: line.counters,
     };
-    Ok(lines(&text).map(own).collect())
+    Ok(disk_lines(&text).map(own).collect())
 }
 
 /// Returns whether a device is a whole disk or volume with a size, not a partition. An unbound loop device

@@ -565,8 +565,8 @@ impl OfFiles {
         );
         if self.moved > 0 {
             out += &format!(
-                "; {} kept requests touch a range that belonged to the files only at the beginning or only at the end",
-                count(self.moved)
+                "; {} a range that belonged to the files only at the beginning or only at the end",
+                noun(self.moved, "kept request touches", "kept requests touch")
             );
         }
         if self.unplaced_bytes > 0 {
@@ -575,4 +575,11 @@ impl OfFiles {
         }
         out
     }
+}
+
+#[test]
+fn one_kept_request_is_described_in_the_singular() {
+    let moved = |moved| OfFiles { moved, ..OfFiles::default() }.describe();
+    assert!(moved(1).contains("; 1 kept request touches a range"), "{}", moved(1));
+    assert!(moved(2).contains("; 2 kept requests touch a range"), "{}", moved(2));
 }

@@ -446,8 +446,8 @@ pub struct DeviceUse {
     pub synced_bytes: u64,
 }
 
-/// Shortest run for which the busy share of a device is computed. The kernel counts the busy time of devices in ticks
-/// of 1 to 10 ms.
+/// Shortest run for which the mean depth and the busy share of a device are computed. The kernel counts the times of
+/// devices in ms or in ticks of up to 10 ms.
 pub const LEAST_SECONDS: f64 = 0.05;
 
 impl DeviceUse {

@@ -303,7 +303,7 @@ impl Pair {
 }
 
 impl Comparison {
-    /// Returns the pair whose number is the answer; `None` if the two sides have no common pair.
+    /// Returns the pair of A's headline, whose number is the answer; `None` if B does not have this result.
     pub fn headline(&self) -> Option<&Pair> {
         self.pairs.iter().find(|p| p.headline)
     }

@@ -166,9 +166,14 @@ impl Flush {
         ("NonVolatileMemoryNoDrain", "FlushNonVolatileMemory with no drain", Self::NonVolatileNoDrain),
     ];
 
-    /// The words in XML and in text.
-    pub fn names(self) -> (&'static str, &'static str) {
-        Self::ALL.iter().find(|(.., flush)| *flush == self).map_or(("", ""), |(xml, text, _)| (xml, text))
+    /// The word in XML.
+    pub fn in_xml(self) -> &'static str {
+        Self::ALL.iter().find(|(.., flush)| *flush == self).map_or("", |(xml, ..)| xml)
+    }
+
+    /// The words in text.
+    pub fn in_text(self) -> &'static str {
+        Self::ALL.iter().find(|(.., flush)| *flush == self).map_or("", |(_, text, _)| text)
     }
 }
 

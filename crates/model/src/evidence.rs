@@ -434,7 +434,7 @@ pub struct DiskLine<'t> {
 
 /// Parses the devices of `/proc/diskstats`, in its order. Skips unreadable lines, so a text in an unknown format
 /// has no devices.
-pub fn lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
+pub fn disk_lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
     text.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let (major, minor): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -523,7 +523,7 @@ fn fields_missing_in_old_kernels_are_none() {
     let with_discards = "8 1 sda1 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9\n";
     let now = "254 0 vda 10 1 80 5 20 2 160 7 3 44 42 4 3 8 9 6 11\n";
     let text = format!("{old}{with_discards}{now}junk\n8 2 sdb 1 x\n");
-    let all: Vec<DiskLine<'_>> = lines(&text).collect();
+    let all: Vec<DiskLine<'_>> = disk_lines(&text).collect();
     let names: Vec<(&str, &str)> = all.iter().map(|l| (l.number.as_str(), l.name)).collect();
     assert_eq!(names, [("8:0", "sda"), ("8:1", "sda1"), ("254:0", "vda")]);
     let [a, b, c] = [&all[0].counters, &all[1].counters, &all[2].counters];

@@ -494,6 +494,17 @@ pub enum State {
 }
 
 impl State {
+    /// The word shown in every format.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Steady => "STEADY",
+            Self::Drifting => "DRIFTING",
+            Self::Cliff => "CLIFF",
+            Self::WarmUp => "WARM-UP",
+            Self::Unproven => "UNPROVEN",
+        }
+    }
+
     /// Returns the meaning of the word, for a reader who sees it for the first time.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -530,19 +541,6 @@ pub struct Snia {
     pub excursion: f64,
     /// Largest minus smallest value of the line fitted to the last five rounds, as a share of their mean.
     pub slope: f64,
-}
-
-impl State {
-    /// The word shown in every format.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Steady => "STEADY",
-            Self::Drifting => "DRIFTING",
-            Self::Cliff => "CLIFF",
-            Self::WarmUp => "WARM-UP",
-            Self::Unproven => "UNPROVEN",
-        }
-    }
 }
 
 /// Counters of the topmost device during one run.
@@ -633,7 +631,7 @@ impl HostFigures {
 }
 
 /// Maximum memory for all logs of a measurement. Neither people nor tools can read longer logs.
-pub const MAX_BYTES: usize = 1 << 30;
+pub const MAX_LOG_BYTES: usize = 1 << 30;
 
 /// An operation that was counted in a measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

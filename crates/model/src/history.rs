@@ -96,19 +96,25 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Converts the figure to 10^6 bytes per second. Its value is unchanged if no bytes were moved.
+    /// Converts a rate to 10^6 bytes per second. A value without a byte rate, such as a latency, keeps its unit.
     #[must_use]
     pub fn in_mb_per_s(&self) -> Self {
-        let (Some(value), Some(mb_per_s)) = (self.value, self.mb_per_s) else {
-            return Self { unit: MB_PER_S.into(), ..self.clone() };
+        let mb_per_s = match (self.value, self.mb_per_s) {
+            (Some(_), Some(rate)) => Some(rate),
+            // No operations move no bytes.
+            (Some(0.0), None) if self.unit == IOPS => Some(0.0),
+            // A withheld rate is in the column of the rates that it would be compared with.
+            (None, _) if self.unit == IOPS => None,
+            _ => return self.clone(),
         };
-        let interval = self.interval.map(|ends| ends.map(|end| end / value * mb_per_s));
-        Self { unit: MB_PER_S.into(), value: Some(mb_per_s), interval, ..self.clone() }
+        let convert = |end: f64| Some(end / self.value.filter(|value| *value > 0.0)? * mb_per_s?);
+        let interval = self.interval.and_then(|[low, high]| Some([convert(low)?, convert(high)?]));
+        Self { unit: MB_PER_S.into(), value: mb_per_s, interval, ..self.clone() }
     }
 }
 
-/// The unit of throughput.
-pub const MB_PER_S: &str = "MB/s";
+const IOPS: &str = "IOPS";
+const MB_PER_S: &str = "MB/s";
 
 /// A block device with its names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

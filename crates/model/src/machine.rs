@@ -220,7 +220,7 @@ impl Place {
         self.layers.iter().filter(|l| l.below.is_empty())
     }
 
-    /// Formats the chain in one line: `/data ext4 (rw,relatime) on vda1 on vda (virtio_blk)`.
+    /// Formats the chain in one line: `/data/file (ext4 at /data, rw,relatime) > vda1 > vda (virtio_blk)`.
     pub fn chain(&self) -> String {
         let mut out = self.path.clone();
         if let Some(fs) = &self.file_system {

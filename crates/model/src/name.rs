@@ -81,7 +81,7 @@ pub(crate) fn reject(text: &str, why: &str) -> String {
     format!("{} {why}", quoted_excerpt(text))
 }
 
-/// Replaces every control character except line feeds and tabs by its number.
+/// Replaces every control character and direction mark, except line feeds and tabs, by its number.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();
     escape(text, acts, |out, c| match byte_of_stand_in(c) {
@@ -90,7 +90,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Escapes the control characters in JSON, except line feeds and tabs between its parts.
+/// Escapes the control characters and direction marks in JSON, except line feeds and tabs between its parts.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     // All these characters are below U+10000, so four digits suffice.
     escape(json, affects_terminal, |out, c| out.push_str(&format!("\\u{:04x}", u32::from(c))))
@@ -103,7 +103,7 @@ fn affects_terminal(c: char) -> bool {
 
 /// Returns whether a character changes the writing direction of later characters.
 pub(crate) fn changes_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn escape(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, char)) -> Cow<'_, str> {
@@ -159,8 +159,8 @@ fn only_characters_that_affect_a_terminal_are_escaped() {
         assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain), "{plain:?}");
     }
     assert_eq!(
-        visible("\u{1b}[2J\u{7}\r\u{9b}1m\u{7f}\u{202e}"),
-        r"\u{1b}[2J\u{7}\u{d}\u{9b}1m\u{7f}\u{202e}"
+        visible("\u{1b}[2J\u{7}\r\u{9b}1m\u{7f}\u{202e}\u{61c}"),
+        r"\u{1b}[2J\u{7}\u{d}\u{9b}1m\u{7f}\u{202e}\u{61c}"
     );
 }
 

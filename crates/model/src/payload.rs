@@ -188,6 +188,7 @@ impl Shaped {
         self.key
     }
 }
+
 /// Makes 16 MiB of data with these settings and measures it. Takes some tens of ms, so it is not for the hot loop.
 ///
 /// # Errors

@@ -177,7 +177,7 @@ impl Plan {
         self.part.and(self.targets.get(target)?.common.as_ref())
     }
 
-    /// Whether this host has the given rank.
+    /// Whether this host has the given rank, or measures alone.
     pub fn is_rank(&self, rank: u32) -> bool {
         self.part.is_none_or(|part| part.rank == rank)
     }
@@ -465,13 +465,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Formats the cost as sentences: `It takes about 94 s, and up to 15 s before that to write a test file. It writes
-    /// 1 GiB of ...`.
+    /// Formats the cost as sentences: `It takes about 94 s, and up to 15 s before that to write test files. It writes
+    /// at most 1 GiB of ...`.
     pub fn sentence(&self) -> String {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
 
-    /// `about 94 s, and up to 15 s before that to write a test file`.
+    /// `about 94 s, and up to 15 s before that to write test files`.
     fn time(&self) -> String {
         let word = if self.at_most { "at most" } else { "about" };
         let mut parts = Vec::new();
@@ -492,7 +492,7 @@ impl Cost {
         if parts.is_empty() { "no time".into() } else { parts.join(", and ") }
     }
 
-    /// `1 GiB of test files, then as much as the target can write in 35.0 s`.
+    /// `at most 1 GiB of test files, then as much as the target can write in 35 s`.
     fn writes(&self) -> String {
         let mut parts = Vec::new();
         if self.made_bytes > 0 {

@@ -46,7 +46,7 @@ pub struct Compared {
     pub original: Option<f64>,
     /// Figure of the replay; `None` if unknown or withheld.
     pub replay: Option<f64>,
-    /// The difference as a share of the original; `None` if a figure is unknown.
+    /// The difference as a share of the original; `None` if a figure is unknown, or if the original is 0.
     pub change: Option<f64>,
 }
 

@@ -221,9 +221,11 @@ struct Tally {
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
-    /// Index and write of the first sector whose write is not allowed here, or is older than the newest write.
-    first_other: Option<(u32, u64)>,
+    /// Write of the first sector.
     first: u64,
+    /// Index and write of the first sector that is from another write than the first sector.
+    first_other: Option<(u32, u64)>,
+    /// Whether a sector is from a write that the block may not contain.
     has_forbidden: bool,
 }
 
@@ -300,11 +302,11 @@ impl std::fmt::Display for Damage {
                 write!(f, "this is the data that write {sequence} put at offset {belongs}")?;
             }
             DamageKind::Stale { sequence, expected } => {
-                let lag = expected.saturating_sub(sequence);
-                write!(
-                    f,
-                    "this is the data of write {sequence}; write {expected}, {lag} writes later, was lost"
-                )?;
+                let later = match expected.saturating_sub(sequence) {
+                    1 => "the next one".into(),
+                    lag => format!("{lag} writes later"),
+                };
+                write!(f, "this is the data of write {sequence}; write {expected}, {later}, was lost")?;
             }
             DamageKind::Torn { newest_sectors, newest_first, newest, other } => {
                 let old =
@@ -395,6 +397,13 @@ mod tests {
         let mut random = vec![0; BLOCK];
         fill(&mut random, 1);
         assert_eq!(kind(random), DamageKind::Strange);
+    }
+
+    #[test]
+    fn a_lost_write_is_counted_from_the_one_that_was_found() {
+        let found = |sequence| damage(&block(ID, AT, sequence), &EXPECTED).to_string();
+        assert_eq!(found(19), "stale: this is the data of write 19; write 20, the next one, was lost");
+        assert_eq!(found(12), "stale: this is the data of write 12; write 20, 8 writes later, was lost");
     }
 
     #[test]

@@ -100,10 +100,11 @@ pub fn show_block(bytes: u64) -> String {
 
 /// Formats a time in the most readable unit, with three significant digits: `85.3 us`, `1.20 ms`.
 pub fn show_ns(ns: f64) -> String {
+    // 999.5 us would be shown as 1000 us.
     let (value, unit) = match ns {
-        n if n < 1e3 => (n, "ns"),
-        n if n < 1e6 => (n / 1e3, "us"),
-        n if n < 1e9 => (n / 1e6, "ms"),
+        n if n < 999.5 => (n, "ns"),
+        n if n < 999.5e3 => (n / 1e3, "us"),
+        n if n < 999.5e6 => (n / 1e6, "ms"),
         n => (n / 1e9, "s"),
     };
     format!("{} {unit}", three_digits(value))
@@ -116,9 +117,10 @@ pub fn show_seconds(seconds: f64) -> String {
 
 /// Formats a number with three significant digits below a thousand, and without decimals above.
 fn three_digits(value: f64) -> String {
+    // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
 }
@@ -192,6 +194,9 @@ fn figures_are_formatted_with_units() {
     assert_eq!(show_bytes(3 << 29), "1.50 GiB");
     assert_eq!(show_block(1 << 20), "1M");
     assert_eq!(show_ns(85_312.0), "85.3 us");
+    let rounded_up = [999.6, 999_600.0, 999_600_000.0, 99_960.0, 9_996.0];
+    assert_eq!(rounded_up.map(show_ns), ["1.00 us", "1.00 ms", "1.00 s", "100 us", "10.0 us"]);
+    assert_eq!([9.996, 99.96].map(show_rate), ["10.0", "100"]);
     assert_eq!(show_count(78_912.4), "78,912");
     assert_eq!(show_rate(4.567), "4.57");
     assert_eq!(show_share(0.964), "96 %");

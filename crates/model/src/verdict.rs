@@ -313,5 +313,5 @@ fn format_duration(ns: u64) -> String {
 fn allowed_slowdowns_are_formatted_as_typed() {
     let flags = |by: f64, all| Slower { by, all }.to_flags();
     assert_eq!([flags(0.05, false), flags(0.025, true)], ["5%", "2.5% --fail-on all"]);
-    assert_eq!(flags(0.07, false), "7%", "no digits of the machine's");
+    assert_eq!(flags(0.07, false), "7%", "no digits from rounding");
 }

@@ -60,8 +60,17 @@ pub struct LoadOverTime {
     pub intervals_per_point: u32,
     /// Each device with its points.
     pub devices: Vec<DeviceOverTime>,
-    /// Conclusions, each with the time of the first interval to which it applies.
-    pub conclusions: Vec<(String, String)>,
+    /// Conclusions in order of time.
+    pub conclusions: Vec<TimedConclusion>,
+}
+
+/// A conclusion in the load of devices over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedConclusion {
+    /// End of the first interval to which the conclusion applies, RFC 3339.
+    pub since: String,
+    /// The conclusion, as a sentence.
+    pub text: String,
 }
 
 /// The load of one device over time.
@@ -527,6 +536,7 @@ impl Open {
     }
 }
 
+/// Writes `null` if it is unknown how a process has files open.
 fn known<S: serde::Serializer>(open: &Known<Open>, to: S) -> Result<S::Ok, S::Error> {
     open.as_ref().ok().serialize(to)
 }

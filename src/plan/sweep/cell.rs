@@ -193,7 +193,7 @@ impl GridBuilder<'_> {
 
     /// Returns the index of the cell's job. Cells with equal jobs on this system share one, unless the preset measures each cell.
     fn add_job(&mut self, spec: JobSpec, setting: &Setting) -> usize {
-        let is_once = self.sweep_spec.preset.is_some_and(|p| p.way == Procedure::Once);
+        let is_once = self.sweep_spec.preset.is_some_and(|p| p.procedure == Procedure::Once);
         let same = |known: &JobSpec| !is_once && known.phases == spec.phases;
         self.specs.iter().position(same).unwrap_or_else(|| {
             self.specs.push(JobSpec { name: Some(setting.describe()), ..spec });
@@ -239,7 +239,7 @@ impl GridBuilder<'_> {
             ));
         }
         let is_until_slow =
-            self.sweep_spec.preset.is_some_and(|p| matches!(p.way, Procedure::UntilSlow { .. }));
+            self.sweep_spec.preset.is_some_and(|p| matches!(p.procedure, Procedure::UntilSlow { .. }));
         let mut used = self.used_targets(point.assignment).iter().filter(|_| entry.moves_bytes);
         let is_all = |t: &TargetFacts| size.or(t.known_bytes()) == Some(bs);
         if is_until_slow && used.clone().any(is_all) {

@@ -281,7 +281,7 @@ fn describe_other_streams(phase: &Phase, own: usize) -> String {
 /// the default was denied, the user did not want to compare engines: then another engine is a difference of
 /// [`AVAILABLE_ENGINE`].
 fn engine_aspect(stream: &Stream) -> Aspect {
-    let options = values::options(&stream.options);
+    let options = values::format_options(&stream.options);
     let colon = if options.is_empty() { "" } else { ":" };
     let fallback = stream.engine_fallback.as_ref();
     Aspect {

@@ -30,9 +30,7 @@ const LATENCIES_PER_STEP: f64 = 2.0;
 /// Operations and bytes of an interval, without syncs.
 pub(crate) fn moved(row: &Interval) -> Amount {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
-    cells.fold(Amount::default(), |sum, (_, Cell(ops, bytes, ..))| {
-        sum.plus(Amount { ops: *ops, bytes: *bytes })
-    })
+    cells.fold(Amount::default(), |sum, (_, cell)| sum.plus(Amount { ops: cell.ops, bytes: cell.bytes }))
 }
 
 /// The intervals of the case's stream in a run, without empty ones.
@@ -272,7 +270,7 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
     for interval in rows_of(ran) {
         let (start, stop) = ((interval.start_ns - from) as f64, (interval.end_ns - from) as f64);
         let Amount { ops, bytes } = moved(interval);
-        let p99 = interval.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.3).max();
+        let p99 = interval.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.p99_ns).max();
         let first = ((start / step) as usize).min(count.saturating_sub(1));
         for (index, ours) in out.iter_mut().enumerate().skip(first) {
             let begin = step * index as f64;
@@ -335,15 +333,15 @@ fn add_point(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) 
 }
 
 fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
-    let ops: f64 = cells.iter().map(|cell| cell.0 as f64).sum();
-    let bytes: f64 = cells.iter().map(|cell| cell.1 as f64).sum();
-    let medians: f64 = cells.iter().map(|cell| cell.0 as f64 * cell.2 as f64).sum();
+    let ops: f64 = cells.iter().map(|cell| cell.ops as f64).sum();
+    let bytes: f64 = cells.iter().map(|cell| cell.bytes as f64).sum();
+    let medians: f64 = cells.iter().map(|cell| cell.ops as f64 * cell.p50_ns as f64).sum();
     out.iops.push(round_to(ops / seconds, 10.0));
     out.mb_per_s.push(round_to(bytes / seconds / 1e6, 1e2));
     let some = |ns: Option<u64>| ns.filter(|_| ops > 0.0);
     out.p50_ns.push(some(Some((medians / ops.max(1.0)).round() as u64)));
-    out.p99_ns.push(some(cells.iter().map(|cell| cell.3).max()));
-    out.max_ns.push(some(cells.iter().map(|cell| cell.4).max()));
+    out.p99_ns.push(some(cells.iter().map(|cell| cell.p99_ns).max()));
+    out.max_ns.push(some(cells.iter().map(|cell| cell.max_ns).max()));
 }
 
 /// Rounds to 1 / `scale`: more digits would only enlarge the report.

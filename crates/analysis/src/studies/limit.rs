@@ -560,7 +560,7 @@ fn a_backlog_inside_fathom_leaves_a_load_open() {
     for run in record.runs.iter_mut().filter(|run| run.start.offered_iops == Some(7_000)) {
         run.intervals.clone_from(&growing.runs[0].intervals);
         for row in &mut run.intervals {
-            row.cells.values_mut().for_each(|cell| cell.2 = 100_000 + row.end_ns / 166);
+            row.cells.values_mut().for_each(|cell| cell.p50_ns = 100_000 + row.end_ns / 166);
         }
     }
     let report = judge(&record, &Judging::default());

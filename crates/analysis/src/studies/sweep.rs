@@ -81,8 +81,7 @@ impl Conclusion for Sweep {
         let name = |cell: &CellFigures| format!("{} {}", cell.setting.shape(), cell.setting.way());
         let best = self.winner.get(&work.name);
         let value = |cell: &CellFigures| {
-            let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
-            cell.value(work.by).map_or_else(String::new, |v| format!(": {}{unit}", work.by.show(v)))
+            cell.value(work.by).map_or_else(String::new, |v| format!(": {}", work.by.show(v)))
         };
         let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
@@ -764,7 +763,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let apart = fastest.interval?[0] > slowest.interval?[1];
     let rate_at = |c: &CellFigures| {
         let rate = c.mb_per_s.map_or_else(String::new, |r| Measure::Bandwidth.show(r));
-        format!("{rate} MB/s at {}", c.setting.position().unwrap_or_default())
+        format!("{rate} at {}", c.setting.position().unwrap_or_default())
     };
     let share = 1.0 - rate(&slowest) / rate(&fastest);
     let sentence = if apart {

@@ -42,7 +42,7 @@ use model::machine::{Capacity, Direction};
 use model::units::{show_bytes, show_rate, show_share};
 use model::watch::{
     Conclusion, CpuShares, DeviceInterval, DeviceOverTime, FlushRequests, Latencies, LoadOverTime, LoadPoint,
-    Requests, Rule, Watched, WatchedDevice,
+    Requests, Rule, TimedConclusion, Watched, WatchedDevice,
 };
 
 /// Returns the shares of an interval from the texts of `/proc/stat` at its start and end; `None` if no tick passed.
@@ -163,7 +163,8 @@ pub fn add_interval(load: &mut LoadOverTime, watched: &Watched, span_s: [f64; 2]
     watched.time.clone_into(&mut load.ended);
     for device in &watched.devices {
         let new = device.conclusions.iter().filter(|c| c.is_new);
-        load.conclusions.extend(new.map(|c| (watched.time.clone(), c.text.clone())));
+        let timed = |c: &Conclusion| TimedConclusion { since: watched.time.clone(), text: c.text.clone() };
+        load.conclusions.extend(new.map(timed));
         let limit_unknown = device.load.as_ref().and_then(|load| load.as_ref().err().cloned());
         match load.devices.iter_mut().find(|d| d.name == device.name) {
             Some(known) => {

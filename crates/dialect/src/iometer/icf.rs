@@ -28,6 +28,13 @@ pub(super) struct Spec {
     pub(super) place: Range<usize>,
 }
 
+impl Spec {
+    /// Returns the lines that have operations. Iometer also accepts lines with a share of 0.
+    pub(super) fn used_lines(&self) -> Vec<Line> {
+        self.lines.iter().filter(|line| line.weight > 0).cloned().collect()
+    }
+}
+
 /// A worker with its targets.
 #[derive(Clone, Debug)]
 pub(super) struct Worker {

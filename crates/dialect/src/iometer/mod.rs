@@ -79,7 +79,7 @@ pub fn specs(name: &str, text: &str) -> Result<Vec<model::spec::iometer::Spec>, 
     Ok(icf
         .specs
         .into_iter()
-        .map(|spec| model::spec::iometer::Spec { name: spec.name, lines: spec.lines })
+        .map(|spec| model::spec::iometer::Spec { lines: spec.used_lines(), name: spec.name })
         .collect())
 }
 
@@ -275,8 +275,9 @@ fn stream(icf: &Icf, load: &Load, names: &[String], replacements: &[String]) -> 
             .unwrap_or_else(|| without_file_system(name).to_owned())
     };
     let target: Vec<String> = worker.targets.iter().take(load.targets).map(target).collect();
-    let writes = spec.lines.iter().any(|line| line.does(Kind::Write));
-    let largest = spec.lines.iter().map(|l| l.sizes.read.most().max(l.reply_bytes)).max().unwrap_or(0);
+    let lines = spec.used_lines();
+    let writes = lines.iter().any(|line| line.does(Kind::Write));
+    let largest = lines.iter().map(|l| l.sizes.read.most().max(l.reply_bytes)).max().unwrap_or(0);
     let mut stream = StreamSpec {
         name: Some(worker_name(icf, manager, worker)).filter(|name| !name.is_empty()),
         given: (target.len() > 1).then_some("sharing").into_iter().collect(),
@@ -286,7 +287,7 @@ fn stream(icf: &Icf, load: &Load, names: &[String], replacements: &[String]) -> 
         size: Some(worker.sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0),
         ..StreamSpec::default()
     };
-    stream.give("workers").access.lines.clone_from(&spec.lines);
+    stream.give("workers").access.lines = lines;
     stream.resolved.access.offset_bytes = worker.first_sector.saturating_mul(SECTOR_BYTES);
     match worker.pattern {
         0 if writes => stream.compress = Some(100),

@@ -277,6 +277,17 @@ fn files_of_1998_have_numbers_instead_of_words_and_specifications_without_names(
 }
 
 #[test]
+fn lines_without_operations_are_left_out() {
+    let text = file("NORMAL")
+        .replace("\t4096,100,67,100,0,1,0,0\n", "\t4096,100,100,100,0,1,0,0\n\t1048576,0,0,0,0,1,0,0\n");
+    let job = parse_job(&text, &["/a", "/b"]).unwrap_or_else(|e| panic!("{e}"));
+    let access = &job.phases[0].streams[0].resolved.access;
+    assert_eq!((access.lines.len(), access.writes(), access.largest_bytes()), (1, false, 4096));
+    let spec = specs("x.icf", &text).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    assert_eq!((spec.lines.len(), spec.writes()), (1, false));
+}
+
+#[test]
 fn more_than_a_hundred_tests_are_a_job() {
     let many = file("CYCLE_OUTSTANDING_IOS")
         .replace("\t1          8          2          EXPONENTIAL", "\t1 128 1 LINEAR");

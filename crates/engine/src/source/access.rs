@@ -795,7 +795,7 @@ impl Strided {
         let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
         let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
         let inner = Lines::new(&Stream { access: inside, ..stream.clone() }, targets, &alone, rng)?;
-        let last = access.in_order().map_or(0, |(size, times)| zones.last_bytes(span, size, times));
+        let last = access.bytes_in_last_zone(zones, span);
         let count = full_zones + u64::from(last > 0);
         let first = (u128::from(count) * u128::from(share.worker) / u128::from(share.workers)) as u64;
         Ok(Self {

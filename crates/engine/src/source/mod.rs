@@ -158,10 +158,10 @@ pub fn lanes(
     if share.worker >= share.workers {
         return Err(format!("there is no worker {} among {}", share.worker, share.workers));
     }
-    let has_pause = stream.access.lines.iter().any(|l| l.weight > 0 && l.delay_ns > 0);
-    if has_pause && stream.pace != Pace::Closed {
+    if stream.pauses().next().is_some() && stream.pace != Pace::Closed {
         return Err(
-            "a line with pauses between bursts cannot have a pace too; remove the pauses or the pace".into(),
+            "a stream with pauses between bursts cannot have a pace too; remove the pauses or the pace"
+                .into(),
         );
     }
     let targets: Vec<Target> = target_bytes

@@ -497,7 +497,7 @@ impl ByKind {
         let [line] = stream.access.lines.as_slice() else {
             return Err("rates of directions need a single line; remove the other lines".into());
         };
-        let waits = stream.waits().next().is_some() || stream.bursts.is_some();
+        let waits = stream.waits().next().is_some();
         if waits || line.has_pairs() || line.reply_bytes > 0 || line.times > 1 || line.mix_by_run {
             return Err("rates of directions cannot be combined with a setting that also chooses the next operation; leave one of them out".into());
         }

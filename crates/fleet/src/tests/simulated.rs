@@ -29,12 +29,14 @@ pub(super) fn simulated_run(rank: u64) -> (Run, Vec<Interval>) {
     (0..2_000).for_each(|i: u64| latency.record(50_000 + (i * i * 7) % (3_000_000 + rank)));
     let (ops, bytes) = (latency.count(), latency.count() * 4096);
     let row_ns = 31_250_000 + 1_000_000 * (rank % 7);
+    let cell =
+        Cell { ops: ops / 320, bytes: bytes / 320, p50_ns: 60_000, p99_ns: 900_000, max_ns: 2_900_000 };
     let row = |at: u64| Interval {
         stream: 0,
         start_ns: at * row_ns,
         end_ns: (at + 1) * row_ns + rank,
         depth_ns: 1_000_000_000,
-        cells: [(Kind::Read, Cell(ops / 320, bytes / 320, 60_000, 900_000, 2_900_000))].into(),
+        cells: [(Kind::Read, cell)].into(),
     };
     let kinds = [(Kind::Read, KindEnd { bytes, latency, open: None })].into();
     let stream = StreamEnd { window_ns: 10_000_000_000, kinds, ..StreamEnd::default() };

@@ -16,8 +16,8 @@ pub use operations::{
     Strided, Think, ThinkLaw, Zone, ZoneSize,
 };
 pub use pace::{
-    Arrivals, Batch, Bursts, Flow, FoundDepth, LatencyTarget, MinRate, Pace, Quantity, Spread, Steadied,
-    Steady, StopRule,
+    Arrivals, Batch, Bursts, Flow, FoundDepth, LatencyTarget, MinRate, Pace, Pause, Quantity, Spread,
+    Steadied, Steady, StopRule,
 };
 
 use crate::spec::number::MAX_SYNCS;
@@ -403,16 +403,16 @@ impl Stream {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
-    /// Whether the load itself changes over time: a replay, a load with turns, or an on-off load with a period longer
-    /// than the sampling of rates. Changes of the rate over time then come from the load, not from the storage.
+    /// Whether the load itself changes over time: a replay, a load with turns, or pauses or on-off arrivals with a period
+    /// longer than the sampling of rates. Changes of the rate over time then come from the load, not from the storage.
     pub fn load_changes(&self) -> bool {
-        let is_slow = |on_ns: u64, off_ns: u64| on_ns.saturating_add(off_ns) > SLOW_TURN_NS;
-        let by_turns = match (&self.pace, &self.bursts) {
-            (Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. }, _) => is_slow(*on_ns, *off_ns),
-            (_, Some(bursts)) => is_slow(bursts.time_ns, bursts.pause_ns),
-            _ => false,
+        let on_off_ns = match self.pace {
+            Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. } => on_ns.saturating_add(off_ns),
+            _ => 0,
         };
-        by_turns || self.replay.is_some() || !self.turns.is_empty()
+        let is_slow =
+            self.pauses().map(|pause| pause.cycle_ns).chain([on_off_ns]).any(|ns| ns > SLOW_TURN_NS);
+        is_slow || self.replay.is_some() || !self.turns.is_empty()
     }
 
     /// Describes the work: its access, its turns, or the load that it replays.
@@ -518,14 +518,35 @@ impl Stream {
     /// Whether operations are submitted as soon as the depth has room: without schedule, pauses, latency target, or
     /// waiting for other operations (overlapping ones, turns, replays).
     pub fn is_unheld(&self) -> bool {
-        let waits = |l: &Line| l.delay_ns > 0 || (l.has_pairs() && self.depth > 1);
+        let waits = |l: &Line| l.has_pairs() && self.depth > 1;
         self.pace == Pace::Closed
             && self.latency_target.is_none()
             && self.waits().next().is_none()
+            && self.pauses().next().is_none()
             && self.replay.is_none()
             && self.turns.is_empty()
             && !self.access.lines.iter().any(waits)
             && self.flush.is_none_or(|f| !f.drain)
+    }
+
+    /// Returns the pauses between bursts of operations, whether a burst ends after a number of operations or after a
+    /// time. Empty if the stream never pauses.
+    pub fn pauses(&self) -> impl Iterator<Item = Pause> {
+        let after_time = self.bursts.map(|bursts| Pause {
+            cycle_ns: bursts.time_ns.saturating_add(bursts.pause_ns),
+            by_period: false,
+        });
+        let lines = self.access.lines.iter().filter(|line| line.weight > 0 && line.delay_ns > 0);
+        after_time
+            .into_iter()
+            .chain(lines.map(|line| Pause { cycle_ns: line.delay_ns, by_period: line.by_period }))
+    }
+
+    /// Removes the pauses between bursts.
+    pub fn remove_pauses(&mut self) {
+        (self.bursts, self.think_spin_ns) = (None, 0);
+        let of_turns = self.turns.iter_mut().flat_map(|turn| &mut turn.access.lines);
+        self.access.lines.iter_mut().chain(of_turns).for_each(|line| line.delay_ns = 0);
     }
 
     /// Descriptions of the settings by which an operation waits for other operations of the job.
@@ -555,10 +576,9 @@ impl Stream {
             Pace::Open { .. } if self.replay.is_some() => {}
             Pace::Open { iops, .. } => out.push(format!("open loop at {}/s", show_count(iops))),
         }
-        let delays =
-            |by_period: bool| self.access.lines.iter().any(|l| l.delay_ns > 0 && l.by_period == by_period);
-        out.extend(delays(false).then(|| "with pauses".into()));
-        out.extend(delays(true).then(|| "by periods".into()));
+        let pauses = |by_period: bool| self.pauses().any(|pause| pause.by_period == by_period);
+        out.extend(pauses(false).then(|| "with pauses".into()));
+        out.extend(pauses(true).then(|| "by periods".into()));
         out.extend(self.waits());
         out.extend(self.evicts_each_pass.then(|| "evicted before each pass".into()));
         out.extend(self.flush.as_ref().map(Flush::describe));
@@ -732,4 +752,30 @@ fn a_summary_of_turns_has_their_span_shares_and_calls() {
     let often = flush.map(|f| f64::from(f.every) / f64::from(f.calls)).unwrap_or_default();
     assert!((often - 150.5 / (60.0 + 90.5 / 90.0)).abs() < 1e-3, "{often}");
     assert_eq!(turns.map(|turn| turn.describe()), ["60 x 4K random write", "90.5 x 4K random write"]);
+}
+
+#[test]
+fn bursts_that_end_by_time_pause_like_bursts_that_end_by_count() {
+    let plain = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 32, 1, "null");
+    let by_count = |delay_ns, by_period| {
+        let mut stream = plain.clone();
+        let line = &mut stream.access.lines[0];
+        (line.delay_ns, line.by_period) = (delay_ns, by_period);
+        stream
+    };
+    let by_time = |pause_ns| Stream {
+        bursts: Some(Bursts { time_ns: 1_000_000, pause_ns, operations: None }),
+        ..plain.clone()
+    };
+    let traits = |stream: &Stream| (stream.is_unheld(), stream.load_changes(), stream.conditions().join(" "));
+    assert_eq!(traits(&plain), (true, false, String::new()));
+    for stream in [by_count(1000, false), by_time(1000)] {
+        assert_eq!(traits(&stream), (false, false, "with pauses".to_owned()));
+    }
+    for mut stream in [by_count(100_000_000, false), by_time(100_000_000)] {
+        assert_eq!(traits(&stream), (false, true, "with pauses".to_owned()));
+        stream.remove_pauses();
+        assert_eq!(stream, plain);
+    }
+    assert_eq!(traits(&by_count(100_000_000, true)), (false, true, "by periods".to_owned()));
 }

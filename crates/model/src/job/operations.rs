@@ -589,7 +589,7 @@ impl Access {
         self.strided.map_or(text.clone(), |zones| format!("{text} {}", zones.describe()))
     }
 
-    /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`.
+    /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`; `mixed` for several lines.
     pub fn direction(&self) -> String {
         match self.lines.as_slice() {
             [line] => line.direction(),
@@ -610,18 +610,22 @@ impl Access {
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
     }
 
-    /// Returns the size of operations that are strictly sequential, and how often each block is touched; `None` for any
-    /// other access.
-    pub fn in_order(&self) -> Option<(u64, u64)> {
-        let [line] = self.lines.as_slice() else { return None };
-        let plain = matches!(
-            line.order,
-            Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
-        );
-        let size: u64 = self.block_bytes().filter(|_| plain && line.positions == Positions::Shared)?.into();
+    /// Returns the bytes moved in the zone that the end of a span cuts off. 0 unless operations are strictly sequential:
+    /// only these use that zone.
+    pub fn bytes_in_last_zone(&self, zones: Strided, span_bytes: u64) -> u64 {
+        let [line] = self.lines.as_slice() else { return 0 };
+        let is_plain = line.positions == Positions::Shared
+            && matches!(
+                line.order,
+                Order::Sequential(Steps { stride_bytes: 0, hole_bytes: 0, backwards: false, .. })
+            );
+        let Some(size) = self.block_bytes().filter(|_| is_plain).map(u64::from) else { return 0 };
         // An alignment that does not divide the size leaves gaps between operations.
-        let is_close = line.align_bytes == 0 || size.is_multiple_of(line.align_bytes);
-        is_close.then(|| (size, if line.has_pairs() { 2 } else { 1 }))
+        if line.align_bytes > 0 && !size.is_multiple_of(line.align_bytes) {
+            return 0;
+        }
+        let times = if line.has_pairs() { 2 } else { u64::from(line.times.max(1)) };
+        zones.last_bytes(span_bytes, size, times)
     }
 
     /// Returns the largest operation in bytes.
@@ -932,6 +936,13 @@ fn zones_are_consecutive_and_the_end_cuts_the_last() {
     );
     assert_eq!(strided.describe(), "in zones of 16 (10 each), 4 apart");
     assert_eq!(Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 }.describe(), "in zones of 4K");
+    let mut access = Access::plain(Pattern::Sequential, 4, 100);
+    assert_eq!(access.bytes_in_last_zone(strided, 27), 4);
+    access.lines[0].times = 2;
+    assert_eq!(access.bytes_in_last_zone(strided, 27), 8, "each block is read twice");
+    access.lines[0].align_bytes = 8;
+    assert_eq!(access.bytes_in_last_zone(strided, 27), 0, "operations have gaps");
+    assert_eq!(Access::plain(Pattern::Random, 4, 100).bytes_in_last_zone(strided, 27), 0);
     let far = Strided { bytes: u64::MAX, range_bytes: u64::MAX, skip_bytes: u64::MAX };
     assert_eq!((far.whole(u64::MAX), far.cut_off(u64::MAX), far.moved(4096)), (1, 0, u64::MAX));
 }

@@ -18,6 +18,15 @@ pub struct Bursts {
     pub operations: Option<u32>,
 }
 
+/// A pause between two bursts of a stream ([`Stream::pauses`](super::Stream::pauses)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Shortest mean time from the beginning of a burst to the beginning of the next, in ns.
+    pub cycle_ns: u64,
+    /// Whether the next burst begins at a fixed time. Otherwise it begins a pause after the last completion.
+    pub by_period: bool,
+}
+
 /// Operations that one call submits and waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -56,7 +56,15 @@ pub struct Attempt {
 }
 
 /// The unit that is repeated after a disturbance: a run, or a round if its runs are compared with each other.
-pub type Unit = (Option<usize>, u32, Option<u64>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unit {
+    /// Index of the job or of the test; `None` for a round of all jobs.
+    group: Option<usize>,
+    /// Number of earlier runs of the group.
+    repeat: u32,
+    /// Offered operations per second, if the strategy chose them.
+    offered_iops: Option<u64>,
+}
 
 /// The runs that form a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +80,12 @@ pub enum Pairing {
 impl Attempt {
     /// Returns the unit that the attempt belongs to.
     pub fn unit(&self, pairing: Pairing) -> Unit {
-        match pairing {
-            Pairing::Runs => (Some(self.job), self.repeat, self.offered_iops),
-            Pairing::Rounds => (None, self.repeat, None),
-            Pairing::Tests(layout) => (Some(layout.group(self.job)), self.repeat, None),
-        }
+        let (group, offered_iops) = match pairing {
+            Pairing::Runs => (Some(self.job), self.offered_iops),
+            Pairing::Rounds => (None, None),
+            Pairing::Tests(layout) => (Some(layout.group(self.job)), None),
+        };
+        Unit { group, repeat: self.repeat, offered_iops }
     }
 
     /// Returns whether `other` is the same attempt at the same run. The phases of the two may differ.

@@ -540,32 +540,41 @@ pub fn encode(frame: &Frame) -> Result<String, serde_json::Error> {
     Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
-/// Parses the bytes of a session file. The flag is true if an incomplete last frame was dropped.
+/// The content of a session file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The record of all complete frames.
+    pub record: Record,
+    /// Whether an incomplete last frame was dropped.
+    pub is_torn: bool,
+}
+
+/// Parses the bytes of a session file.
 ///
 /// # Errors
 ///
 /// [`Unreadable`] if the bytes are not a session. Only the last frame may be incomplete.
-pub fn decode(bytes: &[u8]) -> Result<(Record, bool), Unreadable> {
+pub fn decode(bytes: &[u8]) -> Result<Decoded, Unreadable> {
     let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
         let begun = MAGIC.as_bytes().starts_with(bytes);
         return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic(other_file(bytes)) });
     };
     let complete = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-    let mut torn = complete < body.len();
+    let mut is_torn = complete < body.len();
     let lines: Vec<&[u8]> = body[..complete].split_inclusive(|b| *b == b'\n').collect();
     let mut frames = Vec::with_capacity(lines.len());
     for (i, line) in lines.iter().enumerate() {
         match decode_line(line) {
             Ok(frame) => frames.push(frame),
             // A crash of the machine can leave blocks of the last frame unwritten inside the file's length.
-            Err(_) if i + 1 == lines.len() => torn = true,
+            Err(_) if i + 1 == lines.len() => is_torn = true,
             Err(why) => return Err(Unreadable::Damaged { line: i + 2, why }),
         }
     }
     if frames.is_empty() {
         return Err(Unreadable::Headless);
     }
-    Ok((Record::from_frames(frames)?, torn))
+    Ok(Decoded { record: Record::from_frames(frames)?, is_torn })
 }
 
 /// Describes a file that is not a session, and what to type instead.
@@ -590,14 +599,16 @@ pub const FIO_RESULT: &str = "it is a result of fio, which lacks the kernel's co
 pub fn is_fio_result(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(FIO_START_BYTES)];
     let is_terse = start.get(1..6) == Some(b";fio-") && start[0].is_ascii_digit();
-    is_terse || find(start, b"\"fio version\"") || (find(start, b": (g=") && find(start, b"\nfio-"))
+    is_terse
+        || contains(start, b"\"fio version\"")
+        || (contains(start, b": (g=") && contains(start, b"\nfio-"))
 }
 
 /// Number of bytes at the start of a file that are searched for fio's name, because messages of fio may precede its
 /// result.
 const FIO_START_BYTES: usize = 64 << 10;
 
-fn find(bytes: &[u8], part: &[u8]) -> bool {
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 

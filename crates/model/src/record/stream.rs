@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 use crate::job::{FoundDepth, IoPriority, Kind, Steadied};
 use crate::payload::Written;
 use crate::replay::Replayed;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// Totals of a stream over all its workers and lanes.
@@ -117,38 +117,81 @@ pub struct LaneKind {
     pub course: Vec<Bucket>,
 }
 
-/// Latencies in an interval: count, minimum in ns, maximum in ns, sum, and sum of squares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Bucket(pub u64, pub u64, pub u64, pub u64, pub f64);
+/// Declares a struct that files hold as a list of its values, because there is one for each interval.
+macro_rules! stored_as_list {
+    ($(#[$attr:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$attr])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct $name { $($(#[$doc])* pub $field: $type,)* }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                ($(self.$field,)*).serialize(to)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let ($($field,)*) = Deserialize::deserialize(from)?;
+                Ok(Self { $($field,)* })
+            }
+        }
+    };
+}
+
+stored_as_list! {
+    /// Latencies in an interval.
+    Bucket {
+        /// Number of operations.
+        count: u64,
+        /// Smallest latency in ns; 0 without operations.
+        min_ns: u64,
+        /// Largest latency in ns.
+        max_ns: u64,
+        /// Sum of the latencies in ns.
+        sum_ns: u64,
+        /// Sum of the squares of the latencies in ns.
+        sum_of_squares: f64,
+    }
+}
 
 impl Bucket {
     /// Summarizes the latencies of a histogram. Each counts as the value of its bucket.
     pub fn from_histogram(latency: &Histogram) -> Self {
-        let squares = latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum();
-        let (min, max) = (latency.min_ns().unwrap_or(0), latency.max_ns().unwrap_or(0));
-        Self(latency.count(), min, max, latency.sum_ns(), squares)
+        Self {
+            count: latency.count(),
+            min_ns: latency.min_ns().unwrap_or(0),
+            max_ns: latency.max_ns().unwrap_or(0),
+            sum_ns: latency.sum_ns(),
+            sum_of_squares: latency.counts().map(|(ns, count)| count as f64 * (ns as f64).powi(2)).sum(),
+        }
     }
 
     /// Adds up two buckets.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        let min = match (self.0, other.0) {
-            (0, _) => other.1,
-            (_, 0) => self.1,
-            _ => self.1.min(other.1),
+        let min_ns = match (self.count, other.count) {
+            (0, _) => other.min_ns,
+            (_, 0) => self.min_ns,
+            _ => self.min_ns.min(other.min_ns),
         };
-        let count = self.0.saturating_add(other.0);
-        Self(count, min, self.2.max(other.2), self.3.saturating_add(other.3), self.4 + other.4)
+        Self {
+            count: self.count.saturating_add(other.count),
+            min_ns,
+            max_ns: self.max_ns.max(other.max_ns),
+            sum_ns: self.sum_ns.saturating_add(other.sum_ns),
+            sum_of_squares: self.sum_of_squares + other.sum_of_squares,
+        }
     }
 
     /// Mean in ns; 0 without operations.
     pub fn mean_ns(&self) -> f64 {
-        if self.0 == 0 { 0.0 } else { self.3 as f64 / self.0 as f64 }
+        self.sum_ns as f64 / self.count.max(1) as f64
     }
 
     /// Standard deviation in ns; 0 without operations.
     pub fn deviation_ns(&self) -> f64 {
-        if self.0 == 0 { 0.0 } else { (self.4 / self.0 as f64 - self.mean_ns().powi(2)).max(0.0).sqrt() }
+        (self.sum_of_squares / self.count.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }
 }
 
@@ -375,9 +418,22 @@ pub struct Interval {
     pub cells: BTreeMap<Kind, Cell>,
 }
 
-/// Operations completed in an interval: count, bytes, and median, 99th percentile and maximum of latency in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell(pub u64, pub u64, pub u64, pub u64, pub u64);
+stored_as_list! {
+    /// Operations of one kind that completed in an interval.
+    #[derive(Eq)]
+    Cell {
+        /// Number of operations.
+        ops: u64,
+        /// Bytes moved.
+        bytes: u64,
+        /// Median latency in ns.
+        p50_ns: u64,
+        /// 99th percentile of the latency in ns.
+        p99_ns: u64,
+        /// Largest latency in ns.
+        max_ns: u64,
+    }
+}
 
 /// Number of columns in each table.
 pub const COLUMNS: usize = 7;
@@ -451,6 +507,15 @@ fn added_buckets_equal_one_bucket() {
     assert_eq!((one.plus(Bucket::default()), Bucket::default().plus(other)), (one, other));
     assert_eq!((one.mean_ns(), one.deviation_ns()), (15.0, 5.0));
     assert_eq!((Bucket::default().mean_ns(), Bucket::default().deviation_ns()), (0.0, 0.0));
+}
+
+#[test]
+fn buckets_and_cells_are_stored_as_lists() {
+    let bucket = Bucket { count: 1, min_ns: 2, max_ns: 3, sum_ns: 4, sum_of_squares: 5.0 };
+    let cell = Cell { ops: 1, bytes: 2, p50_ns: 3, p99_ns: 4, max_ns: 5 };
+    let json = serde_json::to_string(&(bucket, cell)).unwrap_or_default();
+    assert_eq!(json, "[[1,2,3,4,5.0],[1,2,3,4,5]]");
+    assert_eq!(serde_json::from_str(&json).ok(), Some((bucket, cell)));
 }
 
 #[test]

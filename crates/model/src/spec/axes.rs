@@ -393,7 +393,7 @@ pub struct Preset {
     /// Bytes of the test file, unless `--size` sets them.
     pub size_bytes: u64,
     /// How its cells are measured.
-    pub way: Procedure,
+    pub procedure: Procedure,
 }
 
 /// How the cells of a preset are measured.
@@ -469,7 +469,7 @@ const IOPS: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Procedure::UntilSlow { time_ns: 2_000_000_000 },
+    procedure: Procedure::UntilSlow { time_ns: 2_000_000_000 },
 };
 
 /// Rounds until the tracked cell is steady, at most as many as the specification allows.
@@ -490,7 +490,7 @@ const PTS: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: rounds_until_steady(4096, Variable::Iops),
+    procedure: rounds_until_steady(4096, Variable::Iops),
 };
 
 const PTS_THROUGHPUT: Preset = Preset {
@@ -503,7 +503,7 @@ const PTS_THROUGHPUT: Preset = Preset {
         ("depth", "32"),
         ("cache", "direct"),
     ],
-    way: rounds_until_steady(1 << 20, Variable::MbPerS),
+    procedure: rounds_until_steady(1 << 20, Variable::MbPerS),
     ..PTS
 };
 
@@ -518,7 +518,7 @@ const PTS_LATENCY: Preset = Preset {
         ("depth", "1"),
         ("cache", "direct"),
     ],
-    way: rounds_until_steady(4096, Variable::LatencyMeanNs),
+    procedure: rounds_until_steady(4096, Variable::LatencyMeanNs),
     ..PTS
 };
 
@@ -526,7 +526,7 @@ const PTS_WSAT: Preset = Preset {
     name: "pts-wsat",
     about: "SNIA PTS, write saturation: random 4K writes minute by minute, to 4 times the capacity or for a day",
     settings: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
-    way: Procedure::Rounds(Rounds {
+    procedure: Procedure::Rounds(Rounds {
         tracked_bytes: 4096,
         variable: Variable::Iops,
         capacities: Some(4),
@@ -555,13 +555,13 @@ const CCSIO: Preset = Preset {
         },
     ],
     size_bytes: 2048 * MIB,
-    way: Procedure::Sought,
+    procedure: Procedure::Sought,
 };
 
 const CCSIO_CLASSIC: Preset = Preset {
     name: "ccsio-classic",
     about: "CCSIO Benchmark's own protocol: the 285 cells of ccsio, each measured once for 1 s, in about 5 min",
-    way: Procedure::Once,
+    procedure: Procedure::Once,
     ..CCSIO
 };
 
@@ -572,7 +572,7 @@ const ITS_SPECS: Preset = Preset {
     settings: &[("spec", "classics")],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Procedure::Each,
+    procedure: Procedure::Each,
 };
 
 /// The zones of a spinning disk: outer tracks pass more bytes per turn. Eight operations in flight hide the gaps
@@ -589,24 +589,24 @@ const ZONES: Preset = Preset {
     ],
     modes: &[],
     size_bytes: 1024 * MIB,
-    way: Procedure::Each,
+    procedure: Procedure::Each,
 };
 
 impl Preset {
     /// Whether everything is written from end to end before the first cell (workload-independent preconditioning of the
     /// SNIA specification). The test of write saturation has no preconditioning.
     pub fn fills(&self) -> bool {
-        matches!(self.way, Procedure::Rounds(Rounds { capacities: None, .. }))
+        matches!(self.procedure, Procedure::Rounds(Rounds { capacities: None, .. }))
     }
 
     /// Whether cells are measured in order, without a search for the best one.
     pub fn is_in_order(&self) -> bool {
-        matches!(self.way, Procedure::UntilSlow { .. } | Procedure::Rounds(_))
+        matches!(self.procedure, Procedure::UntilSlow { .. } | Procedure::Rounds(_))
     }
 
     /// Returns the rounds; `None` if cells are not measured in rounds.
     pub fn rounds(&self) -> Option<Rounds> {
-        match self.way {
+        match self.procedure {
             Procedure::Rounds(rounds) => Some(rounds),
             Procedure::UntilSlow { .. } | Procedure::Sought | Procedure::Each | Procedure::Once => None,
         }
@@ -614,7 +614,7 @@ impl Preset {
 
     /// Returns the window of a cell, unless `--time` sets it; `None` for the default of a sweep.
     pub fn time_ns(&self) -> Option<u64> {
-        match self.way {
+        match self.procedure {
             Procedure::Sought | Procedure::Each | Procedure::Once => None,
             Procedure::UntilSlow { time_ns } => Some(time_ns),
             Procedure::Rounds(_) => Some(ROUND_CELL_NS),

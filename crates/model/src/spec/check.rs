@@ -12,7 +12,7 @@ use crate::job::{
 };
 use crate::spec::keys::{KEYS, Key};
 use crate::spec::number::{FEWEST_GATED_RUNS, FEWEST_ROUNDS, MAX_PHASES, MAX_STREAMS};
-use crate::spec::{TurnSpec, Until};
+use crate::spec::{TurnSpec, Until, is_turn_key};
 
 /// Keys that each define the complete content of writes.
 const COMPLETE_CONTENT_KEYS: [&str; 3] = ["zeros", "counting", "data"];
@@ -875,8 +875,9 @@ impl StreamSpec {
         // A stream with turns may have several targets, and several workers with their own turns.
         let around = SURROUNDING_KEYS.into_iter().filter(|key| !["sharing", "workers"].contains(key));
         for key in self.given_of(inside.chain(around).chain(["burst-time"])) {
-            let message =
-                format!("{{{key}}} does not go with {{turn}}; set it in the turns, or leave it out");
+            let advice =
+                if is_turn_key(key) { "set it in the turns, or leave it out" } else { "leave it out" };
+            let message = format!("{{{key}}} does not go with {{turn}}; {advice}");
             found.push(Problem::new(&[key, "turn"], message));
         }
         let pauses = self.turns.iter().any(|turn| turn.what.think.is_some() || turn.what.period.is_some());
@@ -964,9 +965,10 @@ fn keys_that_conflict_with_turns_are_rejected() {
     assert_eq!(check(|s| (s.depth, s.resolved.workers, s.rate) = (Some(8), 2, Some(100.0))), "");
     for (change, word) in [
         ((|s| s.rw = Some(Rw::Read)) as fn(&mut StreamSpec), "`rw` does not go with `turn`"),
-        (|s| s.size = Some(4096), "`size` does not go"),
+        (|s| s.size = Some(4096), "`size` does not go with `turn`; set it in the turns"),
         (|s| s.fsync = Some(crate::job::Every::writes(1)), "`fsync` does not go"),
-        (|s| s.passes = Some(2), "`passes` does not go"),
+        (|s| s.passes = Some(2), "`passes` does not go with `turn`; leave it out"),
+        (|s| s.burst_time = Some(1), "`burst-time` does not go with `turn`; leave it out"),
         (|s| s.turns.truncate(1), "given once"),
         (
             |s| {

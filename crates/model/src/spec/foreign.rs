@@ -194,7 +194,7 @@ pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     }
 }
 
-/// DISKSPD's `-g` in bytes per millisecond, converted to a rate per second; a suffix `i` means operations.
+/// DISKSPD's `-g` in bytes per millisecond, converted to a rate per second. With a suffix `i` it limits operations.
 pub(super) fn per_millisecond(text: &str) -> Vec<String> {
     let per_second = text.parse::<u64>().ok().and_then(|bytes| bytes.checked_mul(1000));
     per_second.map(|bytes| bytes.to_string()).into_iter().collect()

@@ -186,6 +186,7 @@ impl Spec {
     }
 }
 
+/// Formats a line of the library, which has no pauses, replies or trims.
 fn format_line(line: &Line) -> String {
     let mut words = format!(
         "share={},bs={},mix={},random={}",
@@ -285,13 +286,16 @@ impl Line {
         }
     }
 
-    /// Returns the line if it is complete.
+    /// Returns the line if it has a size and operations.
     ///
     /// # Errors
-    /// What is missing and what to type.
+    /// What is wrong and what to type.
     pub fn finished(self) -> Result<Self, String> {
         if self.sizes.read == Sizes::Fixed(0) {
             return Err("a line has no size; type bs, such as 4k".into());
+        }
+        if self.weight == 0 {
+            return Err("a line has a share of 0; type a share above 0, or leave the line out".into());
         }
         Ok(self)
     }
@@ -513,6 +517,7 @@ fn invalid_lines_are_rejected_with_a_reason() {
     for (bad, word) in [
         ("", "KEY=VALUE"),
         ("share=30", "bs"),
+        ("share=0,bs=4k", "share of 0"),
         ("bs=4k,bs=8k", "twice"),
         ("bs=4k,depth=3", "share, bs"),
         ("bs=4k,mix=170", "mix of a line"),

@@ -27,6 +27,7 @@ use conditions::RateLimit;
 use number::{reject, size};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// The request for a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -248,7 +249,7 @@ impl Rw {
 }
 
 /// Minimum and maximum speed factor of a replay.
-const REPLAY_SPEEDS: (f64, f64) = (0.001, 1000.0);
+const REPLAY_SPEEDS: RangeInclusive<f64> = 0.001..=1000.0;
 /// Minimum alignment of a replay's offsets in bytes.
 const SECTOR: u64 = 512;
 /// Largest divisor of offsets.
@@ -277,9 +278,9 @@ fn replay_pace(text: &str) -> Result<ReplayPace, String> {
 
 /// Parses the speed of a replay.
 fn replay_speed(text: &str) -> Result<f64, String> {
-    let (least, most) = REPLAY_SPEEDS;
+    let (least, most) = (REPLAY_SPEEDS.start(), REPLAY_SPEEDS.end());
     let wrong = || reject(text, &format!("is not a speed; type a number from {least} to {most}"));
-    text.parse().ok().filter(|n: &f64| (least..=most).contains(n)).ok_or_else(wrong)
+    text.parse().ok().filter(|n| REPLAY_SPEEDS.contains(n)).ok_or_else(wrong)
 }
 
 /// Parses the alignment of a replay's offsets.

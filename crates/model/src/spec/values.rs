@@ -62,13 +62,13 @@ impl EngineSpec {
         if self.options.is_empty() {
             self.name.clone()
         } else {
-            format!("{}:{}", self.name, options(&self.options))
+            format!("{}:{}", self.name, format_options(&self.options))
         }
     }
 }
 
 /// Formats the options of an engine as typed: `iopoll,sqpoll=1`.
-pub fn options(options: &Options) -> String {
+pub fn format_options(options: &Options) -> String {
     let one = |(name, value): (&String, &Option<u64>)| match value {
         Some(value) => format!("{name}={value}"),
         None => name.clone(),
@@ -95,14 +95,14 @@ pub fn cache(text: &str) -> Result<Cache, String> {
 /// Parses the layout of a file for the workers of all hosts.
 ///
 /// # Errors
-/// All the words.
+/// What is wrong and what to type.
 pub fn layout(text: &str) -> Result<Layout, String> {
     match text.trim() {
         "segmented" => Ok(Layout::Segmented),
         "strided" => Ok(Layout::Strided),
         other => size(other, 1, u64::MAX)
             .map(Layout::Blocks)
-            .map_err(|_| format!("`{other}` is not a layout; type segmented, strided or a block size")),
+            .map_err(|_| reject(other, "is not a layout; type segmented, strided or a block size")),
     }
 }
 
@@ -143,7 +143,7 @@ pub fn flow(text: &str) -> Result<Flow, String> {
     })
 }
 
-/// Maximum weight of a share.
+/// Maximum weight of a share of operations, and of a target.
 const MAX_WEIGHT: u32 = 1_000_000;
 
 /// Parses the gaps between arrivals.
@@ -242,7 +242,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
         "round-robin" => Ok(Sharing::RoundRobin),
         "random" => Ok(Sharing::Random),
         other => {
-            if let Some(turns) = round_robin(other)? {
+            if let Some(turns) = sharing_in_turns(other)? {
                 return Ok(turns);
             }
             let Some(weights) = other.strip_prefix("weighted:") else {
@@ -252,7 +252,7 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
             let weights: Vec<u32> = weights
                 .split(',')
                 .take(MAX_TARGETS + 1)
-                .map(|w| count(w, 1, 1_000_000))
+                .map(|w| count(w, 1, MAX_WEIGHT))
                 .collect::<Result<_, _>>()?;
             if weights.len() > MAX_TARGETS {
                 return Err(format!(
@@ -264,9 +264,9 @@ pub fn sharing(text: &str) -> Result<Sharing, String> {
     }
 }
 
-/// Parses the number of operations in a row on each target, and the number of targets in a group: `round-robin:8:2`.
-/// `None` for other words.
-fn round_robin(text: &str) -> Result<Option<Sharing>, String> {
+/// Parses the number of operations in a row on each target, and the number of targets in a group: `round-robin:8:2`,
+/// `random:8`. `None` for other words.
+fn sharing_in_turns(text: &str) -> Result<Option<Sharing>, String> {
     let Some((order, numbers)) = text.split_once(':') else { return Ok(None) };
     let drawn = match order {
         "round-robin" => false,

@@ -187,7 +187,7 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
         or_dash(value_at(at), |value| {
             let change = own.map_or_else(String::new, |own| percent(value / own - 1.0));
             let mark = if row.best == Some(at) { BEST } else { &change };
-            format!("{} {mark}", best.by.show(value)).trim_end().to_owned()
+            format!("{} {mark}", best.by.show_in_table(value)).trim_end().to_owned()
         })
     };
     let reason = |row: &DeviceBySettings| {

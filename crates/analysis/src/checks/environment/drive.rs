@@ -286,19 +286,15 @@ fn read_run_beginning(case: &Case, ran: &CaseRun) -> Known<RunBeginning> {
     let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
     rows.sort_by_key(|i| i.start_ns);
     let slowest_cell = |row: &&Interval| {
-        Kind::MOVING
-            .iter()
-            .filter_map(|kind| row.cells.get(kind))
-            .max_by_key(|Cell(.., max_ns)| *max_ns)
-            .copied()
+        Kind::MOVING.iter().filter_map(|kind| row.cells.get(kind)).max_by_key(|cell| cell.max_ns).copied()
     };
     let cells: Vec<Cell> = rows.iter().filter_map(slowest_cell).collect();
     let Some((first, later)) = cells.split_first().filter(|(_, later)| later.len() >= FEWEST_INTERVALS)
     else {
         return Err("the runs are too short to compare their first operations with later ones".into());
     };
-    let max_ns = |Cell(.., max_ns): &Cell| *max_ns;
-    let mut medians: Vec<u64> = later.iter().map(|Cell(_, _, median_ns, ..)| *median_ns).collect();
+    let max_ns = |cell: &Cell| cell.max_ns;
+    let mut medians: Vec<u64> = later.iter().map(|cell| cell.p50_ns).collect();
     medians.sort_unstable();
     Ok(RunBeginning {
         first_max: max_ns(first),
@@ -531,7 +527,7 @@ fn an_unknown_link_is_not_checked_and_virtual_disks_do_not_apply() {
 fn woken(fixture: &Fixture, ns: u64, runs: usize) -> model::record::Record {
     let mut record = fixture.record();
     for run in record.runs.iter_mut().take(runs) {
-        run.intervals[0].cells.values_mut().for_each(|c| c.4 = ns);
+        run.intervals[0].cells.values_mut().for_each(|c| c.max_ns = ns);
     }
     record
 }

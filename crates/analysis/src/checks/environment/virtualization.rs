@@ -203,7 +203,7 @@ fn interval_rates(case: &Case) -> Vec<IntervalRate> {
     let rates_in_run = |ran: &CaseRun| -> Vec<IntervalRate> {
         let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
         let interval_rate = |row: &Interval| {
-            let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.0 as f64).sum();
+            let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.ops as f64).sum();
             let iops = ops / ((row.end_ns - row.start_ns) as f64 / 1e9);
             IntervalRate { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
         };
@@ -366,7 +366,7 @@ fn fixture(vendor: &str, before: u64, after: u64, until: usize) -> model::record
         (row.start_ns, row.end_ns) = (i as u64 * 1_000_000_000, (i as u64 + 1) * 1_000_000_000);
         // A little noise, always the same.
         let noise = [0, 7, 3, 11, 5][i % 5];
-        row.cells.values_mut().for_each(|c| c.0 = if i < until { before } else { after } + noise);
+        row.cells.values_mut().for_each(|c| c.ops = if i < until { before } else { after } + noise);
         row
     });
     record.runs[0].intervals = intervals.collect();
@@ -391,7 +391,7 @@ fn a_fall_between_plateaus_biases_only_on_known_clouds() {
 fn a_rate_that_varies_after_the_fall_is_not_checked() {
     let mut record = fixture("Amazon EC2\n", 3_000, 1_200, 30);
     for row in record.runs[0].intervals.iter_mut().skip(30).step_by(2) {
-        row.cells.values_mut().for_each(|c| c.0 += 120);
+        row.cells.values_mut().for_each(|c| c.ops += 120);
     }
     assert!(CLOUD_BURST.answer(&record).is_err());
 }

@@ -367,6 +367,19 @@ fn b05_does_not_apply_to_depth_one() {
 }
 
 #[test]
+fn b05_does_not_apply_to_bursts_that_end_by_count_or_time() {
+    use model::job::Bursts;
+    let mut record = Fixture { depth_seen: 0.2, ..Fixture::honest() }.record();
+    assert!(matches!(DEPTH_NOT_REACHED.answer(&record), Ok(Answer::Finding(_))));
+    let mut counted = record.clone();
+    counted.header.plan.jobs[0].phases[0].streams[0].access.lines[0].delay_ns = 1;
+    assert_eq!(DEPTH_NOT_REACHED.answer(&counted), Ok(Answer::DoesNotApply));
+    record.header.plan.jobs[0].phases[0].streams[0].bursts =
+        Some(Bursts { time_ns: 1, pause_ns: 1, operations: None });
+    assert_eq!(DEPTH_NOT_REACHED.answer(&record), Ok(Answer::DoesNotApply));
+}
+
+#[test]
 fn operations_that_wait_above_the_device_are_found() {
     let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&throttled.record()) else { panic!("silent") };

@@ -70,7 +70,7 @@ fn require_all_intervals(ran: &CaseRun) -> Known<()> {
 fn with_tenths(tenths: u64) -> model::record::Record {
     let mut record = crate::fixture::Fixture::honest().record();
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
-        row.cells.values_mut().for_each(|c| c.0 = c.0 * tenths / 10);
+        row.cells.values_mut().for_each(|c| c.ops = c.ops * tenths / 10);
     }
     record
 }

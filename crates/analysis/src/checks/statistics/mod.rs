@@ -64,7 +64,7 @@ pub(crate) fn shaped(
             total += ops;
             let mut new = row.clone();
             (new.start_ns, new.end_ns) = (100_000_000 + i * length, 100_000_000 + (i + 1) * length);
-            new.cells.insert(kind, model::record::Cell(ops, ops * 4096, cell.2, cell.3, cell.4));
+            new.cells.insert(kind, model::record::Cell { ops, bytes: ops * 4096, ..cell });
             run.intervals.push(new);
         }
         let end = run.end.as_mut().unwrap();

@@ -217,7 +217,7 @@ fn measure_growth(ran: &CaseRun) -> Known<Growth> {
         ));
     }
     let largest_median = |row: &Interval| {
-        row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.2 as f64).fold(0.0, f64::max)
+        row.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.p50_ns as f64).fold(0.0, f64::max)
     };
     // Merged intervals are longer than others, so the quarters have equal times, not equal numbers of intervals.
     let (begin, end) =
@@ -274,7 +274,7 @@ fn growing(too_much: f64) -> model::record::Record {
     let mut record = super::shaped(&Fixture::honest_open(), 20, 1, |_, _| 10_000.0);
     for row in record.runs.iter_mut().flat_map(|r| &mut r.intervals) {
         for cell in row.cells.values_mut() {
-            cell.2 = 100_000 + (too_much * row.end_ns as f64) as u64;
+            cell.p50_ns = 100_000 + (too_much * row.end_ns as f64) as u64;
         }
     }
     record
@@ -286,7 +286,7 @@ fn a_growing_backlog_is_void_and_noise_is_silent() {
     assert!(matches!(OVERLOADED.answer(&growing(0.001)), Ok(Answer::Holds(..))));
     let mut stall = growing(0.0);
     for row in stall.runs.iter_mut().flat_map(|r| r.intervals.iter_mut().rev().take(4)) {
-        row.cells.values_mut().for_each(|c| c.2 = 50_000_000);
+        row.cells.values_mut().for_each(|c| c.p50_ns = 50_000_000);
     }
     assert!(matches!(OVERLOADED.answer(&stall), Ok(Answer::Holds(..))), "a stall at the end is no backlog");
 }

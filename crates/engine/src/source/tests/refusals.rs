@@ -67,6 +67,10 @@ fn invalid_streams_are_refused_with_a_message() {
             s.access.lines[0].delay_ns = 1;
             s.pace = Pace::Limited { iops: 1.0, bytes_per_s: 0.0 };
         }),
+        ("pauses", |s| {
+            s.bursts = Some(model::job::Bursts { time_ns: 1, pause_ns: 1, operations: None });
+            s.pace = Pace::Limited { iops: 1.0, bytes_per_s: 0.0 };
+        }),
     ];
     for (expected, change) in cases {
         let why = refused(change);

@@ -286,8 +286,8 @@ impl Figures {
         if self.course.is_empty() {
             return None;
         }
-        let mean = self.course.iter().map(|b| b.0 as f64).sum::<f64>() / count;
-        let squares: f64 = self.course.iter().map(|b| (b.0 as f64 - mean).powi(2)).sum();
+        let mean = self.course.iter().map(|b| b.count as f64).sum::<f64>() / count;
+        let squares: f64 = self.course.iter().map(|b| (b.count as f64 - mean).powi(2)).sum();
         Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
     }
 

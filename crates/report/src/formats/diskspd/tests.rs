@@ -147,6 +147,10 @@ fn a_profile_in_xml_equals_that_of_diskspd() {
     );
 }
 
+fn bucket(count: u64, [min_ns, max_ns]: [u64; 2], sum_ns: u64, sum_of_squares: f64) -> Bucket {
+    Bucket { count, min_ns, max_ns, sum_ns, sum_of_squares }
+}
+
 /// Returns `count` completed operations of `ns` each.
 fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKind {
     let mut latency = Histogram::new();
@@ -158,7 +162,7 @@ fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKin
 
 /// The time span in DISKSPD's test of its text: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
 fn of_test_span(latency: bool) -> Span {
-    let second = |count| vec![Bucket(count, 100, 100, 100 * count, 10_000.0); 10];
+    let second = |count| vec![bucket(count, [100, 100], 100 * count, 10_000.0); 10];
     let lane = Lane {
         thread: 0,
         path: "testfile1.dat".into(),
@@ -227,7 +231,7 @@ fn latencies_have_columns_and_unsupported_percentiles_are_missing() {
 
 #[test]
 fn deviations_of_the_rate_use_complete_buckets() {
-    let buckets = [10, 20, 30, 7].map(|count| Bucket(count, 1, 2, 3, 4.0)).to_vec();
+    let buckets = [10, 20, 30, 7].map(|count| bucket(count, [1, 2], 3, 4.0)).to_vec();
     let lane = Lane { read: kind(0, 67, 1000, buckets), ..Lane::default() };
     // The last bucket is incomplete.
     let figures = Figures::from_lanes(DirectionFilter::Read, [&lane], 3);
@@ -245,7 +249,7 @@ fn characters_that_are_invalid_in_xml_are_replaced() {
 fn report() -> Report {
     let text = include_str!("../../../tests/golden/valid.json");
     let mut report = Report::from_json(text).unwrap_or_else(|e| panic!("{e}"));
-    let course = vec![Bucket(500, 1000, 9000, 1_500_000, 5e9); 2];
+    let course = vec![bucket(500, [1000, 9000], 1_500_000, 5e9); 2];
     let lane = |worker, target| ObservedLane {
         worker,
         target,

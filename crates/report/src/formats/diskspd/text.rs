@@ -417,7 +417,7 @@ fn caching_text(target: &Target, add: &mut dyn FnMut(String)) {
     .into());
     if target.mapped {
         let flush =
-            target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.names().1));
+            target.flush.map_or_else(String::new, |flush| format!(", flush mode: {}", flush.in_text()));
         add(format!("memory mapped I/O enabled{flush}"));
     }
 }

@@ -174,9 +174,9 @@ fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
 }
 
 fn bucket_element(at: usize, bucket_ms: u32, read: Bucket, write: Bucket) -> String {
-    let rate = |bucket: Bucket| bucket.0 as f64 / (f64::from(bucket_ms) / 1000.0);
+    let rate = |bucket: Bucket| bucket.count as f64 / (f64::from(bucket_ms) / 1000.0);
     let latencies = |name: &str, bucket: Bucket| {
-        let [min, max] = [bucket.1, bucket.2].map(|ns| ns as f64 / 1e6);
+        let [min, max] = [bucket.min_ns, bucket.max_ns].map(|ns| ns as f64 / 1e6);
         let [mean, deviation] = [bucket.mean_ns(), bucket.deviation_ns()].map(|ns| ns / 1e6);
         format!(
             "{name}MinLatencyMilliseconds=\"{min:.3}\" {name}MaxLatencyMilliseconds=\"{max:.3}\" {name}AvgLatencyMilliseconds=\"{mean:.3}\" {name}LatencyStdDev=\"{deviation:.3}\""
@@ -374,7 +374,7 @@ fn profile_caching(target: &Target, lines: &mut Lines) {
     }
     lines.optional("WriteThrough", target.write_through.then_some(true));
     lines.optional("MemoryMappedIo", target.mapped.then_some(true));
-    lines.optional("FlushType", target.flush.map(|flush| flush.names().0));
+    lines.optional("FlushType", target.flush.map(|flush| flush.in_xml()));
 }
 
 fn profile_data(target: &Target, lines: &mut Lines) {

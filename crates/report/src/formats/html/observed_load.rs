@@ -244,7 +244,7 @@ pub(super) fn write_load(load: &LoadOverTime, _: Style, to: &mut dyn Write) -> i
     }
     let mut sections = vec![head_card("WATCHED", "", "load over time", &sentences)];
     if !load.conclusions.is_empty() {
-        let items = load.conclusions.iter().map(|(at, text)| (date_time(at), with_micro_sign(text)));
+        let items = load.conclusions.iter().map(|c| (date_time(&c.since), with_micro_sign(&c.text)));
         sections.push(plain_card("What the figures mean", &facts(&items.collect::<Vec<_>>())));
     }
     sections.extend(load.devices.iter().enumerate().map(|(at, device)| device_card(device, at)));
@@ -323,7 +323,10 @@ fn a_page_has_plots_of_each_device_and_the_reasons_of_unknown_limits() {
             device("vda", Some(92.0), None),
             device("loop0", None, Some("limit unknown: run `fathom bench`")),
         ],
-        conclusions: vec![("2026-11-23T15:00:00.000+00:00".into(), "vda is at 92 % of the IOPS".into())],
+        conclusions: vec![model::watch::TimedConclusion {
+            since: "2026-11-23T15:00:00.000+00:00".into(),
+            text: "vda is at 92 % of the IOPS".into(),
+        }],
     };
     let mut bytes = Vec::new();
     write_load(&load, Style::default(), &mut bytes).unwrap_or_else(|e| panic!("{e}"));

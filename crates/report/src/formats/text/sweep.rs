@@ -53,7 +53,6 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let setting = &best.setting;
     let size = setting.spec.clone().unwrap_or_else(|| show_bytes(setting.block_bytes.into()));
     let value = or_dash(best.value(work.by), |v| work.by.show(v));
-    let unit = if work.by.is_latency() { String::new() } else { format!(" {}", work.by.heading()) };
     let as_good = if work.by.is_latency() { "as low" } else { "as fast" };
     let certainty = match (work.chosen, work.rivals.len()) {
         (Chosen::Tied, 1) => format!("1 other setting may be {as_good}"),
@@ -67,7 +66,7 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
             format!("not decided: {}", why.trim_end_matches('.'))
         }
     };
-    format!("{name}: depth {}, {size}, {}: {value}{unit} ({certainty})", setting.depth, setting.way())
+    format!("{name}: depth {}, {size}, {}: {value} ({certainty})", setting.depth, setting.way())
 }
 
 pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
