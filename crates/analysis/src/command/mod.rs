@@ -11,7 +11,7 @@ mod figures;
 
 use crate::checks::{
     Answer as CheckAnswer, CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, Detail, Evidence, FOREIGN_ABOVE,
-    LimitUnit, hard_limits,
+    LimitUnit, hard_limits, show_part,
 };
 use crate::compare::{self, CommandTimes};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
@@ -32,6 +32,7 @@ use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals::{self, FEWEST_RUNS};
 use stats::sample::{mean, variance};
+use std::borrow::Cow;
 
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
@@ -453,9 +454,14 @@ const LOWER_SHARE: f64 = 0.9;
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// The answer of a check that found no problem. [`finding`] writes its sentence.
+/// The answer of a check that found no problem. [`finding`] writes its sentence from the check's assumption.
 fn holds() -> CheckAnswer {
-    CheckAnswer::Holds("", Evidence::new())
+    holds_with("")
+}
+
+/// The answer of a check that found no problem, although its assumption is true only within a tolerance.
+fn holds_with(sentence: impl Into<Cow<'static, str>>) -> CheckAnswer {
+    CheckAnswer::Holds(sentence.into(), Evidence::new())
 }
 
 /// The answer of a check that found a problem.
@@ -536,7 +542,7 @@ fn check_spread(seconds: &[f64]) -> CheckAnswer {
 fn finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Finding> {
     let check = crate::checks::all().find(|check| check.id == id)?;
     let mut finding = findings::finding(id, check.name, "", answer, vec![command.line.clone()])?;
-    if finding.outcome == Outcome::Holds {
+    if finding.outcome == Outcome::Holds && finding.sentence.is_empty() {
         finding.sentence = format!("Confirmed: {}.", check.belief);
     }
     Some(finding)
@@ -639,6 +645,7 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let machine = record.header.hosts.first();
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let bytes = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);
+    let mut least_share = 1.0_f64;
     for place in machine.into_iter().flat_map(|machine| &machine.places) {
         let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| bytes(&l.name)).sum();
         let below: u64 = place.leaves().map(|l| bytes(&l.name)).sum();
@@ -652,6 +659,12 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
                 ),
             ));
         }
+        if top > 0 {
+            least_share = least_share.min(below as f64 / top as f64);
+        }
+    }
+    if least_share < 1.0 {
+        return Ok(holds_with(format!("The disks below delivered {} of the reads.", show_part(least_share))));
     }
     Ok(holds())
 }
@@ -692,6 +705,9 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             show_bytes(written)
         ));
     }
+    if foreign.saturating_add(below).saturating_add(written) > 0 {
+        return Ok(holds_with("Other processes used the disk too little to matter."));
+    }
     Ok(holds())
 }
 
@@ -712,6 +728,9 @@ fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
 
 fn check_backlog(run: &CommandRun) -> Known<CheckAnswer> {
     let before = run.machine_dirty_bytes[0].clone()?;
+    if (1..BACKLOG_BYTES).contains(&before) {
+        return Ok(holds_with("Hardly any older data was waiting to be written."));
+    }
     found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
         let before = show_bytes(before);
         format!(
@@ -912,8 +931,23 @@ mod tests {
         let (report, run) = judged(end(48 * MIB), [0, 0]);
         assert_eq!(run.cached_read_bytes, Ok(16 * MIB));
         assert!(sentence(&report).contains("48 MiB came from"), "{}", sentence(&report));
+        let (report, _) = judged(end(MIB), [0, 0]);
+        let shown = sentence(&report);
+        assert!(shown.contains("1 MiB came from a disk, and the page cache had 63 MiB"), "{shown}");
+        let (report, _) = judged(end(63 * MIB), [0, 0]);
+        assert!(sentence(&report).contains("63 MiB came from"), "{}", sentence(&report));
         let (report, _) = judged(end(64 * MIB), [0, 0]);
         assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.findings);
+    }
+
+    #[test]
+    fn beliefs_that_hold_within_a_tolerance_are_not_confirmed() {
+        let backlog = |kib| {
+            let (report, _) = judged(end(64 * MIB), [kib, kib]);
+            report.findings.into_iter().find(|f| f.id.to_string() == "D02").unwrap().sentence
+        };
+        assert_eq!(backlog(0), "Confirmed: no older data were waiting to be written.");
+        assert_eq!(backlog(4), "Hardly any older data was waiting to be written.");
     }
 
     #[test]

@@ -517,7 +517,7 @@ fn writes_that_may_belong_to_the_file_system_are_not_checked() {
 fn figures(record: &model::record::Record) -> (String, Evidence) {
     match FOREIGN_IO.answer(record) {
         Ok(Answer::Finding(f)) => (f.sentence, f.evidence),
-        Ok(Answer::Holds(sentence, evidence)) => (sentence.to_owned(), evidence),
+        Ok(Answer::Holds(sentence, evidence)) => (sentence.into_owned(), evidence),
         other => panic!("{other:?}"),
     }
 }
