@@ -9,7 +9,7 @@ use crate::case::{Case, CaseRun, asked_depth};
 #[cfg(test)]
 use crate::checks::shaped;
 use crate::checks::{Evidence, evidence};
-use crate::figures::kernel_text::sensors;
+use crate::figures::kernel_text::sensors_below;
 use crate::figures::steadiness::steps;
 use crate::figures::time_series::{courses, rows_of};
 use crate::findings::{CaseAnswers, join_names};
@@ -349,7 +349,7 @@ fn describe_other_runs(case: &Case, all: &[Burst]) -> String {
 /// Describes the drive's state in the run of a burst: its temperature, and the bytes written to it before.
 fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
-    let heat = match drive_temperatures(burst.ran) {
+    let heat = match drive_temperatures(case, burst.ran) {
         Some([start, stop]) => {
             numbers.extend(evidence([("degrees_at_start", start), ("degrees_at_stop", stop)]));
             format!("The drive had {start:.0} degrees at the start of the run and {stop:.0} at its end")
@@ -366,9 +366,9 @@ fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     (format!("{heat}; {wear}; the kernel does not report the drive's wear (smartctl -a does)."), numbers)
 }
 
-/// Returns the temperatures of the drive that was hottest at the end of a run: at the run's start and stop.
-fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
-    let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
+/// Returns the temperatures of the target's drive that was hottest at the end of a run: at the run's start and stop.
+fn drive_temperatures(case: &Case, ran: &CaseRun) -> Option<[f64; 2]> {
+    let at = |moment| Some(sensors_below(case, ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
     let both = stop.iter().filter_map(|(place, sensor)| Some([start.get(place)?.now?, sensor.now?]));
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
