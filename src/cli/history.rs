@@ -50,7 +50,7 @@ pub struct ListArgs {
         default_missing_value = "sessions"
     )]
     table: Option<RowsOf>,
-    /// With --table=devices: random access in IOPS instead of MB/s
+    /// With --table=devices: random access in IOPS instead of MB/s. With --table=sessions it is always in IOPS
     #[arg(long, requires = "table", help_heading = OUTPUT)]
     iops: bool,
     /// Number of sessions, the newest first; 0 for all [default: 40 as text, otherwise all]
