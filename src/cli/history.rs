@@ -130,25 +130,24 @@ impl NoteArgs {
 /// In a directory, each session gets a file that is named after its id, with its tags and notes next to it, and existing files are never
 /// replaced. If PATH is a file, it is replaced only if it is text, and never if it is a session. fathom prints the names of the files.
 #[derive(clap::Args, Debug)]
-#[command(next_help_heading = OUTPUT)]
 pub struct ExportArgs {
     /// Sessions: files, ids or parts of them, tags, `last`, `last~1`; or a capture
     #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
     sessions: Vec<String>,
     /// A directory; for one session also a file, a FIFO, or - for standard output
-    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    #[arg(short, long, value_name = "PATH", default_value = ".", help_heading = OUTPUT)]
     output: PathBuf,
     /// Format [default: by the extension of the file, otherwise session]
-    #[arg(long, value_parser = forms())]
+    #[arg(long, value_parser = forms(), help_heading = OUTPUT)]
     format: Option<String>,
     /// Also replace a file that is not text
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     force: bool,
     /// Print the JSON schema of a report and stop. With =list, =table or =watch: the schema of `fathom list`, of `fathom list --table`, or
     /// of a line of `fathom watch`
     #[arg(
         long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "report",
-        value_parser = schemas(), conflicts_with_all = ["output", "format", "force"]
+        value_parser = schemas(), conflicts_with_all = ["output", "format", "force"], help_heading = OUTPUT
     )]
     schema: Option<&'static str>,
 }

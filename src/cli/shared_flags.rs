@@ -623,6 +623,10 @@ fn every_flag_has_a_heading_in_the_common_order() {
     use clap::CommandFactory;
     let order = [WHAT, AXES, WHERE, HOW_LONG, HOW_DEEP, OUTPUT, SAFETY];
     for command in crate::cli::Cli::command().get_subcommands() {
+        // Under a heading, an argument would be among the flags.
+        for argument in command.get_positionals() {
+            assert_eq!(argument.get_help_heading(), None, "{} {}", command.get_name(), argument.get_id());
+        }
         let flags = command.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
         let mut last = 0;
         let mut seen = Vec::new();
