@@ -128,7 +128,8 @@ impl NoteArgs {
 /// Export sessions as files for `fathom import` on another machine, or as reports; or a capture as an iolog of fio.
 ///
 /// In a directory, each session gets a file that is named after its id, with its tags and notes next to it, and existing files are never
-/// replaced. If PATH is a file, it is replaced only if it is text, and never if it is a session. fathom prints the names of the files.
+/// replaced. If PATH is a file, it is replaced if it is text, or with --force, but never if it is a session. fathom prints the names of the
+/// files.
 #[derive(clap::Args, Debug)]
 pub struct ExportArgs {
     /// Sessions: files, ids or parts of them, tags, `last`, `last~1`; or a capture
@@ -140,7 +141,7 @@ pub struct ExportArgs {
     /// Format [default: by the extension of the file, otherwise session]
     #[arg(long, value_parser = forms(), help_heading = OUTPUT)]
     format: Option<String>,
-    /// Also replace a file that is not text
+    /// Also replace a file that is not text. A session is never replaced
     #[arg(long, help_heading = OUTPUT)]
     force: bool,
     /// Print the JSON schema of a report and stop. With =list, =table or =watch: the schema of `fathom list`, of `fathom list --table`, or
