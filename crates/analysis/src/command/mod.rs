@@ -392,18 +392,27 @@ fn describe_page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     is_most(dirty, moved.dirtied_bytes).then_some("copying to it")
 }
 
-/// Describes the calls if they are many (10,000) and small (16 KiB on average in a direction).
+/// Minimum number of calls in a direction for their size to matter.
+const MANY_CALLS: u64 = 10_000;
+
+/// Largest mean size of small calls, in bytes.
+const SMALL_CALL_BYTES: f64 = 16_384.0;
+
+/// Describes the calls of each direction in which they are many and small on average.
 fn describe_small_calls(run: &CommandRun) -> String {
-    let smallest = [run.interface.read_call_bytes, run.interface.write_call_bytes]
-        .into_iter()
-        .flatten()
-        .fold(f64::INFINITY, f64::min);
-    let calls = run.moved.as_ref().map_or(0, |m| m.read_calls.unwrap_or(0) + m.write_calls);
-    if calls >= 10_000 && smallest <= 16_384.0 {
-        format!("; its {} calls moved {} bytes each", show_count(calls as f64), show_rate(smallest))
-    } else {
-        String::new()
-    }
+    let Ok(moved) = &run.moved else { return String::new() };
+    let directions = [
+        (Kind::Read, moved.read_calls, run.interface.read_call_bytes),
+        (Kind::Write, Some(moved.write_calls), run.interface.write_call_bytes),
+    ];
+    let small = directions.into_iter().filter_map(|(kind, calls, bytes)| {
+        let calls = calls.filter(|calls| *calls >= MANY_CALLS)?;
+        let bytes = bytes.filter(|bytes| *bytes <= SMALL_CALL_BYTES)?;
+        let (calls, bytes) = (show_count(calls as f64), show_rate(bytes));
+        Some(format!("{calls} {} calls of {bytes} bytes", kind.word()))
+    });
+    let small: Vec<String> = small.collect();
+    if small.is_empty() { String::new() } else { format!("; it made {}", small.join(" and ")) }
 }
 
 fn describe_one_at_a_time(device: &DeviceUse, busy_seconds: f64) -> String {
@@ -938,6 +947,27 @@ mod tests {
         assert!(sentence(&report).contains("63 MiB came from"), "{}", sentence(&report));
         let (report, _) = judged(end(64 * MIB), [0, 0]);
         assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.findings);
+    }
+
+    #[test]
+    fn small_calls_are_described_for_each_direction() {
+        let limiter = |read_calls, write_calls, written_mib| {
+            let mut end = end(0);
+            end.user_ns = 450_000_000;
+            let moved = end.moved.as_mut().unwrap();
+            (moved.read_calls, moved.write_calls) = (Some(read_calls), write_calls);
+            moved.write_call_bytes = written_mib * MIB;
+            let (report, _) = judged(end, [0, 0]);
+            report.study.commands().unwrap().commands[0].limiter.sentence.clone()
+        };
+        let both = limiter(131_072, 65_536, 64);
+        assert!(
+            both.ends_with("; it made 131,072 read calls of 512 bytes and 65,536 write calls of 1,024 bytes"),
+            "{both}"
+        );
+        let writes = limiter(16, 131_072, 1);
+        assert!(writes.ends_with("; it made 131,072 write calls of 8.00 bytes"), "{writes}");
+        assert!(!limiter(16, 16, 1).contains("it made"));
     }
 
     #[test]
