@@ -579,7 +579,7 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     path.to_owned()
 }
 
-/// Least similarity of a suggested name to the typed one, between 0 and 1.
+/// Least similarity to the typed name, between 0 and 1, of the most similar name, which a message suggests.
 pub(super) const LIKENESS: f64 = 0.6;
 
 /// Finds a check by id or name, in upper or lower case.
