@@ -260,7 +260,7 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
 
 /// If a device moved at least this share of the bytes of the operations, its counters describe the operations. If it moved
 /// less, another layer served the rest.
-const ARRIVED_FROM: Share = Share(0.95);
+pub(crate) const ARRIVED_FROM: Share = Share(0.95);
 /// File with the counters of the machine's memory.
 const VMSTAT: &str = "/proc/vmstat";
 /// Page size of the counters in `/proc/vmstat`. The kernel counts a larger page as several pages.

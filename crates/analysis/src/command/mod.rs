@@ -10,8 +10,8 @@
 mod figures;
 
 use crate::checks::{
-    Answer as CheckAnswer, CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, Detail, Evidence, FOREIGN_ABOVE,
-    LimitUnit, hard_limits, show_part,
+    ARRIVED_FROM, Answer as CheckAnswer, CACHED_ABOVE, CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, Detail, Evidence,
+    FOREIGN_ABOVE, LimitUnit, hard_limits, show_part,
 };
 use crate::compare::{self, CommandTimes};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
@@ -457,9 +457,6 @@ const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 /// If tasks waited for a CPU, or for memory, for at least this share of the time, the run was noticeably longer.
 const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 
-/// Share of the topmost device's bytes that the lowest devices must deliver.
-const LOWER_SHARE: f64 = 0.9;
-
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
@@ -658,7 +655,7 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     for place in machine.into_iter().flat_map(|machine| &machine.places) {
         let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| bytes(&l.name)).sum();
         let below: u64 = place.leaves().map(|l| bytes(&l.name)).sum();
-        if top >= LEAST_BYTES && (below as f64) < LOWER_SHARE * top as f64 {
+        if top >= LEAST_BYTES && (below as f64) < ARRIVED_FROM.0 * top as f64 {
             let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
             return Ok(found(
@@ -1112,6 +1109,35 @@ mod tests {
         };
         assert_eq!(foreign_io(0), Outcome::Holds);
         assert_eq!(foreign_io(20), Outcome::NotChecked);
+    }
+
+    #[test]
+    fn a_lower_device_must_deliver_what_the_upper_one_read() {
+        let answer = |lower_mib: u64| {
+            let mut record = record(vec![end(64 * MIB)], [0, 0]);
+            let place = &mut record.header.hosts[0].places[0];
+            let upper_file = place.layers[0].stat_file.clone();
+            let lower = model::machine::Layer {
+                name: "lower".into(),
+                stat_file: "lower".into(),
+                ..place.layers[0].clone()
+            };
+            place.layers[0].below = vec![place.layers.len()];
+            place.layers.push(lower);
+            for (moment, snapshot) in record.runs[0].evidence.iter_mut().enumerate() {
+                for (file, mib) in [(&*upper_file, 100), ("lower", lower_mib)] {
+                    let sectors = if moment == 0 { 0 } else { mib * 2048 };
+                    let text = format!("{sectors} 0 {sectors} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+                    snapshot.files.insert(file.to_owned(), Ok(text));
+                }
+            }
+            let report = crate::judge(&record, &Judging::default());
+            let found = report.findings.into_iter().find(|f| f.id.to_string() == "A12").unwrap();
+            (found.outcome, found.sentence)
+        };
+        assert_eq!(answer(94).0, Outcome::Finding);
+        assert_eq!(answer(96), (Outcome::Holds, "The disks below delivered 96.0 % of the reads.".to_owned()));
+        assert!(answer(100).1.starts_with("Confirmed: the disks below did all"), "{}", answer(100).1);
     }
 
     #[test]
