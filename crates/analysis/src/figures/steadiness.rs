@@ -34,7 +34,7 @@ const STEADY_TO: f64 = DRIFT_TO.minute;
 /// Minimum measured time of a steady rate in seconds: a minute over all runs. A window may end a few ms early.
 const STEADY_FROM_S: f64 = 59.5;
 /// Minimum time in seconds for a drift per minute: half a minute. A window may end a few ms early.
-const A_MINUTE_FROM_S: f64 = 29.5;
+pub(crate) const A_MINUTE_FROM_S: f64 = 29.5;
 /// Minimum number of runs for a step between runs: four on each side.
 const STEP_FROM_RUNS: usize = 8;
 /// Maximum number of runs for a search for steps between runs, whose time is quadratic.

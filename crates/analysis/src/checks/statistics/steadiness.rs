@@ -10,14 +10,13 @@
 
 use super::has_step;
 use crate::checks::prelude::*;
-use crate::figures::steadiness::{Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change};
+use crate::figures::steadiness::{
+    A_MINUTE_FROM_S, Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change,
+};
 use crate::figures::time_series::{DeviceWork, courses};
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{FEWEST, MATTERS_FROM, SIGNIFICANT_ERRORS, Series, observations, warm_ups};
-
-/// Minimum seconds of a run whose drift is also reported per minute.
-const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const NOT_STEADY: Check = Check {
     id: CheckId::E01,
@@ -78,7 +77,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
             show_share(share.abs()),
             show_seconds(seconds),
             if drifts.settle() { ", most of it at the beginning" } else { "" },
-            // A drift within a second cannot be scaled to a minute.
+            // The drift of a short run cannot be scaled to a minute.
             if seconds >= A_MINUTE_FROM_S {
                 format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
             } else {
@@ -430,7 +429,12 @@ fn the_limit_is_stricter_for_longer_runs() {
         })
     };
     assert_eq!(NOT_STEADY.severity(&drifting(1)), None);
-    assert_eq!(NOT_STEADY.severity(&drifting(60)), Some(Severity::Biased));
+    let sentence = |seconds| match NOT_STEADY.answer(&drifting(seconds)) {
+        Ok(Answer::Finding(found)) => found.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(sentence(60).ends_with(" % a minute."), "{}", sentence(60));
+    assert!(sentence(15).ends_with("within 15.0 s."), "{}", sentence(15));
 }
 
 #[test]
