@@ -131,8 +131,7 @@ fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'
     let is_merged = record.fleet.is_some();
     let iops = if is_merged { load as f64 } else { record.header.plan.host_load(load) };
     let mut job = job.clone();
-    let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    streams.for_each(|s| s.pace = s.pace.offering(iops));
+    job.streams_mut().for_each(|s| s.pace = s.pace.offering(iops));
     Cow::Owned(job)
 }
 

@@ -118,8 +118,7 @@ pub(crate) fn is_modest(case: &Case) -> bool {
 
 /// Whether any job of the session writes.
 pub(crate) fn session_writes(case: &Case) -> bool {
-    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
-    phases.flat_map(|p| &p.streams).any(Stream::changes_targets)
+    case.record.header.plan.streams().any(Stream::changes_targets)
 }
 
 fn own_traffic(case: &Case) -> Known<OwnTraffic> {
