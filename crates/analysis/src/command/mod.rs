@@ -578,12 +578,13 @@ fn check_stored_bytes(
     if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
-    let mut files = 0;
+    let (mut files, mut most) = (0, 0);
     for one in &run.named {
         let before = one.before.as_ref().map_err(Clone::clone)?;
         let amount = bytes(before)
             .ok_or_else(|| format!("the file system does not report the extents of {}", one.path))?;
         files += before.files;
+        most = most.max(amount);
         if amount >= LEAST_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
             return Ok(found(
@@ -595,7 +596,11 @@ fn check_stored_bytes(
             ));
         }
     }
-    if files == 0 { Err("the command line names no existing file".into()) } else { Ok(holds()) }
+    match files {
+        0 => Err("the command line names no existing file".into()),
+        _ if most > 0 => Ok(holds_with(format!("Hardly any bytes of the named files are {what}."))),
+        _ => Ok(holds_with(format!("The named files have no {what}."))),
+    }
 }
 
 /// Checks for output that is easier to store than real data: holes in a file that had none before, or zeros, according
@@ -944,6 +949,28 @@ mod tests {
         assert!(sentence(&report).contains("63 MiB came from"), "{}", sentence(&report));
         let (report, _) = judged(end(64 * MIB), [0, 0]);
         assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.findings);
+    }
+
+    #[test]
+    fn files_without_holes_confirm_only_that() {
+        let sentences = |hole_bytes, unwritten_bytes| {
+            let mut end = end(64 * MIB);
+            let before = end.named[0].before.as_mut().unwrap();
+            (before.hole_bytes, before.unwritten_bytes) = (hole_bytes, Some(unwritten_bytes));
+            let (report, _) = judged(end, [0, 0]);
+            let sentence = |id: &str| {
+                let found = report.findings.iter().find(|f| f.id.to_string() == id);
+                found.map(|f| f.sentence.clone()).unwrap_or_default()
+            };
+            [sentence("A04"), sentence("A10")]
+        };
+        assert_eq!(
+            sentences(0, 0),
+            ["The named files have no holes.", "The named files have no ranges that were never written."]
+        );
+        let [holes, unwritten] = sentences(4096, 2 * MIB);
+        assert_eq!(holes, "Hardly any bytes of the named files are holes.");
+        assert!(unwritten.starts_with("2 MiB of the 64 MiB in data are ranges"), "{unwritten}");
     }
 
     #[test]
