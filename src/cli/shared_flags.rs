@@ -154,7 +154,7 @@ pub(super) struct BudgetArgs {
     pub(super) budget: Option<u64>,
 }
 
-/// What may be written although other users of it may be hidden.
+/// Files and devices to write although their other users may be hidden.
 #[derive(Args, Debug)]
 pub(crate) struct UnseenArgs {
     /// Write this file or device although other users of it may be hidden, as in a container; may be repeated. fathom never writes a file
@@ -579,7 +579,7 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     path.to_owned()
 }
 
-/// Least similarity to the typed name, between 0 and 1, of the most similar name, which a message suggests.
+/// A message suggests the most similar name if its similarity, from 0 to 1, is at least this.
 pub(super) const LIKENESS: f64 = 0.6;
 
 /// Finds a check by id or name, in upper or lower case.

@@ -11,7 +11,7 @@ use crate::checks::shaped;
 use crate::checks::{Evidence, evidence};
 use crate::figures::kernel_text::sensors_below;
 use crate::figures::steadiness::steps;
-use crate::figures::time_series::{courses, rows_of};
+use crate::figures::time_series::{rows_of, series_of_runs};
 use crate::findings::{CaseAnswers, join_names};
 use crate::verdict::Judged;
 use model::evidence::{BlockStat, Moment, TEMPERATURES};
@@ -270,9 +270,9 @@ fn find_burst_of_case(case: &Case) -> Option<Deduction> {
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
-    let courses = courses(case).ok()?;
-    let burst_of_run = |(ran, course)| find_burst(case, ran, course, steps(course).steps());
-    let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(burst_of_run).collect();
+    let all_series = series_of_runs(case).ok()?;
+    let burst_of_run = |(ran, series)| find_burst(case, ran, series, steps(series).steps());
+    let all: Vec<Burst> = case.runs.iter().zip(&all_series).filter_map(burst_of_run).collect();
     // The first run is least affected by earlier writes.
     let first = all.first()?;
     let mb = |rate: &f64| rate / 1e6;
@@ -298,12 +298,12 @@ fn find_burst_of_case(case: &Case) -> Option<Deduction> {
 }
 
 /// Returns the burst of a run; `None` if the rate did not fall, or if it ended no lower than before its first fall.
-fn find_burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
+fn find_burst<'a>(case: &Case, ran: &'a CaseRun, series: &Series, steps: &[Step]) -> Option<Burst<'a>> {
     let fall = steps.iter().position(|s| s.after < s.before)?;
-    let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
+    let edge = |at: usize| series.from_ns + series.step_ns * at as f64;
     let mut edges = vec![edge(0)];
     edges.extend(steps.iter().map(|s| edge(s.at)));
-    edges.push(edge(course.rates.len()));
+    edges.push(edge(series.rates.len()));
     let levels: Vec<[f64; 2]> =
         edges.windows(2).map(|e| [bytes_written(ran, e[0], e[1]), (e[1] - e[0]) / 1e9]).collect();
     let (head, tail) = levels.split_at(fall + 1);

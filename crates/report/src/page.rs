@@ -177,7 +177,7 @@ fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Shortens
-/// only words that do not fit on a line and are no code.
+/// only words that do not fit on a line, and no code.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {

@@ -384,7 +384,7 @@ fn find_other_end(
 /// Describes a command that only copied from or to the page cache.
 fn describe_page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     let moved = run.moved.as_ref().ok()?;
-    let is_most = |part: u64, all: u64| all > 1 << 20 && part as f64 >= NEARLY * all as f64;
+    let is_most = |part: u64, all: u64| all > LEAST_BYTES && part as f64 >= NEARLY * all as f64;
     if is_most(*run.cached_read_bytes.as_ref().unwrap_or(&0), moved.read_call_bytes) {
         return Some("copying from it");
     }
@@ -722,8 +722,8 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     Ok(holds())
 }
 
-/// Returns the bytes that the lowest devices of a place read in addition to the reads of its topmost devices and the command's reads from
-/// other places: of the place where these bytes are most.
+/// Returns the bytes that only the lowest devices of a place read: more than its topmost devices read, and more than the command may have
+/// read from other places. Of several places, the largest number counts.
 fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let read = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);

@@ -9,7 +9,7 @@
 //! 4. Read-ahead that no operation used is fathom's own traffic.
 
 pub(crate) use crate::case::AMPLIFICATION;
-use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};
+use crate::case::{Amount, COUNTS_AT_ALL, Case, amplified, share};
 use crate::threshold::Share;
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
@@ -26,7 +26,7 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 pub(crate) const FLOOR_IOS: u64 = 48;
 
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
-const COUNTED_TO_BYTES: u32 = 64 << 10;
+const ONE_REQUEST_UP_TO_BYTES: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that charge direct writes to the
 /// calling process instead of to their own threads.
@@ -108,7 +108,7 @@ fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
 
 /// Whether each request of fathom is one request of the device, so that requests of others can be counted.
 pub(crate) fn comparable(case: &Case) -> bool {
-    case.largest_bytes() <= COUNTED_TO_BYTES
+    case.largest_bytes() <= ONE_REQUEST_UP_TO_BYTES
 }
 
 /// Whether all file systems are in [`MODEST`].
@@ -147,7 +147,7 @@ fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if case.any_sync() || !is_modest(case) {
         return Amount::default();
     }
-    excess(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+    excess(device, Amount { ops: amplified(ours.ops), bytes: amplified(ours.bytes) })
 }
 
 fn excess(device: BlockFlow, ours: Amount) -> Amount {

@@ -111,7 +111,7 @@ struct ForeignIo {
     limited: Option<Limited>,
 }
 
-/// Marks that fathom's rate is the limit of a cgroup.
+/// Set if fathom's rate has reached the limit of a cgroup.
 #[derive(Clone, Copy)]
 struct Limited {
     /// Whether the disk certainly had headroom.

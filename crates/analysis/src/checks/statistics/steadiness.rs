@@ -13,7 +13,7 @@ use crate::checks::prelude::*;
 use crate::figures::steadiness::{
     A_MINUTE_FROM_S, Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change,
 };
-use crate::figures::time_series::{DeviceWork, courses};
+use crate::figures::time_series::{DeviceWork, series_of_runs};
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{FEWEST, MATTERS_FROM, SIGNIFICANT_ERRORS, Series, observations, warm_ups};
@@ -57,7 +57,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
         return Ok(Answer::Finding(never_steady(rounds)));
     }
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let drifts = Drifts::within(&all_series);
     let shares: Vec<f64> = if drifts.settle() {
         all_series.iter().filter_map(whole_change).collect()
@@ -155,7 +155,7 @@ pub(super) const CLIFF: Check = Check {
 };
 
 fn check_cliff(case: &Case) -> Known<Answer> {
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let Some(cliff) = cliff(&all_series) else {
         if all_series.iter().any(|c| steps(c) == Change::Unclear) {
             return not_checked(
@@ -284,7 +284,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
 };
 
 fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let warm_up = warm_ups(&all_series)
         .ok_or("no run has a steady part to compare its beginning with; measure longer")?;
     let moved = warm_up.whole / warm_up.rest - 1.0;
@@ -341,7 +341,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
 };
 
 fn check_few_independent(case: &Case) -> Known<Answer> {
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
     let seconds: f64 = all_series.iter().map(Series::seconds).sum();
     let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);

@@ -105,11 +105,11 @@ fn zeros_are_free(case: &Case) -> bool {
     case.on_block_devices() || !case.leaves().is_ok_and(|disks| disks.iter().all(spins))
 }
 
-/// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and no device would
-/// show a smaller share.
+/// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and smaller savings make
+/// no device noticeably faster.
 const COMPRESS_ABOVE: f64 = 10.0;
-/// Above this percentage of copies among the 4096 measured blocks, the rate is biased. No device would show a smaller
-/// share.
+/// Above this percentage of copies among the 4096 measured blocks, the rate is biased. Fewer copies make no device noticeably
+/// faster.
 const DEDUP_ABOVE: f64 = 5.0;
 /// At this percentage of savings or above, the storage keeps almost nothing: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;

@@ -4,7 +4,7 @@
 //! dirty pages. A10 looks after the sync: it counts dirty pages that this process dropped, and compares the
 //! bytes at the device with the distinct blocks written. A02 and A22 report direct writes that did not arrive.
 
-use crate::case::grown;
+use crate::case::amplified;
 use crate::checks::prelude::*;
 
 /// Harmless share of written bytes in memory: requests in flight and the last pages of a flush.
@@ -158,7 +158,8 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let distinct = distinct_bytes(case)?;
     numbers.insert("device_write_bytes_after_sync".into(), arrived as f64);
     numbers.insert("different_bytes".into(), distinct);
-    let arrived_at_least = if others.most == 0 { arrived } else { synced.saturating_sub(grown(others.most)) };
+    let arrived_at_least =
+        if others.most == 0 { arrived } else { synced.saturating_sub(amplified(others.most)) };
     if arrived as f64 >= WRITTEN_FROM.0 * distinct {
         if (arrived_at_least as f64) < WRITTEN_FROM.0 * distinct {
             return case.cannot_tell("whether all of this stream's writes were stored");
