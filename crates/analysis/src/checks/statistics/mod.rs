@@ -34,6 +34,14 @@ pub(super) const CHECKS: &[Check] = &[
     mean_of_rates::MEAN_OF_RATES,
 ];
 
+/// A measurement of this many seconds or more is long.
+const LONG_S: f64 = 10.0;
+
+/// Whether a measurement is long. Ten seconds of windows are measured a little short.
+fn is_long(seconds: f64) -> bool {
+    seconds >= LONG_S - 0.1
+}
+
 /// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
 /// checks leave it to E02.
 fn has_step(case: &Case) -> bool {

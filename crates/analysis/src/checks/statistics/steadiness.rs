@@ -8,7 +8,7 @@
 //! significantly. E04 divides the intervals of all runs by the correlation time of the rates: slow waves leave
 //! only a few independent observations.
 
-use super::has_step;
+use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::figures::steadiness::{
     A_MINUTE_FROM_S, Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change,
@@ -312,10 +312,6 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// In at least this many measured seconds, too few independent observations are a finding. In less time, the runs are
-/// too short (E12).
-const LONG_S: f64 = 10.0;
-
 pub(super) const FEW_INDEPENDENT: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
@@ -349,7 +345,8 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
     if independent >= FEWEST - 1e-6 {
         return holds("The runs contain enough independent observations for a mean.", numbers);
     }
-    if seconds < LONG_S - 0.1 {
+    // E12 reports short runs.
+    if !is_long(seconds) {
         return Err("the runs are too short: they contain too few independent observations".into());
     }
     detail!(
