@@ -1,6 +1,8 @@
 //! `fathom api`: its flags.
 
-use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser};
+use crate::cli::shared_flags::{
+    BudgetArgs, LIKENESS, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser,
+};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{ApiSpec, Request, Work};
@@ -82,11 +84,21 @@ fn parse_size(text: &str) -> Result<u32, String> {
 
 fn parse_interface(text: &str) -> Result<&'static Interface, String> {
     interfaces::find(text.trim()).ok_or_else(|| {
-        let names: Vec<&str> = INTERFACES.iter().map(|i| i.name).collect();
-        let near = names
-            .iter()
-            .max_by(|a, b| strsim::jaro_winkler(a, text).total_cmp(&strsim::jaro_winkler(b, text)));
-        let near = near.map_or(String::new(), |n| format!("; did you mean '{n}'"));
-        format!("there is no interface '{text}'{near}? `fathom api --list` prints all")
+        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, text);
+        let names = INTERFACES.iter().map(|interface| interface.name);
+        let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let nearest = nearest.filter(|name| likeness(name) >= LIKENESS);
+        let similar = nearest.map_or_else(|| ";".into(), |name| format!("; did you mean '{name}'?"));
+        format!("there is no interface '{text}'{similar} `fathom api --list` prints all")
     })
+}
+
+#[test]
+fn only_a_similar_interface_is_suggested() {
+    let why = |text: &str| parse_interface(text).err().unwrap_or_default();
+    assert_eq!(
+        why("preda"),
+        "there is no interface 'preda'; did you mean 'pread'? `fathom api --list` prints all"
+    );
+    assert_eq!(why("nosuch"), "there is no interface 'nosuch'; `fathom api --list` prints all");
 }

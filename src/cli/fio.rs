@@ -62,7 +62,7 @@ impl Args {
     }
 }
 
-/// Refuses to trim a regular file with fio's error. fathom itself would punch a hole.
+/// Refuses trims of regular files, with fio's error. fathom itself would punch a hole.
 fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     let trims = |stream: &&StreamSpec| {
         // With these engines fio itself can trim a regular file.

@@ -50,7 +50,7 @@ pub struct ListArgs {
         default_missing_value = "sessions"
     )]
     table: Option<RowsOf>,
-    /// With --table=devices: random access in IOPS instead of MB/s
+    /// With --table=devices: random access in IOPS instead of MB/s. With --table=sessions it is always in IOPS
     #[arg(long, requires = "table", help_heading = OUTPUT)]
     iops: bool,
     /// Number of sessions, the newest first; 0 for all [default: 40 as text, otherwise all]
@@ -128,27 +128,27 @@ impl NoteArgs {
 /// Export sessions as files for `fathom import` on another machine, or as reports; or a capture as an iolog of fio.
 ///
 /// In a directory, each session gets a file that is named after its id, with its tags and notes next to it, and existing files are never
-/// replaced. If PATH is a file, it is replaced only if it is text, and never if it is a session. fathom prints the names of the files.
+/// replaced. If PATH is a file, it is replaced if it is text, or with --force, but never if it is a session. fathom prints the names of the
+/// files.
 #[derive(clap::Args, Debug)]
-#[command(next_help_heading = OUTPUT)]
 pub struct ExportArgs {
     /// Sessions: files, ids or parts of them, tags, `last`, `last~1`; or a capture
     #[arg(required_unless_present = "schema", conflicts_with = "schema", value_name = "SESSION")]
     sessions: Vec<String>,
     /// A directory; for one session also a file, a FIFO, or - for standard output
-    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    #[arg(short, long, value_name = "PATH", default_value = ".", help_heading = OUTPUT)]
     output: PathBuf,
     /// Format [default: by the extension of the file, otherwise session]
-    #[arg(long, value_parser = forms())]
+    #[arg(long, value_parser = forms(), help_heading = OUTPUT)]
     format: Option<String>,
-    /// Also replace a file that is not text
-    #[arg(long)]
+    /// Also replace a file that is not text. A session is never replaced
+    #[arg(long, help_heading = OUTPUT)]
     force: bool,
     /// Print the JSON schema of a report and stop. With =list, =table or =watch: the schema of `fathom list`, of `fathom list --table`, or
     /// of a line of `fathom watch`
     #[arg(
         long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "report",
-        value_parser = schemas(), conflicts_with_all = ["output", "format", "force"]
+        value_parser = schemas(), conflicts_with_all = ["output", "format", "force"], help_heading = OUTPUT
     )]
     schema: Option<&'static str>,
 }

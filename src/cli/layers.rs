@@ -4,10 +4,8 @@ use crate::cli::shared_flags::{Measuring, ReportArgs, check_job, target_parser};
 use crate::failure::Failure;
 use crate::request::{Request, Work};
 use crate::show::Showing;
+use stats::intervals::FEWEST_RUNS;
 use std::path::PathBuf;
-
-/// Fewest runs for a confidence interval of a layer's cost.
-const FEWEST_RUNS: u32 = 3;
 
 /// Run the same workload at every layer of a target to show what each layer costs: devices, file system, page cache.
 ///
@@ -37,7 +35,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<(Request, Showing), Failure> {
         let request = self.measuring.request(Work::Layers, self.target);
-        if let Some(runs) = request.job.runs.filter(|r| *r < FEWEST_RUNS) {
+        if let Some(runs) = request.job.runs.filter(|r| *r < FEWEST_RUNS as u32) {
             return Err(Failure::Usage(format!(
                 "--runs {runs}: too few runs to distinguish the cost of a layer from noise; type --runs {FEWEST_RUNS} or more"
             )));

@@ -154,7 +154,7 @@ pub(super) struct BudgetArgs {
     pub(super) budget: Option<u64>,
 }
 
-/// What may be written although other users of it may be hidden.
+/// Files and devices to write although their other users may be hidden.
 #[derive(Args, Debug)]
 pub(crate) struct UnseenArgs {
     /// Write this file or device although other users of it may be hidden, as in a container; may be repeated. fathom never writes a file
@@ -579,7 +579,7 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     path.to_owned()
 }
 
-/// Least similarity of a suggested name to the typed one, between 0 and 1.
+/// A message suggests the most similar name if its similarity, from 0 to 1, is at least this.
 pub(super) const LIKENESS: f64 = 0.6;
 
 /// Finds a check by id or name, in upper or lower case.
@@ -623,6 +623,10 @@ fn every_flag_has_a_heading_in_the_common_order() {
     use clap::CommandFactory;
     let order = [WHAT, AXES, WHERE, HOW_LONG, HOW_DEEP, OUTPUT, SAFETY];
     for command in crate::cli::Cli::command().get_subcommands() {
+        // Under a heading, an argument would be among the flags.
+        for argument in command.get_positionals() {
+            assert_eq!(argument.get_help_heading(), None, "{} {}", command.get_name(), argument.get_id());
+        }
         let flags = command.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set());
         let mut last = 0;
         let mut seen = Vec::new();

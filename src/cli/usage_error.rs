@@ -125,10 +125,11 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
 /// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if the value contains the word, if
 /// the word begins with a part of the value, or if both are spelt nearly alike.
 fn similar_values<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
-    const LIKENESS: f64 = 0.7;
+    // Above the LIKENESS of a single suggestion, because all values that reach it are listed.
+    const LIKENESS_OF_EACH: f64 = 0.7;
     let word = typed.to_lowercase();
     let has_part = |valid: &str| valid.split('-').any(|part| part.len() > 2 && word.starts_with(part));
-    let is_alike = |valid: &str| strsim::normalized_damerau_levenshtein(&word, valid) > LIKENESS;
+    let is_alike = |valid: &str| strsim::normalized_damerau_levenshtein(&word, valid) >= LIKENESS_OF_EACH;
     let rules: [&dyn Fn(&str) -> bool; 3] = [&|valid| valid.contains(&word), &has_part, &is_alike];
     let found = |rule: &dyn Fn(&str) -> bool| -> Vec<&'v str> {
         valid.iter().map(String::as_str).filter(|valid| rule(valid)).collect()

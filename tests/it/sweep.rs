@@ -546,8 +546,9 @@ fn cells_measured_once_above_the_winner_are_not_distinguished() {
         // The page cache may have served a buffered cell. The answer to the question is then in the sentence.
         assert_eq!(out.code, Some(1), "{:#}", report["answer"]);
         let sentence = report["answer"]["sentence"].as_str().unwrap();
-        word =
-            sentence.split_once("As measured: ").map_or("", |(_, rest)| rest.split(',').next().unwrap_or(""));
+        word = sentence
+            .split_once("As measured: ")
+            .map_or("", |(_, rest)| rest.split([',', '.']).next().unwrap_or(""));
     }
     let above =
         cells.iter().filter_map(|cell| cell["mib_per_s"].as_f64()).filter(|rate| *rate > best).count();

@@ -19,7 +19,7 @@ use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
-pub(crate) use sharing::{AMPLIFICATION, grown, new_page_bytes};
+pub(crate) use sharing::{AMPLIFICATION, amplified, new_page_bytes};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -131,8 +131,7 @@ fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'
     let is_merged = record.fleet.is_some();
     let iops = if is_merged { load as f64 } else { record.header.plan.host_load(load) };
     let mut job = job.clone();
-    let streams = job.phases.iter_mut().flat_map(|p| &mut p.streams);
-    streams.for_each(|s| s.pace = s.pace.offering(iops));
+    job.streams_mut().for_each(|s| s.pace = s.pace.offering(iops));
     Cow::Owned(job)
 }
 
@@ -414,7 +413,8 @@ impl<'a> Case<'a> {
             let issued = self.issued(kind).bytes as f64;
             let ours = issued.min(flow_of(&device, kind).bytes as f64);
             if is_proof && ours > 0.0 && ours >= 0.5 * issued && (charged as f64) < COUNTS_AT_ALL * ours {
-                return Err("the kernel charges nothing to fathom's cgroup on this device".into());
+                let part = if charged == 0 { "nothing" } else { "hardly anything" };
+                return Err(format!("the kernel charges {part} to fathom's cgroup on this device"));
             }
         }
         Ok(())
@@ -999,16 +999,21 @@ mod tests {
 
     #[test]
     fn charges_are_read_from_version_two_as_well() {
-        let mut record = Fixture::honest().record();
-        record.header.hosts[0].cgroup =
-            Ok(Cgroup { version: 2, dir: "/c".into(), files: vec!["/c/io.stat".into()] });
-        let mut ios = 0;
-        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-            let line = format!("254:0 rbytes={} wbytes=0 rios={ios} wios=0\n", ios * 4096);
-            snapshot.files.insert("/c/io.stat".into(), Ok(line));
-            ios += 11_000;
-        }
-        assert_eq!(cases(&record)[0].own().map(|o| (o.ios, o.bytes)), Ok(([55_000, 0], [55_000 * 4096, 0])));
+        let own = |bytes_per_io: u64| {
+            let mut record = Fixture::honest().record();
+            record.header.hosts[0].cgroup =
+                Ok(Cgroup { version: 2, dir: "/c".into(), files: vec!["/c/io.stat".into()] });
+            let mut ios = 0;
+            for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+                let line = format!("254:0 rbytes={} wbytes=0 rios={ios} wios=0\n", ios * bytes_per_io);
+                snapshot.files.insert("/c/io.stat".into(), Ok(line));
+                ios += 11_000;
+            }
+            cases(&record)[0].own()
+        };
+        assert_eq!(own(4096).map(|o| (o.ios, o.bytes)), Ok(([55_000, 0], [55_000 * 4096, 0])));
+        assert!(own(0).is_err_and(|why| why.contains("charges nothing to")));
+        assert!(own(40).is_err_and(|why| why.contains("charges hardly anything to")));
     }
 
     #[test]

@@ -9,9 +9,9 @@ use crate::case::{Case, CaseRun, asked_depth};
 #[cfg(test)]
 use crate::checks::shaped;
 use crate::checks::{Evidence, evidence};
-use crate::figures::kernel_text::sensors;
+use crate::figures::kernel_text::sensors_below;
 use crate::figures::steadiness::steps;
-use crate::figures::time_series::{courses, rows_of};
+use crate::figures::time_series::{rows_of, series_of_runs};
 use crate::findings::{CaseAnswers, join_names};
 use crate::verdict::Judged;
 use model::evidence::{BlockStat, Moment, TEMPERATURES};
@@ -270,9 +270,9 @@ fn find_burst_of_case(case: &Case) -> Option<Deduction> {
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
-    let courses = courses(case).ok()?;
-    let burst_of_run = |(ran, course)| find_burst(case, ran, course, steps(course).steps());
-    let all: Vec<Burst> = case.runs.iter().zip(&courses).filter_map(burst_of_run).collect();
+    let all_series = series_of_runs(case).ok()?;
+    let burst_of_run = |(ran, series)| find_burst(case, ran, series, steps(series).steps());
+    let all: Vec<Burst> = case.runs.iter().zip(&all_series).filter_map(burst_of_run).collect();
     // The first run is least affected by earlier writes.
     let first = all.first()?;
     let mb = |rate: &f64| rate / 1e6;
@@ -298,12 +298,12 @@ fn find_burst_of_case(case: &Case) -> Option<Deduction> {
 }
 
 /// Returns the burst of a run; `None` if the rate did not fall, or if it ended no lower than before its first fall.
-fn find_burst<'a>(case: &Case, ran: &'a CaseRun, course: &Series, steps: &[Step]) -> Option<Burst<'a>> {
+fn find_burst<'a>(case: &Case, ran: &'a CaseRun, series: &Series, steps: &[Step]) -> Option<Burst<'a>> {
     let fall = steps.iter().position(|s| s.after < s.before)?;
-    let edge = |at: usize| course.from_ns + course.step_ns * at as f64;
+    let edge = |at: usize| series.from_ns + series.step_ns * at as f64;
     let mut edges = vec![edge(0)];
     edges.extend(steps.iter().map(|s| edge(s.at)));
-    edges.push(edge(course.rates.len()));
+    edges.push(edge(series.rates.len()));
     let levels: Vec<[f64; 2]> =
         edges.windows(2).map(|e| [bytes_written(ran, e[0], e[1]), (e[1] - e[0]) / 1e9]).collect();
     let (head, tail) = levels.split_at(fall + 1);
@@ -349,7 +349,7 @@ fn describe_other_runs(case: &Case, all: &[Burst]) -> String {
 /// Describes the drive's state in the run of a burst: its temperature, and the bytes written to it before.
 fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     let mut numbers = Evidence::new();
-    let heat = match drive_temperatures(burst.ran) {
+    let heat = match drive_temperatures(case, burst.ran) {
         Some([start, stop]) => {
             numbers.extend(evidence([("degrees_at_start", start), ("degrees_at_stop", stop)]));
             format!("The drive had {start:.0} degrees at the start of the run and {stop:.0} at its end")
@@ -366,9 +366,9 @@ fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
     (format!("{heat}; {wear}; the kernel does not report the drive's wear (smartctl -a does)."), numbers)
 }
 
-/// Returns the temperatures of the drive that was hottest at the end of a run: at the run's start and stop.
-fn drive_temperatures(ran: &CaseRun) -> Option<[f64; 2]> {
-    let at = |moment| Some(sensors(ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
+/// Returns the temperatures of the target's drive that was hottest at the end of a run: at the run's start and stop.
+fn drive_temperatures(case: &Case, ran: &CaseRun) -> Option<[f64; 2]> {
+    let at = |moment| Some(sensors_below(case, ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
     let both = stop.iter().filter_map(|(place, sensor)| Some([start.get(place)?.now?, sensor.now?]));
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))

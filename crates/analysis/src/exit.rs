@@ -32,7 +32,12 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
         }
         // Without a number to quote, the study gives the verdict's reason as its sentence. Print it once.
         _ if answer.sentence.contains(reason.as_str()) => answer.sentence,
-        word => format!("{reason}{accept} As measured: {}, {}", word.word(), answer.sentence),
+        word => {
+            // Some studies answer in a sentence, others in a part of one.
+            let is_sentence = answer.sentence.starts_with(char::is_uppercase);
+            let mark = if is_sentence { '.' } else { ',' };
+            format!("{reason}{accept} As measured: {}{mark} {}", word.word(), answer.sentence)
+        }
     };
     Some(Answer { word: AnswerWord::Invalid, sentence })
 }
@@ -240,6 +245,9 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let answer = printed_answer(&report).unwrap();
     assert_eq!(answer.word, AnswerWord::Invalid);
     assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
+    let sentence = Answer { word: AnswerWord::Tied, sentence: "Use pread for 4K random read.".into() };
+    let printed = printed_answer(&Report { answer: Some(sentence), ..report.clone() }).unwrap().sentence;
+    assert!(printed.ends_with(" As measured: TIED. Use pread for 4K random read."), "{printed}");
     // Without a number, the study and the verdict give the same reason, which appears once.
     let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
     let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();

@@ -146,7 +146,7 @@ pub(crate) fn finding(
             (Outcome::Finding, Some(f.severity), f.sentence.clone(), cure, f.evidence.clone())
         }
         Ok(Answer::Holds(sentence, numbers)) => {
-            (Outcome::Holds, None, (*sentence).to_owned(), String::new(), numbers.clone())
+            (Outcome::Holds, None, sentence.to_string(), String::new(), numbers.clone())
         }
         Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
     };

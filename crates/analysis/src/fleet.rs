@@ -56,7 +56,8 @@ fn merge_answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>
     if let Some(HostsFinding { hosts, finding: first }) = &asked.not_checked {
         return Some(Err(format!("{}: {}", shorten_names(fleet, hosts), first.sentence)));
     }
-    (asked.held > 0).then(|| Ok(Answer::Holds("it holds on every host that ran the check", Evidence::new())))
+    (asked.held > 0)
+        .then(|| Ok(Answer::Holds("it holds on every host that ran the check".into(), Evidence::new())))
 }
 
 /// The names of these hosts, shortened.

@@ -162,7 +162,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report))
 }
 
-/// Builds the result of a case, without what depends on the findings of all cases.
+/// Builds the result of a case. The caller sets the fields that depend on the findings of all cases.
 fn build_result(answered: &CaseAnswers) -> Measured {
     let case = &answered.case;
     Measured {
@@ -174,7 +174,6 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
-        // `conclude` sets the verdict once it has the findings of all cases.
         verdict: Verdict::Suspect,
         read: figures::figures_of_kind(case, Kind::Read),
         write: figures::figures_of_kind(case, Kind::Write),

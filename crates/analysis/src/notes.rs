@@ -50,8 +50,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
 
 /// The engines that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
-    let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    streams.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
+    plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
 /// A note with its jobs (empty for all jobs) and how often it occurred. Notes of runs that differ only in their numbers are one.

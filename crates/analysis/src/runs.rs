@@ -208,7 +208,7 @@ impl Sample {
         let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
         let operations: f64 = issued().map(|(_, i)| i.ops as f64).sum();
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
-        let may_need_sync = job.phases.iter().flat_map(|p| &p.streams).any(may_be_in_memory);
+        let may_need_sync = job.streams().any(may_be_in_memory);
         // Without a final sync, the time at which the bytes were stable is unknown.
         let sync = if may_need_sync { end.sync_ns } else { Some(0) };
         let seconds = sync.map(|sync| (wall as f64 + sync as f64) / 1e9);

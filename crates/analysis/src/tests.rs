@@ -178,18 +178,17 @@ fn has_only_numbers(report: &Report) -> bool {
 /// Tries each damage on each record, and each pair of damages on one of the four records.
 #[test]
 fn every_incomplete_record_has_a_report_without_nan() {
-    whatever_is_missing_there_is_a_report(|base, first, second| {
-        first == second || (first + second) % 4 == base
-    });
+    check_damaged_records(|base, first, second| first == second || (first + second) % 4 == base);
 }
 
 #[test]
 #[ignore = "long"]
-fn whatever_two_are_missing_of_each_record_there_is_a_report() {
-    whatever_is_missing_there_is_a_report(|_, _, _| true);
+fn every_record_with_any_two_damages_has_a_report() {
+    check_damaged_records(|_, _, _| true);
 }
 
-fn whatever_is_missing_there_is_a_report(is_asked: impl Fn(usize, usize, usize) -> bool) {
+/// Checks the reports of records with pairs of damages. `is_asked` selects them by the index of the record and of the damages.
+fn check_damaged_records(is_asked: impl Fn(usize, usize, usize) -> bool) {
     let bases = [
         Fixture { runs: 3, ops: 100, ..Fixture::honest() },
         Fixture { runs: 1, ops: 100, ..Fixture::honest_write() },

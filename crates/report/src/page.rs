@@ -177,7 +177,7 @@ fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Shortens
-/// only words that do not fit on a line.
+/// only words that do not fit on a line, and no code.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
@@ -189,8 +189,7 @@ pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> Stri
     wrap_words(width, first, indent, &split_words(text))
 }
 
-/// Wraps a paragraph like [`prose`], but never breaks code between backticks and never shortens code of several words, so that it can be
-/// pasted.
+/// Wraps a paragraph like [`prose`], but never breaks code between backticks, so that it can be pasted.
 pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut is_code = false;
@@ -205,7 +204,11 @@ pub(crate) fn prose_with_code(width: usize, indent: &str, text: &str) -> String 
     wrap_words(width.min(MAX_PROSE_WIDTH), indent, indent, &words)
 }
 
+/// Breaks lines between words. Shortens words that do not fit on a line, but never code between backticks.
 fn wrap_words(width: usize, first: &str, indent: &str, words: &[Cow<'_, str>]) -> String {
+    let backticks = |word: &str| word.matches('`').count();
+    let mut backticks_left: usize = words.iter().map(|word| backticks(word)).sum();
+    let mut is_in_code = false;
     let mut out = String::new();
     let mut line = first.to_owned();
     let mut is_first_word = true;
@@ -221,9 +224,12 @@ fn wrap_words(width: usize, first: &str, indent: &str, words: &[Cow<'_, str>]) -
         if !is_first_word {
             line.push(' ');
         }
-        let is_code = word.contains('`') && word.contains(' ');
+        let is_code = is_in_code || word.contains('`');
         line +=
             &if is_code { word.clone() } else { shorten(word, width.saturating_sub(display_width(&line))) };
+        backticks_left -= backticks(word);
+        // The last backtick of a paragraph opens no code.
+        is_in_code = (is_in_code ^ (backticks(word) % 2 == 1)) && backticks_left > 0;
         is_first_word = false;
     }
     out += &line;
@@ -427,6 +433,13 @@ fn code_is_neither_broken_nor_shortened() {
     let wrapped =
         prose_with_code(40, "  ", &format!("In a cgroup type {code}, then `fathom run` at 3.0 % more"));
     assert_eq!(wrapped, format!("  In a cgroup type\n  {code},\n  then `fathom run` at 3.0 % more\n"));
+    let long = format!("/sys/{}", "x".repeat(60));
+    for code in [format!("`{long}`"), format!("`cat {long} > b`")] {
+        let wrapped = prose(40, "", "", &format!("Type {code}, then repeat"));
+        assert!(wrapped.contains(&long), "{wrapped}");
+        assert!(prose_with_code(40, "", &code).contains(&long));
+    }
+    assert!(!prose(40, "", "", &format!("It`s {long} and {long}")).contains(&long));
     // An unclosed backtick hides no text.
     assert_eq!(prose_with_code(40, "", "an `open end"), "an `open end\n");
 }

@@ -226,9 +226,9 @@ fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) 
     }
 }
 
-/// Above this number of requests per operation, operations count as split. One operation in a hundred may cross the
-/// border of two extents.
-const SPLIT_FROM: f64 = 1.01;
+/// Up to this number of requests per operation, operations count as not split: one in a hundred may cross the border of
+/// two extents.
+const NOT_SPLIT_UP_TO: f64 = 1.01;
 
 /// The engine that first submits without waiting and, if that is refused, again with waiting.
 const RETRYING_ENGINE: &str = "io_uring";
@@ -248,7 +248,7 @@ pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
         return None;
     }
     let done = flow_of(&case.device().ok()?, kind);
-    if share(done.ios as f64, case.issued(kind).ops as f64) > SPLIT_FROM {
+    if share(done.ios as f64, case.issued(kind).ops as f64) > NOT_SPLIT_UP_TO {
         return Some(Refused::Split);
     }
     let depth: f64 = retrying_streams(case).map(asked_depth).sum();

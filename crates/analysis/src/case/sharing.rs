@@ -345,7 +345,7 @@ impl<'a> Case<'a> {
     /// moved as much as they can.
     pub(crate) fn least_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
         let theirs = if kind == Kind::Write {
-            grown(others.most)
+            amplified(others.most)
         } else {
             others.most.saturating_add((others.most as f64 * SAME_BYTES) as u64)
         };
@@ -509,8 +509,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns how many bytes or requests a file system with a journal may write at most to store this many.
-pub(crate) fn grown(bytes: u64) -> u64 {
+/// Returns the maximum number of bytes or requests that a file system with a journal writes to store this many.
+pub(crate) fn amplified(bytes: u64) -> u64 {
     if bytes == u64::MAX { bytes } else { (bytes as f64 * AMPLIFICATION) as u64 }
 }
 

@@ -22,6 +22,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::machine::Layer;
 use model::record::KindEnd;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
@@ -177,8 +178,8 @@ pub type Evidence = BTreeMap<String, f64>;
 /// The answer of a check that had the data it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The belief holds. The sentence has no numbers, so that equal answers about many results share one line.
-    Holds(&'static str, Evidence),
+    /// The belief holds. A sentence without numbers lets equal answers about many results share one line.
+    Holds(Cow<'static, str>, Evidence),
     /// The belief is false.
     Finding(Detail),
     /// The check does not apply to this result.
@@ -238,8 +239,13 @@ pub enum Rename {
 
 /// Returns the answer of a check whose belief holds. See [`Answer::Holds`].
 #[allow(clippy::unnecessary_wraps, reason = "the other answers of checks may be errors")]
-pub(crate) fn holds(sentence: &'static str, numbers: Evidence) -> Known<Answer> {
-    Ok(Answer::Holds(sentence, numbers))
+pub(crate) fn holds(sentence: impl Into<Cow<'static, str>>, numbers: Evidence) -> Known<Answer> {
+    Ok(Answer::Holds(sentence.into(), numbers))
+}
+
+/// Formats a share that a sentence gives where `all` would be false. Rounds down, so that it never prints `100 %`: `99.6 %`.
+pub(crate) fn show_part(share: f64) -> String {
+    format!("{:.1} %", (share * 1e3).floor() / 10.0)
 }
 
 /// Returns why a check, or a figure that it needs, cannot be decided.
@@ -254,7 +260,7 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
 
 /// If a device moved at least this share of the bytes of the operations, its counters describe the operations. If it moved
 /// less, another layer served the rest.
-const ARRIVED_FROM: Share = Share(0.95);
+pub(crate) const ARRIVED_FROM: Share = Share(0.95);
 /// File with the counters of the machine's memory.
 const VMSTAT: &str = "/proc/vmstat";
 /// Page size of the counters in `/proc/vmstat`. The kernel counts a larger page as several pages.

@@ -7,7 +7,7 @@ pub(super) use super::{
 pub(crate) use crate::case::{Amount, Case, CaseRun, asked_depth, cgroup_slot, flow_of, no_run, share};
 pub(crate) use crate::checks::{
     Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula, holds,
-    not_checked,
+    not_checked, show_part,
 };
 pub(crate) use crate::threshold::{Ns, Share};
 pub(crate) use model::Known;

@@ -33,6 +33,14 @@ impl Check {
             _ => None,
         }
     }
+
+    /// Returns the sentence of a belief that holds.
+    pub(crate) fn sentence(&self, record: &Record) -> String {
+        match self.answer(record) {
+            Ok(Answer::Holds(sentence, _)) => sentence.into_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 /// Checks that the honest records cannot exercise, and why. They may answer "not checked" about an honest record, and
@@ -98,7 +106,7 @@ fn ids_are_sorted_and_names_are_in_capitals() {
 
 #[test]
 fn a_check_sees_only_the_answers_of_the_checks_that_it_names() {
-    let holds = || Ok(Answer::Holds("it does", evidence([])));
+    let holds = || Ok(Answer::Holds("it does".into(), evidence([])));
     let answers = Answers::from([(CheckId::A04, holds()), (CheckId::A13, holds())]);
     let earlier = Earlier { named: &[CheckId::A04, CheckId::A07], answers: &answers };
     assert!(earlier.holds(CheckId::A04) && !earlier.finds(CheckId::A04));

@@ -434,8 +434,9 @@ const WORTH_BYTES: u64 = 1 << 20;
 /// If both directions moved less than [`WORTH_BYTES`], the report describes a direction with at least this many bytes.
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
-/// Minimum share of the reads from one source at which the report says that all of them came from it.
-const NEARLY: f64 = 0.98;
+/// Reads from disks up to this share of all reads may be of the program's libraries, which can be on another disk than
+/// its files.
+const LIBRARIES: f64 = 0.02;
 
 /// Describes a run: what it read and wrote, and a failure.
 pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
@@ -488,37 +489,38 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
     }
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
-    let read_disk = device_name(run, |device| device.read_bytes);
     let disk_of_files = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
-    let share = fetched as f64 / bytes as f64;
+    let read_disk = if fetched as f64 <= LIBRARIES * bytes as f64 {
+        "a disk".to_owned()
+    } else {
+        device_name(run, |device| device.read_bytes)
+    };
     let memory = run.named.iter().find_map(|one| one.memory.as_ref());
     Some(match &run.cached_read_bytes {
-        Ok(_) if share <= 1.0 - NEARLY && memory.is_some() => {
+        Ok(_) if fetched == 0 && memory.is_some() => {
             format!("{amount}; all of it is memory ({}): no disk was read", memory.map_or("", String::as_str))
         }
-        Ok(cached) if share <= 1.0 - NEARLY => {
+        Ok(cached) if fetched == 0 => {
+            let cached = if *cached >= bytes { "all of it".to_owned() } else { amount_of(*cached) };
+            format!("{amount}; none of it came from {disk_of_files}: the page cache had {cached}")
+        }
+        Ok(_) if fetched >= bytes => format!("{amount}; all of it came from {read_disk}"),
+        Ok(cached) => {
+            let keeper =
+                memory.map_or_else(|| "the page cache".into(), |memory| format!("memory ({memory})"));
             format!(
-                "{amount}; none of it came from {disk_of_files}: the page cache had {}",
-                cached_amount(*cached, bytes)
+                "{amount}; {} came from {read_disk}, and {keeper} had {}",
+                amount_of(fetched),
+                amount_of(*cached)
             )
         }
-        Ok(_) if share >= NEARLY => format!("{amount}; all of it came from {read_disk}"),
-        Ok(cached) => format!(
-            "{amount}; {} came from {read_disk}, and the page cache had {}",
-            amount_of(fetched),
-            amount_of(*cached)
-        ),
         // The bytes of calls do not include reads of mapped memory and asynchronous reads.
         Err(_) if fetched >= moved.read_call_bytes => format!("{amount}; all of it came from {read_disk}"),
         // The command's calls may also have read pipes.
-        Err(_) if fetched < worth => format!("{amount} by calls; nothing came from {disk_of_files}"),
+        Err(_) if fetched == 0 => format!("{amount} by calls; nothing came from {disk_of_files}"),
         Err(_) => format!("{amount} by calls; {} came from {read_disk}", amount_of(fetched)),
     })
-}
-
-fn cached_amount(cached: u64, bytes: u64) -> String {
-    if cached as f64 >= NEARLY * bytes as f64 { "all of it".into() } else { amount_of(cached) }
 }
 
 /// Describes what the command wrote: `1 GiB in 410 ms (2,600 MB/s); 12 MiB had reached vda. Making the rest stable took

@@ -254,7 +254,7 @@ fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
         .collect();
     let numbers = evidence([("looks", count as f64), ("held_back", held_back.len() as f64)]);
     let answer = if held_back.is_empty() {
-        Answer::Holds("No number differs only because many were compared.", numbers)
+        Answer::Holds("No number differs only because many were compared.".into(), numbers)
     } else {
         Answer::Finding(detail!(
             Severity::Biased,
@@ -320,7 +320,7 @@ fn check_sum_of_peaks(context: &Context) -> Vec<NamedAnswer> {
     if !out.is_empty() {
         return out;
     }
-    let answer = Answer::Holds("The percentiles come from all operations.", Evidence::new());
+    let answer = Answer::Holds("The percentiles come from all operations.".into(), Evidence::new());
     let missing = || Err("the reports of an older fathom contain no percentiles of single runs".into());
     vec![(Vec::new(), if has_percentiles_of_runs { Ok(answer) } else { missing() })]
 }

@@ -207,7 +207,7 @@ impl WeighedNumber {
         let least = comparison::smallest_p(n, m);
         if least > SIGNIFICANCE {
             return Some(format!(
-                "{n} runs against {m} are too few: by chance, even the clearest order of their ranks has a probability of {}; it takes 4 against 4",
+                "{n} runs against {m} are too few: by chance, even the clearest order of their ranks has a probability of {}; it takes 4 against 4, or 3 against 5",
                 show_share(least)
             ));
         }
@@ -702,7 +702,10 @@ fn three_runs_against_three_never_differ_and_four_can() {
     let scaled = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
     let three = metric_for(rates(&scaled(3, 1.0), &scaled(3, 2.0)));
     assert_eq!(three.answer, Answer::CannotTell);
-    assert!(three.why.contains("4 against 4") && three.runs_needed == Some(4), "{three:?}");
+    assert!(three.why.contains("4 against 4, or 3 against 5") && three.runs_needed == Some(4), "{three:?}");
+    for (n, m, are_enough) in [(4, 4, true), (3, 5, true), (5, 3, true), (3, 4, false), (3, 3, false)] {
+        assert_eq!(comparison::smallest_p(n, m) <= SIGNIFICANCE, are_enough, "{n} against {m}");
+    }
     assert_eq!(three.could_have_seen, None);
     assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, Answer::Faster);
     assert_eq!(metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");

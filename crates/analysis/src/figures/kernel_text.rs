@@ -152,8 +152,21 @@ pub(crate) struct Sensor {
     pub(crate) most: Option<i64>,
 }
 
-/// The sensors of drives by their folder, such as `hwmon3`.
-pub(crate) fn sensors(text: &str) -> BTreeMap<String, Sensor> {
+/// The sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not record which
+/// drive a sensor belongs to, all sensors count.
+pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor> {
+    let folder = |layer: &Layer| Some(layer.device.get("hwmon")?.rsplit('/').next()?.to_owned());
+    let mut layers = case.record.header.hosts.iter().flat_map(|host| &host.places).flat_map(|p| &p.layers);
+    let mut sensors = sensors(text);
+    if layers.any(|layer| layer.device.contains_key("hwmon")) {
+        let below: Vec<String> = case.places().flat_map(|p| &p.layers).filter_map(folder).collect();
+        sensors.retain(|place, _| below.contains(place));
+    }
+    sensors
+}
+
+/// The sensors of drives by their folder.
+fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
     for (path, value) in entries(text) {
         let mut parts = path.rsplit('/');

@@ -12,7 +12,7 @@
 
 use crate::case::Case;
 use crate::figures::iops;
-use crate::figures::time_series::{courses, rows_of};
+use crate::figures::time_series::{rows_of, series_of_runs};
 use model::Known;
 use model::figures::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_seconds, show_share};
@@ -34,7 +34,7 @@ const STEADY_TO: f64 = DRIFT_TO.minute;
 /// Minimum measured time of a steady rate in seconds: a minute over all runs. A window may end a few ms early.
 const STEADY_FROM_S: f64 = 59.5;
 /// Minimum time in seconds for a drift per minute: half a minute. A window may end a few ms early.
-const A_MINUTE_FROM_S: f64 = 29.5;
+pub(crate) const A_MINUTE_FROM_S: f64 = 29.5;
 /// Minimum number of runs for a step between runs: four on each side.
 const STEP_FROM_RUNS: usize = 8;
 /// Maximum number of runs for a search for steps between runs, whose time is quadratic.
@@ -175,7 +175,7 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
         return None;
     }
     let rates = case.runs.iter().filter_map(iops).collect();
-    Some(judge_steadiness(courses(case), rates, case.window_ns() / 1e9))
+    Some(judge_steadiness(series_of_runs(case), rates, case.window_ns() / 1e9))
 }
 
 /// Judges runs with these series and rates, with a total length in seconds.
@@ -463,12 +463,12 @@ mod tests {
         rate: impl Fn(usize, f64) -> f64,
     ) -> Steadiness {
         let n = (seconds as usize).max(100);
-        let course = |run: usize| {
+        let series_of_run = |run: usize| {
             let noise = flat(n, deviation, 0.0, run as u64 + 7).into_iter().enumerate();
             let rates = noise.map(|(i, v)| 1000.0 * v * rate(run, i as f64 / n as f64)).collect();
             Series { from_ns: 0.0, step_ns: seconds * 1e9 / n as f64, rates }
         };
-        let all: Vec<Series> = (0..runs).map(course).collect();
+        let all: Vec<Series> = (0..runs).map(series_of_run).collect();
         let rates = all.iter().map(|c| mean(&c.rates)).collect();
         judge_steadiness(Ok(all), rates, seconds * runs as f64)
     }
@@ -684,13 +684,13 @@ mod tests {
             let (mut states, mut rule) = ([0.0; 5], [0.0; 2]);
             for seed in 0..draws {
                 let rates = decaying(count, share, deviation, seed);
-                let course = |(i, level): (usize, &f64)| Series {
+                let series_of_run = |(i, level): (usize, &f64)| Series {
                     from_ns: 0.0,
                     step_ns: 1e9,
                     rates: flat(60, 0.02, 0.0, seed * 100 + i as u64).iter().map(|v| v * level).collect(),
                 };
                 let answer = steadiness::judge_steadiness(
-                    Ok(rates.iter().enumerate().map(course).collect()),
+                    Ok(rates.iter().enumerate().map(series_of_run).collect()),
                     rates.clone(),
                     60.0 * count as f64,
                 );

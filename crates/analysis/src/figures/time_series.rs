@@ -43,7 +43,7 @@ pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interva
 ///
 /// # Errors
 /// If there is no run, or a run has no series.
-pub(crate) fn courses(case: &Case) -> Known<Vec<Series>> {
+pub(crate) fn series_of_runs(case: &Case) -> Known<Vec<Series>> {
     case.need_run()?;
     case.runs.iter().map(series).collect()
 }

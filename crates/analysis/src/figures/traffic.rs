@@ -9,7 +9,8 @@
 //! 4. Read-ahead that no operation used is fathom's own traffic.
 
 pub(crate) use crate::case::AMPLIFICATION;
-use crate::case::{Amount, COUNTS_AT_ALL, Case, grown, share};
+use crate::case::{Amount, COUNTS_AT_ALL, Case, amplified, share};
+use crate::threshold::Share;
 use model::Known;
 use model::evidence::{BlockFlow, CgroupIo, Moment};
 use model::job::{Advice, Kind, Pattern, Stream};
@@ -25,7 +26,7 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 pub(crate) const FLOOR_IOS: u64 = 48;
 
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
-const COUNTED_TO_BYTES: u32 = 64 << 10;
+const ONE_REQUEST_UP_TO_BYTES: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that charge direct writes to the
 /// calling process instead of to their own threads.
@@ -107,7 +108,7 @@ fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
 
 /// Whether each request of fathom is one request of the device, so that requests of others can be counted.
 pub(crate) fn comparable(case: &Case) -> bool {
-    case.largest_bytes() <= COUNTED_TO_BYTES
+    case.largest_bytes() <= ONE_REQUEST_UP_TO_BYTES
 }
 
 /// Whether all file systems are in [`MODEST`].
@@ -117,8 +118,7 @@ pub(crate) fn is_modest(case: &Case) -> bool {
 
 /// Whether any job of the session writes.
 pub(crate) fn session_writes(case: &Case) -> bool {
-    let phases = case.record.header.plan.jobs.iter().flat_map(|j| &j.phases);
-    phases.flat_map(|p| &p.streams).any(Stream::changes_targets)
+    case.record.header.plan.streams().any(Stream::changes_targets)
 }
 
 fn own_traffic(case: &Case) -> Known<OwnTraffic> {
@@ -147,7 +147,7 @@ fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if case.any_sync() || !is_modest(case) {
         return Amount::default();
     }
-    excess(device, Amount { ops: grown(ours.ops), bytes: grown(ours.bytes) })
+    excess(device, Amount { ops: amplified(ours.ops), bytes: amplified(ours.bytes) })
 }
 
 fn excess(device: BlockFlow, ours: Amount) -> Amount {
@@ -241,10 +241,16 @@ impl LowerDisk<'_> {
         let matters = done.read.bytes > FLOOR_BYTES.saturating_mul(case.runs.len() as u64);
         let possible = done.read.bytes.min(carried.read.bytes) as f64;
         let charged = match case.charged_on(&[self.disk]) {
-            Ok(own) if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible => Err(format!(
-                "{name} read {}, and nothing of that was charged to fathom's cgroup",
-                show_bytes(done.read.bytes)
-            )),
+            Ok(own) if matters && (own.bytes[0] as f64) < COUNTS_AT_ALL * possible => {
+                let part = match own.bytes[0] {
+                    0 => "nothing".to_owned(),
+                    _ => format!("less than {}", Share(COUNTS_AT_ALL)),
+                };
+                Err(format!(
+                    "{name} read {}, and {part} of that was charged to fathom's cgroup",
+                    show_bytes(done.read.bytes)
+                ))
+            }
             charged => charged,
         };
         let (ours, is_inferred) = match charged {
@@ -383,16 +389,22 @@ fn writes_below_a_loop_device_are_not_judged_if_the_session_writes() {
 fn traffic_below_a_loop_device_is_unknown_without_charges() {
     let without = Fixture { cgroup: false, ..Fixture::honest_loop() };
     assert!(seen_below(&without.record()).is_err_and(|why| why.contains("vda cannot be separated")));
-    let mut only_above = Fixture::honest_loop().record();
-    for snapshot in only_above.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
-            if text.contains("254:0 Read") {
-                let above = text.lines().filter(|l| !l.starts_with("254:0"));
-                *text = above.chain(["254:0 Read 0", "254:0 Write 0"]).collect::<Vec<_>>().join("\n");
+    let charged_below = |bytes_per_run: u64| {
+        let mut record = Fixture::honest_loop().record();
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let charge = if snapshot.moment == Moment::Start { 0 } else { bytes_per_run };
+            for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
+                if text.contains("254:0 Read") {
+                    let above = text.lines().filter(|l| !l.starts_with("254:0")).map(str::to_owned);
+                    let below = [format!("254:0 Read {charge}"), "254:0 Write 0".to_owned()];
+                    *text = above.chain(below).collect::<Vec<_>>().join("\n");
+                }
             }
         }
-    }
-    assert!(seen_below(&only_above).is_err_and(|why| why.contains("nothing of that was charged")));
+        seen_below(&record)
+    };
+    assert!(charged_below(0).is_err_and(|why| why.contains("nothing of that was charged")));
+    assert!(charged_below(4096).is_err_and(|why| why.contains("less than 1 % of that was charged")));
 }
 
 /// A record of a layer of this kind with these sysfs files, on a disk that completed 1,000 more requests in each run.

@@ -292,8 +292,8 @@ impl Search<'_> {
         (least..=most).contains(&(load as f64)) && !self.points.iter().any(decides)
     }
 
-    /// Returns the next load for one end of the bracket. `inward` has the loads from the outermost of that end to the other end, and
-    /// `wanted` is the answer that the end should prove: met for the lower end, missed for the upper.
+    /// Returns the next load for one end of the bracket. `inward` has the loads in order, from the outermost one on the side of this end
+    /// to the other end. `wanted` is the answer that the end should prove: met for the lower end, missed for the upper.
     ///
     /// 1. The end is the innermost load at which `wanted` is proven or clear.
     /// 2. Single runs bring it near the other end, and more runs prove it.

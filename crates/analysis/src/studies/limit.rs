@@ -42,8 +42,8 @@ impl Question for LatencyTarget {
         build_curve(judged.record, self, judged.answered, judged.results).into()
     }
 
-    /// Expected are overload and lateness of loads, and a closed loop that hides the tail. At the load whose latency is the
-    /// headline, overload and lateness are not expected, because they are part of the quoted number.
+    /// Whether a finding is an overload or lateness of a load, or that the closed loop hides the tail. At the load whose latency is
+    /// the headline, overload and lateness are not expected, because they are part of the quoted number.
     fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
         if finding.outcome != Outcome::Finding {
             return false;
@@ -59,8 +59,8 @@ impl Question for LatencyTarget {
             Some(offered) => is_about_loads && !is_quoted(offered),
             None => !is_about_loads,
         };
-        let mine = |name: &String| answered.iter().any(|a| a.case.name == *name && is_shown(a));
-        finding.about.iter().all(mine)
+        let is_shown_result = |name: &String| answered.iter().any(|a| a.case.name == *name && is_shown(a));
+        finding.about.iter().all(is_shown_result)
     }
 
     fn why_expected(&self) -> &'static str {
@@ -276,8 +276,8 @@ fn point_at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
 
 /// The load whose latency is quoted.
 fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
-    let off = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|off| *off <= NEAR);
-    let near = curve.points.iter().filter_map(|p| Some((off(p)?, p)));
+    let distance = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|distance| *distance <= NEAR);
+    let near = curve.points.iter().filter_map(|p| Some((distance(p)?, p)));
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
 

@@ -252,7 +252,7 @@ fn build_work(
     let best = winner
         .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
         .and_then(|w| grid.setting(w.job));
-    let mine: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
+    let cells_of_work: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
         by: measure_of_work(grid, &race.work),
@@ -265,7 +265,7 @@ fn build_work(
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
         spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| find_knees(race.by, grid.tolerance, b, &mine)),
+        knees: best.map_or_else(Vec::new, |b| find_knees(race.by, grid.tolerance, b, &cells_of_work)),
     }
 }
 
@@ -299,9 +299,9 @@ fn measure_of_work(grid: &Grid, work: &str) -> Measure {
     if let Some(measure) = grid.measure_of(work) {
         return measure;
     }
-    let mine = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
-    let first = mine().next();
-    let one_size = mine().all(|s| Some(s.block_bytes) == first.map(|f| f.block_bytes));
+    let settings = || grid.cells.iter().map(|c| &c.setting).filter(|s| s.work() == work);
+    let first = settings().next();
+    let one_size = settings().all(|s| Some(s.block_bytes) == first.map(|f| f.block_bytes));
     let random = first.is_some_and(|s| s.spec.is_some() || s.is_random());
     if random && one_size { Measure::Iops } else { Measure::Bandwidth }
 }
@@ -325,7 +325,7 @@ fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigur
     scales.filter_map(|(name, scale)| find_knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
-/// The knee of one axis: larger values gain nothing, with all other settings as the winner has them.
+/// The knee of one axis, with all other settings as the winner has them: the value from which larger ones gain less than the tolerance.
 fn find_knee(
     axis: &str,
     scale: Scale,
@@ -458,7 +458,7 @@ fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).chain(by_order).collect()
 }
 
-/// The size from which random offsets are as fast as sequential ones; `None` if there is no such size.
+/// The size from which random offsets are as fast as sequential ones, within the tolerance; `None` if there is no such size.
 fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
     let best = |work: &str| {
         let mut by_size: BTreeMap<u32, f64> = BTreeMap::new();
@@ -659,7 +659,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
     }
 }
 
-/// Says why the larger sizes after this cell are left out.
+/// Explains why the larger sizes after this cell are left out.
 fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
@@ -700,23 +700,23 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
 fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> Vec<Work> {
     let void = |c: &CellFigures| c.result.and_then(|at| answered.get(at)).is_some_and(CaseAnswers::is_void);
     let work_named = |name: String| {
-        let mine: Vec<&CellFigures> =
+        let valid: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
         Work {
-            sentence: format!("{} cells were measured once each.", mine.len()),
+            sentence: format!("{} cells were measured once each.", valid.len()),
             by: if is_random { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
             faster_at_most: None,
             decided: false,
             rivals: Vec::new(),
-            runs: mine.iter().map(|c| c.runs).sum(),
+            runs: valid.iter().map(|c| c.runs).sum(),
             spread: None,
             cheapest_by_winner: None,
             baselines: Vec::new(),
-            knees: mine.first().map_or_else(Vec::new, |first| {
-                find_knees(Measure::Bandwidth, grid.tolerance, &first.setting, &mine)
+            knees: valid.first().map_or_else(Vec::new, |first| {
+                find_knees(Measure::Bandwidth, grid.tolerance, &first.setting, &valid)
             }),
         }
     };
@@ -749,15 +749,15 @@ fn build_rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
 /// The difference between the fastest and the slowest position of a work, and whether their intervals are apart. `None` if cells differ
 /// in more than the position, or too little was measured.
 fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
-    let mine: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
-    let first = mine.first()?.setting.at_no_position();
+    let cells: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
+    let first = cells.first()?.setting.at_no_position();
     let positions =
-        mine.iter().all(|c| c.setting.offset_bytes.is_some() && c.setting.at_no_position() == first);
-    if !positions || mine.len() < 2 {
+        cells.iter().all(|c| c.setting.offset_bytes.is_some() && c.setting.at_no_position() == first);
+    if !positions || cells.len() < 2 {
         return None;
     }
     let rate = |c: &&&CellFigures| c.mb_per_s.unwrap_or(0.0);
-    let known = || mine.iter().filter(|c| c.interval.is_some() && c.mb_per_s.is_some());
+    let known = || cells.iter().filter(|c| c.interval.is_some() && c.mb_per_s.is_some());
     let fastest = known().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let slowest = known().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let apart = fastest.interval?[0] > slowest.interval?[1];
@@ -785,7 +785,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     Some(Deduction {
         name: "rate by position".into(),
         sentence,
-        evidence: evidence([("share_lost", share), ("positions", mine.len() as f64)]),
+        evidence: evidence([("share_lost", share), ("positions", cells.len() as f64)]),
     })
 }
 

@@ -168,7 +168,7 @@ impl Limits {
         }
     }
 
-    /// Removes sessions that have the highest rate of no class.
+    /// Removes the sessions that no class is from.
     fn forget_unused(&mut self) {
         let used = |at: usize| self.classes.iter().any(|c| c.session == at);
         let kept: Vec<usize> = (0..self.sessions.len()).filter(|at| used(*at)).collect();
@@ -222,8 +222,8 @@ impl Limits {
                 class,
             ))
         })?;
-        let mine = self.classes.iter().filter(|c| c.best.direction == direction);
-        let highest = mine.max_by(|a, b| a.bytes_per_s().total_cmp(&b.bytes_per_s()))?;
+        let classes = self.classes.iter().filter(|c| c.best.direction == direction);
+        let highest = classes.max_by(|a, b| a.bytes_per_s().total_cmp(&b.bytes_per_s()))?;
         Some(NearestLimit {
             capacity: class.best.clone(),
             session: self.sessions.get(class.session)?.clone(),
@@ -264,10 +264,10 @@ impl Limits {
         let has_random = self.classes.iter().any(|c| c.best.direction == direction && !c.best.sequential);
         let orders = if part.is_random && has_random { &[false][..] } else { &[false, true] };
         orders.iter().copied().filter_map(move |sequential| {
-            let is_mine = |c: &&Class| (c.best.direction, c.best.sequential) == (direction, sequential);
-            let mine = || self.classes.iter().filter(is_mine);
-            let smaller = mine().filter(|c| c.bytes() <= bytes).max_by_key(|c| c.best.request_bytes);
-            let larger = mine().filter(|c| c.bytes() >= bytes).min_by_key(|c| c.best.request_bytes);
+            let is_alike = |c: &&Class| (c.best.direction, c.best.sequential) == (direction, sequential);
+            let classes = || self.classes.iter().filter(is_alike);
+            let smaller = classes().filter(|c| c.bytes() <= bytes).max_by_key(|c| c.best.request_bytes);
+            let larger = classes().filter(|c| c.bytes() >= bytes).min_by_key(|c| c.best.request_bytes);
             let by_bytes = |class: Option<&'s Class>| class.map(|class| class.time_of_bytes(bytes));
             let least = [smaller.map(Class::time), by_bytes(larger)];
             let most = [larger.map(Class::time), by_bytes(smaller)];
@@ -332,8 +332,8 @@ fn is_throttled(result: &Measured) -> bool {
     result.verdict == Verdict::Suspect && result.limiter.name == limiter::THROTTLE
 }
 
-/// The direction of a stream's requests and whether they are sequential; `None` if the stream is no load of one kind of
-/// requests without a rate limit.
+/// The direction of a stream's requests and whether they are sequential; `None` if the requests are of several kinds, use the page
+/// cache, are synced, or have a rate limit.
 fn direction_and_order(stream: &Stream) -> Option<(Direction, bool)> {
     if !stream.is_unheld() || stream.flush.is_some() || !stream.cache.is_direct() || stream.cache.is_sync() {
         return None;

@@ -196,15 +196,15 @@ fn describe_queueing(all: &[Operation]) -> Option<String> {
 }
 
 fn describe_arrivals(arrivals: &Arrivals) -> String {
-    let idc = |figure: Option<f64>| or_dash(figure, show_rate);
+    let dispersion = |figure: Option<f64>| or_dash(figure, show_rate);
     format!(
         "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
         arrivals.of,
         show_ns(arrivals.gap_ns.mean),
         percentile(&arrivals.gap_ns.percentiles, "50"),
         percentile(&arrivals.gap_ns.percentiles, "99"),
-        idc(arrivals.idc_10ms),
-        idc(arrivals.idc_100ms)
+        dispersion(arrivals.idc_10ms),
+        dispersion(arrivals.idc_100ms)
     )
 }
 

@@ -144,10 +144,10 @@ impl<'c> Compared<'c> {
     pub(crate) fn left_out(&self) -> Vec<String> {
         let is_several = self.narrow_table.is_some();
         let sentences = |(name, comparison): &(&'c str, &'c Comparison)| {
-            let of_whom = if is_several { format!(" of {name}") } else { String::new() };
+            let of_side = if is_several { format!(" of {name}") } else { String::new() };
             left_out_notes(comparison, name)
                 .into_iter()
-                .map(move |note| format!("Left out{of_whom}: {note}."))
+                .map(move |note| format!("Left out{of_side}: {note}."))
         };
         self.others.iter().flat_map(sentences).collect()
     }

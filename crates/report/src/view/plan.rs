@@ -34,7 +34,7 @@ pub(crate) fn job_title(plan: &Plan, at: usize) -> String {
 
 /// Returns a line for each stream of a job.
 pub(crate) fn describe_streams(job: &Job) -> impl Iterator<Item = String> {
-    job.phases.iter().flat_map(|p| &p.streams).map(|stream| {
+    job.streams().map(|stream| {
         format!(
             "{}, depth {}, workers {}, {}, {}",
             stream.describe(),

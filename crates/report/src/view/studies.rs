@@ -89,8 +89,7 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
 /// Returns the row with the device's own sequential rate: the fastest sequential access past the page cache in this direction.
 pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> Option<&'a ApiRow> {
     let is_raw = |row: &&ApiRow| {
-        let job = results.get(row.result).map(|result| &result.job);
-        let mut streams = job.into_iter().flat_map(|job| &job.phases).flat_map(|phase| &phase.streams);
+        let mut streams = results.get(row.result).into_iter().flat_map(|result| result.job.streams());
         row.stored_after.is_some() == writes
             && streams.any(|s| s.cache.is_direct() && s.access.pattern() == Some(Pattern::Sequential))
     };

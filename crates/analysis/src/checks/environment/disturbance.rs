@@ -111,7 +111,7 @@ struct ForeignIo {
     limited: Option<Limited>,
 }
 
-/// Marks that fathom's rate is the limit of a cgroup.
+/// Set if fathom's rate has reached the limit of a cgroup.
 #[derive(Clone, Copy)]
 struct Limited {
     /// Whether the disk certainly had headroom.
@@ -517,7 +517,7 @@ fn writes_that_may_belong_to_the_file_system_are_not_checked() {
 fn figures(record: &model::record::Record) -> (String, Evidence) {
     match FOREIGN_IO.answer(record) {
         Ok(Answer::Finding(f)) => (f.sentence, f.evidence),
-        Ok(Answer::Holds(sentence, evidence)) => (sentence.to_owned(), evidence),
+        Ok(Answer::Holds(sentence, evidence)) => (sentence.into_owned(), evidence),
         other => panic!("{other:?}"),
     }
 }

@@ -8,7 +8,7 @@
 
 use super::virtualization::is_virtual;
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{Link, link, sensors};
+use crate::figures::kernel_text::{Link, link, sensors_below};
 use model::evidence::{RAID, TEMPERATURES};
 use model::record::{Cell, Interval};
 
@@ -20,8 +20,8 @@ pub(super) const THERMAL: Check = Check {
     id: CheckId::D15,
     name: "THERMAL",
     belief: "the drive was cool enough to sustain this rate",
-    reads: "`temp1_input` and `temp1_max` of the drives' sensors in `/sys/class/hwmon/` (drivers `nvme` and \
-            `drivetemp`), at start and stop of each run.",
+    reads: "`temp1_input` and `temp1_max` of the sensors of the drives below the target in \
+            `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at start and stop of each run.",
     formula: formula!(
         "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
          reports. Does not apply to a virtual disk without a sensor.",
@@ -86,7 +86,7 @@ fn find_hottest(case: &Case) -> Known<Option<Sensor>> {
     let mut hottest: Option<Sensor> = None;
     let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
     for (ran, moment) in samples {
-        for (place, sensor) in sensors(ran.at(moment)?.text(TEMPERATURES)?) {
+        for (place, sensor) in sensors_below(case, ran.at(moment)?.text(TEMPERATURES)?) {
             let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
             let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
             if hottest.as_ref().is_none_or(|h| limit.saturating_sub(reading) < headroom(h)) {
@@ -454,6 +454,27 @@ fn a_drive_near_its_limit_biases() {
     assert!(matches!(THERMAL.answer(&heated(NVME, 81_850)), Ok(Answer::Holds(..))));
     assert_eq!(THERMAL.severity(&heated(SATA, 61_000)), Some(Severity::Biased));
     assert!(matches!(THERMAL.answer(&heated(SATA, 55_000)), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_hot_drive_of_another_target_does_not_count() {
+    let other = "/sys/class/hwmon/hwmon7/name: nvme\n/sys/class/hwmon/hwmon7/temp1_input: 30000\n\
+                 /sys/class/hwmon/hwmon7/temp1_max: 84850\n";
+    let below = |folder: &str| {
+        let mut record = heated(&format!("{NVME}{other}"), 83_850);
+        let mut place = record.header.hosts[0].places[0].clone();
+        place.path = "/other".into();
+        place.layers[0].device.insert("hwmon".into(), "/sys/class/hwmon/hwmon3".into());
+        let own = &mut record.header.hosts[0].places[0].layers[0].device;
+        own.insert("hwmon".into(), format!("/sys/class/hwmon/{folder}"));
+        record.header.hosts[0].places.push(place);
+        record
+    };
+    assert!(matches!(THERMAL.answer(&below("hwmon7")), Ok(Answer::Holds(..))));
+    assert_eq!(THERMAL.severity(&below("hwmon3")), Some(Severity::Biased));
+    let mut without = below("hwmon7");
+    without.header.hosts[0].places[0].layers[0].device.remove("hwmon");
+    assert!(THERMAL.answer(&without).is_err());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! D03 looks for kernel threads that initialise or move data, for writes to the disk while fathom was
 //! idle, and for discards in runs that trim nothing. D20 checks the free share of the file system at the start
 //! of the runs; how full a drive is inside is unknown. D24 finds data on another machine, on the host of a
-//! virtual machine, or served by a program (FUSE), by the kind of the file system. On NFS, it also computes the
-//! share of the reads that the client's cache answered.
+//! virtual machine, served by a program (FUSE), or on a disk that a cluster shares, by the kind of the file system. On
+//! NFS, it also computes the share of the reads that the client's cache answered.
 
 use crate::case::written;
 use crate::checks::prelude::*;
@@ -201,10 +201,10 @@ fn check_nearly_full(case: &Case) -> Known<Answer> {
 }
 
 /// Kinds of network file systems.
-const NETWORK: &[&str] = &[
-    "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "afs", "gfs2", "ocfs2", "gpfs", "beegfs",
-    "orangefs",
-];
+const NETWORK: &[&str] =
+    &["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "afs", "gpfs", "beegfs", "orangefs"];
+/// Kinds of cluster file systems: several machines use one disk.
+const ON_SHARED_DISK: &[&str] = &["gfs2", "ocfs2"];
 /// Kinds of file systems whose data are on the host of a virtual machine.
 const OF_HOST: &[&str] = &["9p", "virtiofs"];
 /// FUSE programs that fetch the data from another machine, by the part of the kind after `fuse.`.
@@ -221,11 +221,12 @@ pub(super) const REMOTE_FS: Check = Check {
             `/proc/self/mountstats` at start and stop of each run: reads through the cache, direct reads, \
             and reads from the server.",
     formula: formula!(
-        "The number is relabelled if the file system belongs to a network, to a virtual machine's host, or \
-         to a program (FUSE). The name also states if the program is known to use the network (sshfs, \
-         rclone, ...) or to encrypt (gocryptfs, encfs, ...). On NFS, 1 - server reads / (normal + direct \
-         reads) is the share that this machine's cache answered: it is reported above {CACHED_ABOVE}, and from \
-         {CACHED_RELABELLED_FROM} the number is named after that cache. Caches of the server are invisible."
+        "The number is relabelled if the file system belongs to a network, to a virtual machine's host, to \
+         a program (FUSE), or to a cluster that shares the disk (gfs2, ocfs2). The name also states if the \
+         program is known to use the network (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...). On \
+         NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
+         is reported above {CACHED_ABOVE}, and from {CACHED_RELABELLED_FROM} the number is named after that \
+         cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
@@ -275,18 +276,24 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
             }
         }
     }
-    Detail::new(Severity::Rename, sentence, numbers).relabelled(rename).found()
+    let cure = ON_SHARED_DISK.contains(&fs.kind.as_str()).then(|| {
+        "Make sure that no other machine of the cluster uses the disk, and measure again.".to_owned()
+    });
+    Detail::new(Severity::Rename, sentence, numbers).with_cure(cure).relabelled(rename).found()
 }
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
 pub fn is_remote(kind: &str) -> bool {
-    describe_location(kind).is_some()
+    !ON_SHARED_DISK.contains(&kind) && describe_location(kind).is_some()
 }
 
-/// Describes what is between this machine and the data, or returns `None` for a local file system.
+/// Describes what is between this machine and the data, or who else uses the disk. `None` for a local file system.
 fn describe_location(kind: &str) -> Option<&'static str> {
     Some(match kind {
         k if NETWORK.contains(&k) => "the data are on another machine, whose caches are invisible from here",
+        k if ON_SHARED_DISK.contains(&k) => {
+            "other machines of its cluster may use the same disk, and their I/O is invisible from here"
+        }
         k if OF_HOST.contains(&k) => {
             "the data are on the host of this virtual machine, whose cache is invisible from here"
         }
@@ -536,6 +543,23 @@ fn known_fuse_programs_are_described() {
     ] {
         assert_eq!(renames_of(kind), Some(Rename::Condition(name.into())));
     }
+}
+
+#[test]
+fn a_cluster_file_system_is_on_a_shared_disk_of_this_machine() {
+    for kind in ["gfs2", "ocfs2"] {
+        let found = remote_finding(&Fixture { kind, ..Fixture::honest() }.record());
+        assert!(!found.sentence.contains("another machine"), "{}", found.sentence);
+        assert!(found.sentence.contains("may use the same disk"), "{}", found.sentence);
+        assert!(found.cure.is_some_and(|cure| !cure.contains("server")));
+        assert_eq!(found.renames, Some(Rename::Condition(format!("through {kind}"))));
+        assert!(!is_remote(kind), "{kind}");
+    }
+    assert!(
+        remote_finding(&Fixture { kind: "gpfs", ..Fixture::honest() }.record())
+            .sentence
+            .contains("another machine")
+    );
 }
 
 #[test]

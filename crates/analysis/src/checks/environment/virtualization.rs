@@ -170,8 +170,11 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the cloud that the machine or a disk names. `None` if a disk is instance storage, or if vendor and product of
-/// the machine are known and neither they nor a known model of a disk name a cloud.
+/// Returns the cloud that the vendor or product of the machine or the model of a disk names. `None` if they name none, or if a
+/// disk is instance storage.
+///
+/// # Errors
+/// Fails if vendor or product cannot be read and no other text names a cloud.
 fn find_cloud(case: &Case) -> Known<Option<&'static str>> {
     let machine = case.machine.ok_or("the record names no host")?;
     let models = case.places().flat_map(|p| &p.layers).filter_map(|l| l.model.as_deref());

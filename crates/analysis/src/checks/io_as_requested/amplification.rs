@@ -86,7 +86,7 @@ fn check_read_amplified(case: &Case) -> Known<Answer> {
         ("bytes_per_byte_read", ratio),
     ]);
     if ratio <= READ_AMPLIFIED_ABOVE {
-        return holds("The device read only the requested bytes.", numbers);
+        return holds(describe_reads(ratio), numbers);
     }
     if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
         return not_checked(
@@ -94,6 +94,15 @@ fn check_read_amplified(case: &Case) -> Known<Answer> {
         );
     }
     read_ahead_finding(case, "The device read", read, requested, numbers)
+}
+
+/// States that the device read the requested bytes, and whether it read others too. `ratio` is the bytes read per requested byte.
+fn describe_reads(ratio: f64) -> &'static str {
+    if ratio > 1.0 {
+        "The device read little more than the requested bytes."
+    } else {
+        "The device read only the requested bytes."
+    }
 }
 
 /// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
@@ -106,7 +115,7 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
         ("bytes_per_byte_read", share(read.least as f64, requested as f64)),
     ]);
     if is_within_limit(read.most) {
-        return holds("The device read only the requested bytes.", numbers);
+        return holds(describe_reads(share(read.most as f64, requested as f64)), numbers);
     }
     // The kernel counts a direct read twice if it is submitted twice.
     if is_within_limit(read.least)
@@ -311,7 +320,8 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         ("read_per_written", part),
     ]);
     if part <= READ_FIRST_ABOVE || read <= incidental {
-        return holds("The writes caused no reads.", numbers);
+        let sentence = if read > 0 { "The writes caused few reads." } else { "The writes caused no reads." };
+        return holds(sentence, numbers);
     }
     if !is_shared && case.own().is_err() {
         return Err(format!(
@@ -362,6 +372,9 @@ fn twenty_percent_extra_biases_and_nine_percent_is_silent() {
     let at = |delivered| READ_AMPLIFIED.severity(&Fixture { delivered, ..buffered() }.record());
     assert_eq!(at(1.2), Some(Severity::Biased));
     assert_eq!(at(1.09), None);
+    let sentence = |delivered| READ_AMPLIFIED.sentence(&Fixture { delivered, ..buffered() }.record());
+    assert!(sentence(1.09).contains("little more than the requested"), "{}", sentence(1.09));
+    assert!(sentence(1.0).contains("only the requested"), "{}", sentence(1.0));
     let Ok(Answer::Finding(f)) = READ_AMPLIFIED.answer(&Fixture { delivered: 4.0, ..buffered() }.record())
     else {
         panic!("silent")
@@ -486,7 +499,7 @@ fn with_reads_in_first_runs(runs_with_reads: u64, part: f64) -> model::record::R
 fn reads_during_writes_bias_and_name_their_cause() {
     let Ok(Answer::Finding(f)) = PAGES_READ_FIRST.answer(&with_reads(1.0)) else { panic!("silent") };
     assert!(f.sentence.contains("part of a page (4 KiB)"), "{}", f.sentence);
-    assert!(matches!(PAGES_READ_FIRST.answer(&with_reads(0.04)), Ok(Answer::Holds(..))));
+    assert_eq!(PAGES_READ_FIRST.sentence(&with_reads(0.04)), "The writes caused few reads.");
     let direct = PAGES_READ_FIRST.answer(&Fixture::honest_write().record());
     assert!(matches!(direct, Ok(Answer::Holds(..))), "{direct:?}");
 }

@@ -210,7 +210,7 @@ fn check_not_polling(case: &Case) -> Known<Answer> {
     let Some(option) = option else { return Ok(Answer::DoesNotApply) };
     case.grounded()?;
     let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
-    let mut holds = None;
+    let mut is_polled = false;
     for layer in layers {
         if layer.queue_number("io_poll")? == 0 {
             return finding!(
@@ -221,11 +221,12 @@ fn check_not_polling(case: &Case) -> Known<Answer> {
                 layer.name
             );
         }
-        holds = Some(Answer::Holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)])));
+        is_polled = true;
     }
-    holds.ok_or_else(|| {
-        format!("option {option} requests polling, but no device below reports whether it polls")
-    })
+    if is_polled {
+        return holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)]));
+    }
+    Err(format!("option {option} requests polling, but no device below reports whether it polls"))
 }
 
 #[cfg(test)]

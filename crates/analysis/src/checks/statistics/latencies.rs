@@ -6,7 +6,7 @@
 //! omission): it weights each latency with itself to get the p99 of a request at a random moment, and compares
 //! it with the p99 of the operations.
 
-use super::has_step;
+use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::checks::waited_for_cpu;
 use crate::figures::COUNTED;
@@ -137,9 +137,6 @@ const OMITTED_FROM: f64 = 10.0;
 /// Minimum share of the waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
 /// are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// In this many measured seconds or more, the limit for long measurements applies. Ten seconds of windows are measured a
-/// little short.
-const LONG_S: f64 = 9.9;
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
 /// If fewer operations stalled than fill the queue this many times, the stalls may be chance.
@@ -158,7 +155,7 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
         "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
          arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
          {OMITTED_FROM} times the 99th percentile of operations, at least {long} of all waiting ({short} in \
-         less than ten seconds of measuring) exceeds {STALL_MEDIANS} medians, and the stalled operations \
+         less than {LONG_S} seconds of measuring) exceeds {STALL_MEDIANS} medians, and the stalled operations \
          fill the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer than {fewest} \
          operations are not checked.",
         long = Share(STALLED_FROM[0]),
@@ -211,7 +208,7 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
         ("stalled_share", worst.share),
         ("stalled_operations", worst.stalled as f64),
     ]);
-    let stalled_from = STALLED_FROM[usize::from(case.window_ns() < LONG_S * 1e9)];
+    let stalled_from = STALLED_FROM[usize::from(!is_long(case.window_ns() / 1e9))];
     let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
     if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
         return holds("Percentiles of operations are close to those of requests at random moments.", numbers);

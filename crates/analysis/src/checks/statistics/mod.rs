@@ -12,7 +12,7 @@ mod too_short;
 use crate::case::Case;
 use crate::checks::Check;
 use crate::figures::steadiness::cliff;
-use crate::figures::time_series::courses;
+use crate::figures::time_series::series_of_runs;
 #[cfg(test)]
 use model::job::Kind;
 
@@ -34,10 +34,18 @@ pub(super) const CHECKS: &[Check] = &[
     mean_of_rates::MEAN_OF_RATES,
 ];
 
+/// A measurement of this many seconds or more is long.
+const LONG_S: f64 = 10.0;
+
+/// Whether a measurement is long. Ten seconds of windows are measured a little short.
+fn is_long(seconds: f64) -> bool {
+    seconds >= LONG_S - 0.1
+}
+
 /// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
 /// checks leave it to E02.
 fn has_step(case: &Case) -> bool {
-    courses(case).is_ok_and(|all| cliff(&all).is_some())
+    series_of_runs(case).is_ok_and(|all| cliff(&all).is_some())
 }
 
 /// A record with `rows` intervals over `seconds` seconds. `rate` gives the operations per second by run and by

@@ -5,7 +5,7 @@
 
 use crate::checks::prelude::*;
 use crate::figures::iops;
-use crate::figures::time_series::courses;
+use crate::figures::time_series::series_of_runs;
 use stats::intervals;
 use stats::intervals::{FEWEST_RUNS, GOAL_HALF_WIDTH, MOST_RUNS, Variability};
 use stats::sample::{mean, median, variance};
@@ -43,7 +43,7 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
             return holds("There are enough runs to estimate how much the number varies.", numbers);
         }
     };
-    // Each cell of a sweep is measured once, by its preset.
+    // A sweep measures most cells only once or twice, so the fix names another command.
     let in_sweep = case.record.header.plan.study.grid().is_some();
     detail!(
         Severity::Note,
@@ -59,8 +59,8 @@ const SPREAD_NOTED_ABOVE: Share = Share(0.05);
 /// Above this standard deviation of the runs, the mean does not describe the storage: with five runs, the interval is
 /// then about as wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
-/// Minimum factor by which longer runs must help, for the fix to advise them.
-const WORTH_SAYING: f64 = 2.0;
+/// The fix advises longer runs if they should be more than this many times as long.
+const WORTH_ADVISING: f64 = 2.0;
 /// Minimum factor between the deviation of the runs and the variation within a run, for the finding to state that the
 /// runs differ.
 const BEYOND_WITHIN: f64 = 3.0;
@@ -101,7 +101,7 @@ fn check_runs_disagree(case: &Case) -> Known<Answer> {
         return Err("no operation completed within a measured window".into());
     }
     let deviation = variance(&rates).sqrt() / centre;
-    let within = courses(case)
+    let within = series_of_runs(case)
         .map(|c| c.iter().map(variance_of_mean).sum::<f64>() / c.len() as f64)
         .map(|v| v.sqrt() / centre);
     let (least, most) = rates.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
@@ -147,7 +147,8 @@ pub(crate) fn severity_of_spread(deviation: f64) -> Option<Severity> {
     }
 }
 
-/// Returns the fix, with the number or length of runs that would make the interval narrow.
+/// Returns the fix, with the number or length of runs that would make the interval narrow. `within` is the variance that the
+/// variation within the runs causes.
 fn describe_fix(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     let general_fix = RUNS_DISAGREE.fix;
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
@@ -167,7 +168,7 @@ fn describe_fix(case: &Case, rates: &[f64], within: Option<f64>) -> String {
         intervals::best_seconds(&spread)
     });
     match best {
-        Some(best) if best > WORTH_SAYING * seconds => {
+        Some(best) if best > WORTH_ADVISING * seconds => {
             format!("{plain}; fewer, longer runs (about {best:.0} s each) would do the same.")
         }
         Some(_) => format!("{plain}; longer runs would hardly help."),

@@ -8,16 +8,15 @@
 //! significantly. E04 divides the intervals of all runs by the correlation time of the rates: slow waves leave
 //! only a few independent observations.
 
-use super::has_step;
+use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
-use crate::figures::steadiness::{Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change};
-use crate::figures::time_series::{DeviceWork, courses};
+use crate::figures::steadiness::{
+    A_MINUTE_FROM_S, Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change,
+};
+use crate::figures::time_series::{DeviceWork, series_of_runs};
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{FEWEST, MATTERS_FROM, SIGNIFICANT_ERRORS, Series, observations, warm_ups};
-
-/// Minimum seconds of a run whose drift is also reported per minute.
-const A_MINUTE_FROM_S: f64 = 10.0;
 
 pub(super) const NOT_STEADY: Check = Check {
     id: CheckId::E01,
@@ -58,7 +57,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady {
         return Ok(Answer::Finding(never_steady(rounds)));
     }
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let drifts = Drifts::within(&all_series);
     let shares: Vec<f64> = if drifts.settle() {
         all_series.iter().filter_map(whole_change).collect()
@@ -78,7 +77,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
             show_share(share.abs()),
             show_seconds(seconds),
             if drifts.settle() { ", most of it at the beginning" } else { "" },
-            // A drift within a second cannot be scaled to a minute.
+            // The drift of a short run cannot be scaled to a minute.
             if seconds >= A_MINUTE_FROM_S {
                 format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
             } else {
@@ -156,7 +155,7 @@ pub(super) const CLIFF: Check = Check {
 };
 
 fn check_cliff(case: &Case) -> Known<Answer> {
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let Some(cliff) = cliff(&all_series) else {
         if all_series.iter().any(|c| steps(c) == Change::Unclear) {
             return not_checked(
@@ -285,7 +284,7 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
 };
 
 fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let warm_up = warm_ups(&all_series)
         .ok_or("no run has a steady part to compare its beginning with; measure longer")?;
     let moved = warm_up.whole / warm_up.rest - 1.0;
@@ -313,10 +312,6 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// In at least this many measured seconds, too few independent observations are a finding. In less time, the runs are
-/// too short (E12).
-const LONG_S: f64 = 10.0;
-
 pub(super) const FEW_INDEPENDENT: Check = Check {
     id: CheckId::E04,
     name: "FEW_INDEPENDENT",
@@ -342,7 +337,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
 };
 
 fn check_few_independent(case: &Case) -> Known<Answer> {
-    let all_series = courses(case)?;
+    let all_series = series_of_runs(case)?;
     let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
     let seconds: f64 = all_series.iter().map(Series::seconds).sum();
     let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
@@ -350,7 +345,8 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
     if independent >= FEWEST - 1e-6 {
         return holds("The runs contain enough independent observations for a mean.", numbers);
     }
-    if seconds < LONG_S - 0.1 {
+    // E12 reports short runs.
+    if !is_long(seconds) {
         return Err("the runs are too short: they contain too few independent observations".into());
     }
     detail!(
@@ -430,7 +426,12 @@ fn the_limit_is_stricter_for_longer_runs() {
         })
     };
     assert_eq!(NOT_STEADY.severity(&drifting(1)), None);
-    assert_eq!(NOT_STEADY.severity(&drifting(60)), Some(Severity::Biased));
+    let sentence = |seconds| match NOT_STEADY.answer(&drifting(seconds)) {
+        Ok(Answer::Finding(found)) => found.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(sentence(60).ends_with(" % a minute."), "{}", sentence(60));
+    assert!(sentence(15).ends_with("within 15.0 s."), "{}", sentence(15));
 }
 
 #[test]

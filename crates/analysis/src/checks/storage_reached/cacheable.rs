@@ -49,7 +49,7 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
             Err("fathom does not compute how many blocks workers with fixed starts have in common".into())
         }
-        // Rows overlap as random offsets do.
+        // Runs of sequential operations from random offsets overlap like random operations.
         Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
         Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
         Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
@@ -110,9 +110,9 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let memory = case.machine.ok_or("the record names no host")?.memory_bytes.clone()?;
         numbers.insert("memory_bytes".into(), memory as f64);
         if (span as f64) < TIMES_MEMORY * memory as f64 {
-            match page_cache_work(case, earlier) {
-                PageCacheWork::Kept => return Ok(Answer::DoesNotApply),
-                PageCacheWork::Unknown => {
+            match served_by_page_cache(case, earlier) {
+                ServedByPageCache::Part => return Ok(Answer::DoesNotApply),
+                ServedByPageCache::Unknown => {
                     return detail!(
                         Severity::Biased,
                         numbers,
@@ -125,7 +125,7 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
                     .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
                     .found();
                 }
-                PageCacheWork::Delivered => {}
+                ServedByPageCache::Nothing => {}
             }
         }
     } else if earlier.finds(CheckId::A02) {
@@ -142,24 +142,23 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     )
 }
 
-/// Whether the page cache kept work from the device.
-enum PageCacheWork {
-    /// The page cache kept some work from the device, which another check reports.
-    Kept,
-    /// The page cache kept no work from the device.
-    Delivered,
-    /// The work that the page cache kept from the device was not counted.
+/// How much of the work the page cache served in place of the device.
+enum ServedByPageCache {
+    /// So large a part that another check reports it.
+    Part,
+    Nothing,
+    /// It was not counted.
     Unknown,
 }
 
-fn page_cache_work(case: &Case, earlier: &Earlier) -> PageCacheWork {
+fn served_by_page_cache(case: &Case, earlier: &Earlier) -> ServedByPageCache {
     let counting_checks = [(Kind::Read, CheckId::A01), (Kind::Write, CheckId::A09)];
-    let mut all = PageCacheWork::Delivered;
+    let mut all = ServedByPageCache::Nothing;
     for (_, id) in counting_checks.into_iter().filter(|(kind, _)| case.does(*kind)) {
         match earlier.answer(id) {
-            Some(Ok(Answer::Finding(_))) => return PageCacheWork::Kept,
+            Some(Ok(Answer::Finding(_))) => return ServedByPageCache::Part,
             Some(Ok(_)) => {}
-            Some(Err(_)) | None => all = PageCacheWork::Unknown,
+            Some(Err(_)) | None => all = ServedByPageCache::Unknown,
         }
     }
     all

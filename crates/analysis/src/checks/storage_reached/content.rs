@@ -105,11 +105,11 @@ fn zeros_are_free(case: &Case) -> bool {
     case.on_block_devices() || !case.leaves().is_ok_and(|disks| disks.iter().all(spins))
 }
 
-/// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and no device would
-/// show a smaller share.
+/// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and smaller savings make
+/// no device noticeably faster.
 const COMPRESS_ABOVE: f64 = 10.0;
-/// Above this percentage of copies among the 4096 measured blocks, the rate is biased. No device would show a smaller
-/// share.
+/// Above this percentage of copies among the 4096 measured blocks, the rate is biased. Fewer copies make no device noticeably
+/// faster.
 const DEDUP_ABOVE: f64 = 5.0;
 /// At this percentage of savings or above, the storage keeps almost nothing: zeros, or one block repeated.
 const NOTHING_LEFT: f64 = 95.0;
@@ -158,8 +158,18 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     let compress = data.iter().map(|d| d.compress_percent).fold(0.0, f64::max);
     let dedup = data.iter().map(|d| d.dedup_percent).fold(0.0, f64::max);
     let numbers = evidence([("compress_percent", compress), ("dedup_percent", dedup)]);
+    let savings = format!(
+        "A compressor saves {} of the written data, and {} of the blocks are copies",
+        show_share(compress / 100.0),
+        show_share(dedup / 100.0)
+    );
     if compress <= COMPRESS_ABOVE && dedup <= DEDUP_ABOVE {
-        return holds("The written data can be neither compressed nor deduplicated.", numbers);
+        let sentence = if compress.max(dedup) > 0.0 {
+            savings + ": too little to matter."
+        } else {
+            "The written data can be neither compressed nor deduplicated.".to_owned()
+        };
+        return holds(sentence, numbers);
     }
     let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
     let (severity, consequence) = if almost_nothing_stored && compresses(case) {
@@ -169,13 +179,7 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     } else {
         (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
     };
-    finding!(
-        severity,
-        numbers,
-        "A compressor saves {} of the written data, and {} of the blocks are copies, {consequence}.",
-        show_share(compress / 100.0),
-        show_share(dedup / 100.0)
-    )
+    finding!(severity, numbers, "{savings}, {consequence}.")
 }
 
 /// Whether the user requested these shares, and the data is not more compressible than requested.
@@ -284,6 +288,10 @@ fn small_shares_are_accepted_and_zeros_bias_or_void() {
     let own = || Data::default();
     let at = |data, shares| PAYLOAD_TOO_EASY.severity(&written(&Fixture::honest_write(), data, shares));
     assert_eq!(at(own(), [10.0, 5.0]), None);
+    let sentence = |shares| PAYLOAD_TOO_EASY.sentence(&written(&Fixture::honest_write(), own(), shares));
+    assert!(sentence([0.0, 0.0]).contains("neither compressed nor"), "{}", sentence([0.0, 0.0]));
+    assert!(sentence([10.0, 0.0]).starts_with("A compressor saves 10 % of"), "{}", sentence([10.0, 0.0]));
+    assert!(sentence([0.0, 5.0]).contains("and 5.0 % of the blocks"), "{}", sentence([0.0, 5.0]));
     assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
     assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biased));
     assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biased));

@@ -122,8 +122,7 @@ fn check_file_changed(case: &Case) -> Known<Answer> {
 /// Whether other hosts of this measurement write the file in other runs. A later run of this host may then see the change.
 fn is_written_by_hosts(case: &Case, target: usize) -> bool {
     let plan = &case.record.header.plan;
-    let mut all = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    plan.common(target).is_some() && all.any(model::job::Stream::changes_targets)
+    plan.common(target).is_some() && plan.streams().any(model::job::Stream::changes_targets)
 }
 
 fn is_file(case: &Case, target: usize) -> bool {
@@ -135,8 +134,7 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let plan = &case.record.header.plan;
     // A file made by fathom stays open from the first run to the last, and a resumed session makes a new one.
     let is_users_file = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
-    let streams = plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams);
-    let using_streams: Vec<&Stream> = streams.filter(|s| s.targets.contains(&target)).collect();
+    let using_streams: Vec<&Stream> = plan.streams().filter(|s| s.targets.contains(&target)).collect();
     let never_written = !using_streams.iter().any(|s| s.changes_targets());
     // The length of a file may change if the job appends to it or sets its length.
     let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());

@@ -143,9 +143,18 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
             );
         }
         let sentence = match (is_direct, ledger.own) {
-            (true, Some(_)) => "The counts of fathom, of its cgroup and of the device agree.",
-            (true, None) => "The counts of fathom and of the device agree. The cgroup has no count.",
-            (false, Some(_)) => "The device moved all bytes that were charged to fathom.",
+            (true, Some(_)) => "The counts of fathom, of its cgroup and of the device agree.".to_owned(),
+            (true, None) => {
+                "The counts of fathom and of the device agree. The cgroup has no count.".to_owned()
+            }
+            (false, Some(own)) => match ledger.moved_share(&own) {
+                part if part < 1.0 => format!(
+                    "The device moved {} of the bytes that were charged to fathom, and the rest is within \
+                     the tolerance.",
+                    show_part(part)
+                ),
+                _ => "The device moved all bytes that were charged to fathom.".to_owned(),
+            },
             (false, None) => {
                 return not_checked(
                     "the I/O went through the page cache: only the bytes charged to fathom's cgroup can be \
@@ -243,12 +252,25 @@ impl Ledger {
         })
     }
 
+    /// The bytes that the disk moved in one direction, writes until the final sync.
+    fn moved_bytes(&self, kind: Kind) -> u64 {
+        if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes }
+    }
+
+    /// The share of the charged bytes that the disk moved, of the direction with the smaller share.
+    fn moved_share(&self, own: &CgroupIo) -> f64 {
+        let charged = |kind: Kind| own.bytes[cgroup_slot(kind)];
+        let directions = Kind::MOVING.into_iter().filter(|kind| charged(*kind) > 0);
+        let shares = directions.map(|kind| self.moved_bytes(kind) as f64 / charged(kind) as f64);
+        shares.fold(1.0, f64::min)
+    }
+
     /// Describes charged bytes that the disk did not move.
     fn describe_excess_charge(&self) -> Option<String> {
         let own = self.own?;
         Kind::MOVING.into_iter().find_map(|kind| {
             let charged = own.bytes[cgroup_slot(kind)];
-            let done = if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes };
+            let done = self.moved_bytes(kind);
             let most = done as f64 * (1.0 + WITHIN.0) + self.in_flight + self.floor;
             (charged as f64 > most).then(|| {
                 format!(
@@ -389,6 +411,7 @@ fn counted_from(case: &Case) -> Option<Share> {
 /// Decides by the kernel's count of bytes that system calls moved. I/O on fathom's own files only increases the count.
 fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
     let streams = case.phase_streams().len();
+    let mut least_share = 1.0_f64;
     for (kind, key) in [(Kind::Read, "rchar:"), (Kind::Write, "wchar:")] {
         let issued = case.issued(kind).bytes;
         let moved = if streams > 1 {
@@ -416,8 +439,12 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
                 show_bytes(moved)
             );
         }
+        if issued > 0 {
+            least_share = least_share.min(moved as f64 / issued as f64);
+        }
     }
-    holds("System calls moved all bytes that fathom counted.", evidence([]))
+    let part = if least_share >= 1.0 { "all".to_owned() } else { show_part(least_share) + " of the" };
+    holds(format!("System calls moved {part} bytes that fathom counted."), evidence([]))
 }
 
 /// Decides by pages: reads that no device delivered must be in the page cache. Direct reads need no page; A18
@@ -541,6 +568,22 @@ fn a_buffered_charge_that_no_disk_did_is_void() {
     let cache = model::job::Cache::Buffered;
     let record = charged(&Fixture { runs: 1, cache, ..Fixture::honest() }, 2 * 11_000 * 4096);
     assert_eq!(LEDGER_DISAGREES.severity(&record), Some(Severity::Void));
+}
+
+#[test]
+fn beliefs_that_hold_within_a_tolerance_give_the_share() {
+    let cache = model::job::Cache::Buffered;
+    let issued = 11_000 * 4096_u64;
+    let moved = |charged_bytes| {
+        let fixture = Fixture { runs: 1, cache, ..Fixture::honest() };
+        LEDGER_DISAGREES.sentence(&charged(&fixture, charged_bytes))
+    };
+    assert_eq!(moved(issued), "The device moved all bytes that were charged to fathom.");
+    let within = moved(issued * 1005 / 1000);
+    assert!(within.starts_with("The device moved 99.5 % of the bytes"), "{within}");
+    let by_calls = |bytes| UNACCOUNTED.sentence(&calls([bytes, 0]));
+    assert_eq!(by_calls(issued), "System calls moved all bytes that fathom counted.");
+    assert_eq!(by_calls(issued * 995 / 1000), "System calls moved 99.5 % of the bytes that fathom counted.");
 }
 
 #[test]

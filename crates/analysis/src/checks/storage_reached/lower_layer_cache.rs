@@ -60,19 +60,24 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return check_shared_chain(case, sides);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
-    let whole_chain = missing_below(case, sides, &top);
+    let whole_chain = arrived_below(case, sides, &top);
     let single_layer = || {
         steps(case).into_iter().find_map(|(above, below)| {
-            missing_below(case, Sides { upper: &[above], lower: &below, ..sides }, &top).ok().flatten()
+            arrived_below(case, Sides { upper: &[above], lower: &below, ..sides }, &top).ok()?.err()
         })
     };
-    if let Some(finding) = whole_chain.clone().ok().flatten().or_else(single_layer) {
+    if let Some(finding) = whole_chain.clone().ok().and_then(Result::err).or_else(single_layer) {
         return Ok(Answer::Finding(finding));
     }
-    whole_chain?;
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
-    holds("The disks below did all of the top device's I/O.", numbers)
+    holds(describe_arrival("", whole_chain?.unwrap_or(1.0)), numbers)
+}
+
+/// States which share of the top device's I/O the disks below did. `bound` precedes a share below 1.
+fn describe_arrival(bound: &str, arrived: f64) -> String {
+    let part = if arrived >= 1.0 { "all".to_owned() } else { format!("{bound}{}", show_part(arrived)) };
+    format!("The disks below did {part} of the top device's I/O.")
 }
 
 /// The upper and the lower layers of a comparison.
@@ -102,7 +107,7 @@ impl Flows {
 /// bytes that the other streams submitted.
 fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
     let Sides { upper: tops, lower: leaves, all_stored } = sides;
-    let (mut is_undecided, mut numbers) = (false, evidence([]));
+    let (mut is_undecided, mut least_arrived, mut numbers) = (false, 1.0_f64, evidence([]));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let above = case.at_device(kind)?;
         let done = flow_of(&case.counted_together(leaves)?, kind).bytes;
@@ -131,12 +136,15 @@ fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
             return Ok(Answer::Finding(finding));
         }
         is_undecided |= (least as f64) < ARRIVED_FROM.0 * above.most as f64;
+        if above.most > 0 {
+            least_arrived = least_arrived.min(least as f64 / above.most as f64);
+        }
         numbers.extend(evidence([("top_bytes", above.least as f64), ("leaf_bytes_at_least", least as f64)]));
     }
     if is_undecided {
         return Err(case.not_alone(&case.sharers(&chain(case)), leaves));
     }
-    holds("The disks below did all of the top device's I/O.", numbers)
+    holds(describe_arrival("at least ", least_arrived), numbers)
 }
 
 /// Returns all layers below the targets.
@@ -153,23 +161,27 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     case.places().flat_map(steps_in_place).collect()
 }
 
-/// Returns a finding if the lower layers moved fewer bytes than the upper ones. Ignores directions in which the
-/// upper layers carried only a small part of the bytes in `all`.
-fn missing_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Option<Detail>> {
+/// Returns the share of the upper layers' bytes that the lower layers moved, of the direction with the smaller share, or a
+/// finding if it is too small. Ignores directions in which the upper layers carried only a small part of the bytes in `all`.
+fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64, Detail>> {
     let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
+    let mut least_arrived = 1.0_f64;
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
-        let matters = flows.above.bytes as f64 > MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64;
-        if matters && flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.lower) {
+        if flows.above.bytes as f64 <= MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64 {
+            continue;
+        }
+        if flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.lower) {
             flows = own_flows(case, kind, sides, flows)?;
         }
-        if matters && flows.arrived() < ARRIVED_FROM {
+        if flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.all_stored);
             let whose = if flows.below == flow_of(&leaf, kind) { "" } else { " for fathom" };
-            return Ok(Some(layer_finding(kind, sides, flows, whose, why)));
+            return Ok(Err(layer_finding(kind, sides, flows, whose, why)));
         }
+        least_arrived = least_arrived.min(flows.arrived());
     }
-    Ok(None)
+    Ok(Ok(least_arrived))
 }
 
 /// Whether the page cache of a loop device's image may answer for one of these disks. False for writes that are made
@@ -380,6 +392,16 @@ fn never_written_blocks_are_named_instead_of_a_cache() {
 fn a_stack_without_a_cache_holds_and_a_single_disk_does_not_apply() {
     assert!(matches!(LOWER_LAYER_CACHE.answer(&Fixture::honest_loop().record()), Ok(Answer::Holds(..))));
     assert_eq!(LOWER_LAYER_CACHE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn only_a_complete_arrival_is_called_all() {
+    let arrived = |leaf_share| {
+        LOWER_LAYER_CACHE.sentence(&Fixture { leaf_share: Some(leaf_share), ..Fixture::honest() }.record())
+    };
+    assert!(arrived(1.0).starts_with("The disks below did all of the"), "{}", arrived(1.0));
+    assert!(arrived(0.97).starts_with("The disks below did 97.0 % of the"), "{}", arrived(0.97));
+    assert!(arrived(0.9999).starts_with("The disks below did 99.9 % of the"), "{}", arrived(0.9999));
 }
 
 /// A second disk `vdb` next to a loop device that passes on half of its bytes. `vdb` does `times` as many.

@@ -367,21 +367,17 @@ fn the_cached_share_decides_between_biased_and_relabelled() {
 
 #[test]
 fn beliefs_that_hold_claim_no_more_than_their_figures() {
-    let holds = |check: Check, record: &model::record::Record| match check.answer(record) {
-        Ok(Answer::Holds(sentence, _)) => sentence,
-        other => panic!("{other:?}"),
-    };
     let delivered = |delivered| Fixture { delivered, ..Fixture::honest() }.record();
-    assert!(holds(CACHE_SERVED, &delivered(1.0)).contains("delivered all bytes"));
-    assert!(holds(CACHE_SERVED, &delivered(0.97)).contains("delivered almost all bytes"));
+    assert!(CACHE_SERVED.sentence(&delivered(1.0)).contains("delivered all bytes"));
+    assert!(CACHE_SERVED.sentence(&delivered(0.97)).contains("delivered almost all bytes"));
     let few_pages = Fixture { cached_share: 0.01, ..Fixture::honest() }.record();
-    assert!(holds(DIRECT_FELL_BACK, &few_pages).contains("left almost nothing"));
+    assert!(DIRECT_FELL_BACK.sentence(&few_pages).contains("left almost nothing"));
     let mut unknown_pages = Fixture::honest().record();
-    assert!(holds(DIRECT_FELL_BACK, &unknown_pages).contains("left nothing"));
+    assert!(DIRECT_FELL_BACK.sentence(&unknown_pages).contains("left nothing"));
     super::change_snapshots(&mut unknown_pages, |s| {
         s.targets.iter_mut().for_each(|target| target.pages = Err("Permission denied".into()));
     });
-    assert!(!holds(DIRECT_FELL_BACK, &unknown_pages).contains("page cache"));
+    assert!(!DIRECT_FELL_BACK.sentence(&unknown_pages).contains("page cache"));
 }
 
 #[test]

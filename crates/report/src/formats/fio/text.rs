@@ -396,7 +396,7 @@ pub fn verdict(report: &Report) -> String {
     for result in report.results.iter().filter(|r| r.renamed && !r.void && !by_a_finding(r)) {
         lines.push(format!("  {} is {}", result.name, result.true_name));
     }
-    let fallbacks = report.results.iter().flat_map(|r| r.job.phases.iter().flat_map(|p| &p.streams));
+    let fallbacks = report.results.iter().flat_map(|r| r.job.streams());
     let mut fallbacks: Vec<String> =
         fallbacks.filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect();
     fallbacks.sort_unstable();

@@ -4,7 +4,7 @@
 
 use super::results;
 use crate::page::Page;
-use crate::view::findings::full_report_hint;
+use crate::view::findings::{acts, full_report_hint};
 use crate::view::lists::plural;
 use crate::view::numbers::{at_rank, interval_in_parentheses};
 use crate::view::studies::{
@@ -13,7 +13,7 @@ use crate::view::studies::{
 };
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::Finding;
 use model::report::{Measured, Report};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -211,10 +211,8 @@ fn shortened_list(names: &[&str]) -> String {
 pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let mut report = report.clone();
     let all = report.findings.len();
-    let acts =
-        |f: &Finding| f.outcome == Outcome::Finding && !f.accepted && f.severity < Some(Severity::Note);
     let mut kept: Vec<(Finding, usize)> = Vec::new();
-    for finding in report.findings.drain(..).filter(acts) {
+    for finding in report.findings.drain(..).filter(|f| acts(f) && !f.accepted) {
         match kept.iter_mut().find(|(k, _)| (&k.id, k.severity) == (&finding.id, finding.severity)) {
             Some((_, others)) => *others += finding.about.len(),
             None => kept.push((finding, 0)),
@@ -223,14 +221,13 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let notes = report.notes.len();
     report.notes.truncate(MAX_NOTES);
     let hidden = all - kept.len() + notes - report.notes.len();
-    let with_others = |(mut finding, others): (Finding, usize)| {
+    for (mut finding, others) in kept {
         if others > 0 {
             let count = show_count(others as f64);
             finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
         }
-        finding
-    };
-    report.findings = kept.into_iter().map(with_others).collect();
+        report.findings.push(finding);
+    }
     if hidden > 0 {
         report
             .notes
