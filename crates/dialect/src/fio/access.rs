@@ -56,17 +56,20 @@ pub(super) fn parse_rw(job: &Job) -> Result<ParsedRw, Fault> {
     let why = "fio has no such pattern; type read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim or randtrimwrite";
     let known = Rw::WORDS.iter().find(|(known, _)| *known == word);
     let kind = known.map(|(_, kind)| *kind).ok_or_else(|| job.fault("rw", why))?;
-    let why = "the number of operations at each random offset is not valid; type one such as rw=randread:8";
-    // fio reads no unit here.
-    job.refuse_if(kind.is_random() && !number.bytes().all(|b| b.is_ascii_digit()), "rw", why)?;
     let step = if number.is_empty() {
         0
+    } else if kind.is_random() {
+        // fio reads the digits and ignores what follows them: 8k is 8.
+        let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+        let count: Option<u32> = number[..end].parse().ok().filter(|count| *count > 0);
+        let why =
+            "the number of operations at each random offset is not valid; type one such as rw=randread:8";
+        i64::from(count.ok_or_else(|| job.fault("rw", why))?)
     } else {
         let (sign, digits) = number.strip_prefix('-').map_or((1, number), |digits| (-1, digits));
         let bytes = job.units("rw").whole(digits).map_err(|why| job.fault("rw", why))?;
         sign * i64::try_from(bytes).unwrap_or(i64::MAX)
     };
-    job.refuse_if(kind.is_random() && u32::try_from(step).is_err(), "rw", why)?;
     let why = "fathom does not support several operations at each random offset of randtrimwrite; leave the number out";
     job.refuse_if(kind == Rw::Randtrimwrite && step > 1, "rw", why)?;
     let kind = match kind {

@@ -257,7 +257,8 @@ fn blocks_are_accessed_as_in_fio() {
     refused("end_fsync=maybe", &["end_fsync=maybe"]);
     assert_eq!(stream("rw=write end_syncfs=1"), stream("rw=write"), "and so with fio 3.42's option");
     refused("rw=randread:-8", &["rw=randread:-8", "type one such as rw=randread:8"]);
-    refused("rw=randread:8k", &["at each random offset"]);
+    assert_eq!(stream("rw=randread:8k"), stream("rw=randread:8"), "fio ignores the unit");
+    refused("rw=randread:0", &["at each random offset"]);
     refused("rw=randread:5000000000", &["at each random offset"]);
     refused("rw=raed", &["no such pattern"]);
     refused("rw=randread random_distribution=zipf:1.2:0.5", &["center", "zipf:1.2"]);
