@@ -37,7 +37,6 @@ pub(crate) fn run(path: &Path, depth: u32, batch: u32, time: Duration) -> io::Re
     // the arena is leaked.
     unsafe { ring.submitter().register_buffers(&vectors)? };
     ring.submitter().register_files(&[file.as_raw_fd()])?;
-    ring.submitter().register_ring_fd()?;
 
     // Another thread measures the time, so that the loop does not have to read a clock.
     let over = Arc::new(AtomicBool::new(false));
@@ -54,8 +53,6 @@ pub(crate) fn run(path: &Path, depth: u32, batch: u32, time: Duration) -> io::Re
     if done.is_err() {
         std::mem::forget(arena);
     }
-    // A thread can register 16 rings, and closing one does not free its place.
-    let _ = ring.submitter().unregister_ring_fd();
     let _ = timer.join();
     Ok(done? as f64 / took.as_secs_f64())
 }
@@ -70,12 +67,15 @@ fn turns(
 ) -> io::Result<u64> {
     let mut free: Vec<u16> = (0..addresses.len() as u16).collect();
     let (mut random, mut done, depth) = (0x9e37_79b9_7f4a_7c15_u64, 0, addresses.len());
+    let (mut submitter, mut queue, mut completions) = ring.split();
+    submitter.register_ring_fd()?;
     loop {
         let ends = over.load(Ordering::Relaxed);
         if ends && free.len() == depth {
+            // A thread can register 16 rings, and closing one does not free its place.
+            submitter.unregister_ring_fd()?;
             return Ok(done);
         }
-        let (submitter, mut queue, mut completions) = ring.split();
         for _ in 0..batch {
             let Some(slot) = free.pop().filter(|_| !ends) else { break };
             random ^= random << 13;
@@ -98,7 +98,7 @@ fn turns(
         let wait = if ends || free.is_empty() { flying.min(batch as usize) } else { 0 };
         submitter.submit_and_wait(wait)?;
         completions.sync();
-        for entry in completions {
+        for entry in completions.by_ref() {
             if entry.result() != BLOCK_BYTES.cast_signed() {
                 return Err(io::Error::other(format!("a read gave {}", entry.result())));
             }
