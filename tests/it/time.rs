@@ -125,6 +125,12 @@ fn holes_and_sparse_output_are_reported() {
     let (_, report) = timed(&stage, "-- cp --sparse=never holes copied");
     assert!(finds(&report, "A04"), "{report:#}");
     assert_eq!(run(&report)["named"][0]["before"]["Ok"]["hole_bytes"], 32 << 20);
+    assert!(known(&report, "cached_read_bytes") < MIB && !finds(&report, "A01"), "{report:#}");
+    shell(&stage, "cd \"$D\" && fallocate -l 32M unwritten");
+    let (out, report) = timed(&stage, "-- dd if=unwritten of=/dev/null bs=1M");
+    assert!(known(&report, "cached_read_bytes") < MIB && !finds(&report, "A01"), "{report:#}");
+    let shown = out.stderr.replace("\n  ", " ");
+    assert!(finds(&report, "A10") && shown.contains("32 MiB had never been written"), "{out:?}");
     let (_, report) = timed(&stage, "-- dd if=/dev/zero of=sparse bs=1M count=16 conv=sparse");
     assert!(finds(&report, "A08"), "{report:#}");
     let (_, report) = timed(&stage, "-- dd if=/dev/zero of=zeros bs=1M count=16");

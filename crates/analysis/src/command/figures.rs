@@ -151,14 +151,33 @@ fn devices(
     Ok(out)
 }
 
-/// Returns the bytes that read calls returned and no device delivered.
+/// Returns the bytes that read calls returned from the page cache: those that no device delivered, without the zeros that the
+/// kernel returned for holes and ranges that were never written.
+///
+/// # Errors
+/// Why the reads are unknown, or if only a part of files with such ranges was read and the ranges may be in either part.
 fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes == 0 {
         return Ok(0);
     }
     check_that_reads_are_of_files(end)?;
-    Ok(moved.read_call_bytes.saturating_sub(moved.fetched_bytes))
+    let undelivered = moved.read_call_bytes.saturating_sub(moved.fetched_bytes);
+    let files = || end.named.iter().filter_map(|one| one.before.as_ref().ok());
+    let never_written: u64 =
+        files().map(|state| state.hole_bytes.saturating_add(state.unwritten_bytes.unwrap_or(0))).sum();
+    if undelivered == 0 || is_small(never_written, undelivered) {
+        return Ok(undelivered);
+    }
+    let most_zeros = undelivered.min(never_written);
+    let was_cached: Option<u64> = files().map(|state| state.cached_bytes).sum();
+    let least_zeros = was_cached.map_or(0, |cached| undelivered.saturating_sub(cached));
+    let reads_whole_files = moved.read_call_bytes >= files().map(|state| state.bytes).sum();
+    if reads_whole_files || is_small(most_zeros.saturating_sub(least_zeros), undelivered) {
+        return Ok(undelivered - most_zeros);
+    }
+    Err("the files have ranges that were never written, and how many bytes were read from these is unknown"
+        .into())
 }
 
 /// Checks that the command read files by calls, and that all bytes of its read calls are of files. The kernel also
@@ -497,7 +516,22 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
         device_name(run, |device| device.read_bytes)
     };
     let memory = run.named.iter().find_map(|one| one.memory.as_ref());
+    let zeros = |cached: u64| moved.read_call_bytes.saturating_sub(fetched).saturating_sub(cached);
     Some(match &run.cached_read_bytes {
+        Ok(cached) if zeros(*cached) > 0 => {
+            let from_disk = match fetched {
+                0 => format!("none of it came from {disk_of_files}"),
+                _ => format!("{} came from {read_disk}", amount_of(fetched)),
+            };
+            let from_cache = match cached {
+                0 => String::new(),
+                _ => format!(", the page cache had {}", amount_of(*cached)),
+            };
+            let zeros = amount_of(zeros(*cached));
+            format!(
+                "{amount}; {from_disk}{from_cache}, and {zeros} had never been written, which reads as zeros"
+            )
+        }
         Ok(_) if fetched == 0 && memory.is_some() => {
             format!("{amount}; all of it is memory ({}): no disk was read", memory.map_or("", String::as_str))
         }

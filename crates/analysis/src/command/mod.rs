@@ -952,6 +952,37 @@ mod tests {
     }
 
     #[test]
+    fn zeros_of_ranges_that_were_never_written_are_not_from_the_page_cache() {
+        // Reads of a file of 64 MiB: bytes from the device, holes, unwritten and cached bytes of the file before, and read bytes.
+        let read = |fetched: u64, holes: u64, unwritten: u64, cached: Option<u64>, bytes: u64| {
+            let mut end = end(fetched * MIB);
+            end.moved.as_mut().unwrap().read_call_bytes = bytes * MIB;
+            let before = end.named[0].before.as_mut().unwrap();
+            (before.hole_bytes, before.unwritten_bytes) = (holes * MIB, Some(unwritten * MIB));
+            before.cached_bytes = cached.map(|mib| mib * MIB);
+            let (report, run) = judged(end, [0, 0]);
+            let shown = sentence(&report).split_once("; ").unwrap().1.to_owned();
+            (run.cached_read_bytes.ok().map(|bytes| bytes / MIB), shown, found(&report))
+        };
+        let (cached, shown, ids) = read(0, 0, 64, Some(0), 64);
+        assert_eq!((cached, ids), (Some(0), vec!["A10".to_owned()]));
+        let zeros = "none of it came from vda, and 64 MiB had never been written, which reads as zeros.";
+        assert_eq!(shown, zeros);
+        let (cached, shown, _) = read(16, 16, 16, Some(16), 64);
+        assert_eq!(cached, Some(16));
+        let zeros = "16 MiB came from the disk, the page cache had 16 MiB, and 32 MiB had never been written, which reads as zeros.";
+        assert_eq!(shown, zeros);
+        // A part of the file was read, and the cache had none of it.
+        assert_eq!(read(0, 48, 0, Some(0), 32).0, Some(0));
+        // The part that was read may be cached data or holes.
+        let (cached, shown, ids) = read(0, 32, 0, Some(32), 32);
+        assert_eq!((cached, ids), (None, vec!["A04".to_owned()]));
+        assert!(shown.contains("nothing came from vda"), "{shown}");
+        assert_eq!(read(0, 32, 0, None, 32).0, None);
+        assert_eq!(read(0, 0, 0, None, 32).0, Some(32));
+    }
+
+    #[test]
     fn files_without_holes_confirm_only_that() {
         let sentences = |hole_bytes, unwritten_bytes| {
             let mut end = end(64 * MIB);
