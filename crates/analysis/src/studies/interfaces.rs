@@ -534,32 +534,32 @@ fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option
     let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
     let direct = |row: &ApiRow| stream(row).is_some_and(|s| s.cache.is_direct());
     let less = |a: f64, b: f64| a < CLEARLY_LESS * b;
+    let name = &pick.interface;
     if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
         && own > other
     {
-        let (name, plainest) = (&pick.interface, &plainest.interface);
-        return Some(format!("{name} has {own} operations in flight, and {plainest} {other}"));
+        return Some(format!("{name} has {own} operations in flight, and {} {other}", plainest.interface));
     }
     if let (Ok(own), Ok(other)) = (&pick.device_bytes_per_byte, &plainest.device_bytes_per_byte)
         && less(own[0] + own[1], other[0] + other[1])
     {
         let (own, other) = (own[0] + own[1], other[0] + other[1]);
-        return Some(format!("with it, the device moves {own:.2} bytes per byte instead of {other:.2}"));
+        return Some(format!("with {name}, the device moves {own:.2} bytes per byte instead of {other:.2}"));
     }
     if direct(pick) && !direct(plainest) {
-        return Some("it goes past the page cache".into());
+        return Some(format!("{name} bypasses the page cache"));
     }
     if let (Ok(own), Ok(other)) = (&pick.calls_per_mib, &plainest.calls_per_mib)
         && less(*own, *other)
     {
         let (own, other) = (show_rate(*own), show_rate(*other));
-        return Some(format!("it makes {own} instead of {other} system calls per MiB"));
+        return Some(format!("{name} makes {own} instead of {other} system calls per MiB"));
     }
     let cpu = |row: &ApiRow| Some(row.user_ns_per_byte? + row.system_ns_per_byte?);
     if let (Some(own), Some(other)) = (cpu(pick), cpu(plainest))
         && less(own, other)
     {
-        return Some(format!("it takes {own:.2} ns of CPU per byte instead of {other:.2}"));
+        return Some(format!("{name} takes {own:.2} ns of CPU per byte instead of {other:.2}"));
     }
     None
 }
