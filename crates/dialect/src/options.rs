@@ -26,8 +26,31 @@ pub struct ToolOption {
     pub(crate) is_switch: bool,
     /// The engines of fio that have the option; empty if all have it.
     pub(crate) engines: &'static [&'static str],
+    /// The form of the value.
+    pub(crate) form: Form,
     /// How a replay of fio handles the option.
     pub(crate) in_replay: InReplay,
+}
+
+/// The form of an option's value. It is checked even if the job does not need the value, or if a later option overrides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Any text. The reader of the option may check more.
+    Text,
+    /// 1 or 0.
+    Switch,
+    /// A whole number, which may have a suffix.
+    Number,
+    /// Whole numbers for reads, writes and trims.
+    Numbers,
+    /// A whole percentage.
+    Percent,
+    /// A number of bytes, or a percentage.
+    Size,
+    /// A time, in seconds if it has no unit.
+    Seconds,
+    /// A time, in microseconds if it has no unit.
+    Microseconds,
 }
 
 /// How an option is handled.
@@ -66,6 +89,7 @@ const fn option(name: &'static str, how: How, about: &'static str) -> ToolOption
         other_words: &[],
         is_switch: false,
         engines: &[],
+        form: Form::Text,
         in_replay: InReplay::AsElsewhere,
     }
 }
@@ -113,6 +137,10 @@ impl ToolOption {
 
     pub(crate) const fn switch(self) -> Self {
         Self { is_switch: true, ..self }
+    }
+
+    pub(crate) const fn form(self, form: Form) -> Self {
+        Self { form, ..self }
     }
 
     pub(crate) const fn engines(self, engines: &'static [&'static str]) -> Self {

@@ -4,7 +4,7 @@
 use crate::fio::options;
 use crate::fio::options::LOGS;
 use crate::fio::value::{DefaultUnit, Size, Units, calculate, number_triplet, percent, switch, time};
-use crate::options::{How, ToolOption};
+use crate::options::{Form, How, ToolOption};
 use crate::trouble::MAX_SHOWN;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -223,6 +223,9 @@ impl<'a> Reader<'a> {
         if let Some(why) = option.objection(value.trim()) {
             return self.refuse(location, refusal(option, &value, &why));
         }
+        if let Err(why) = check_form(option.form, value.trim()) {
+            return self.refuse(location, format!("{}: {why}", typed(option.name, &value)));
+        }
         if let Some(section) = self.sections.last_mut() {
             section.assignments.push(Assignment { option, value, location });
         }
@@ -282,11 +285,33 @@ fn unknown(name: &str, is_shown: bool) -> String {
     }
 }
 
+/// Checks the form of a value. A time in parentheses has its own error.
+fn check_form(form: Form, value: &str) -> Result<(), String> {
+    let units = Units::USUAL;
+    match form {
+        Form::Text => Ok(()),
+        Form::Switch => switch(value).map(drop),
+        Form::Number => units.whole(value).map(drop),
+        Form::Numbers => {
+            number_triplet(value)?.into_iter().flatten().try_for_each(|number| units.whole(number).map(drop))
+        }
+        Form::Percent => units.whole(value).and_then(percent).map(drop),
+        Form::Size => units.size(value).map(drop),
+        Form::Seconds | Form::Microseconds if value.starts_with('(') => Ok(()),
+        Form::Seconds => time(value, DefaultUnit::Seconds).map(drop),
+        Form::Microseconds => time(value, DefaultUnit::Microseconds).map(drop),
+    }
+}
+
+/// An option with its value, for a message.
+fn typed(option: &str, value: &str) -> String {
+    if value.is_empty() { option.to_owned() } else { format!("{option}={}", visible(value)) }
+}
+
 fn refusal(option: &ToolOption, value: &str, why: &str) -> String {
-    let typed = if value.is_empty() { String::new() } else { format!("={}", visible(value)) };
     // A reason without `; ` already says what to type.
     let link = if why.contains("; ") { ":" } else { " is not supported;" };
-    format!("{}{typed}{link} {why}", option.name)
+    format!("{}{link} {why}", typed(option.name, value))
 }
 
 /// A text for a message, shortened and without control characters.
@@ -456,11 +481,10 @@ impl Job {
 
     /// An error at the place of an option, or of the job if the option was not typed.
     pub(super) fn fault(&self, option: &str, why: impl AsRef<str>) -> Fault {
-        let typed = self.options.get(option).map(|typed| &typed.assignment);
-        let location = typed.map_or(&self.location, |typed| &typed.location).clone();
-        let value = typed.filter(|typed| !typed.value.is_empty());
-        let value = value.map_or_else(String::new, |typed| format!("={}", visible(&typed.value)));
-        Fault { location, message: format!("{option}{value}: {}", why.as_ref()) }
+        let assignment = self.options.get(option).map(|known| &known.assignment);
+        let location = assignment.map_or(&self.location, |assignment| &assignment.location).clone();
+        let value = assignment.map_or("", |assignment| assignment.value.as_str());
+        Fault { location, message: format!("{}: {}", typed(option, value), why.as_ref()) }
     }
 
     /// Refuses the job because of an option if `is_wrong`.

@@ -686,6 +686,23 @@ fn every_error_has_its_place_and_a_suggestion() {
 }
 
 #[test]
+fn values_that_fio_would_refuse_are_refused_even_if_they_have_no_effect() {
+    for (options, words) in [
+        ("bs=4x bs=4k", ["bs=4x", "'4x' is not a number"]),
+        ("rw=read rwmixread=7O", ["rwmixread=7O", "type one such as 4096"]),
+        ("rw=read rwmixread=101", ["rwmixread=101", "type 0 to 100"]),
+        ("rw=read overwrite=x", ["overwrite=x", "type 1 or 0"]),
+        ("thinktime_spin=5x", ["thinktime_spin=5x", "type microseconds"]),
+        ("io_size=x time_based runtime=1", ["io_size=x", "is not a number"]),
+        ("runtime=5min runtime=5m", ["runtime=5min", "type seconds"]),
+        ("rate=1m,x rate=1m", ["rate=1m,x", "'x' is not a number"]),
+    ] {
+        refused(options, &words);
+    }
+    assert_eq!(stream("bs=,8k, rate= io_size=50%").limit_bandwidth, None, "an empty number is the default");
+}
+
+#[test]
 fn a_job_is_named_by_its_section_or_its_own_name() {
     let jobs = job("[global]\nname=all\nsize=1m\n[a]\n[b]\nname=own\n");
     let names: Vec<_> = jobs.phases[0].streams.iter().map(|s| s.name.as_deref()).collect();
