@@ -157,30 +157,34 @@ fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
 /// Draws the findings, worst first, and then the lasting messages. They take at most a third of the remaining rows.
 fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let rows = rest.height;
-    let most = if rows < 4 { 1 } else { rows.div_ceil(3) };
+    let most = if rows < 4 { 1 } else { usize::from(rows.div_ceil(3)) };
     let width = usize::from(rest.width);
-    let mut lines: Vec<Line> = Vec::new();
-    let mut first_lines = Vec::new();
-    for found in &state.findings {
-        first_lines.push(lines.len());
-        let parts = wrap_text(&describe_finding(found), width);
-        let room = usize::from(most) - lines.len().min(usize::from(most));
-        // Show a finding completely if it fits, otherwise only its beginning.
-        let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
-        lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.bad(found.finding.severity))));
-    }
-    let is_cut = lines.len() > usize::from(most);
-    lines.truncate(usize::from(most));
-    if is_cut && most > 1 {
-        lines.pop();
-        let hidden = first_lines.into_iter().filter(|line| *line >= lines.len()).count();
+    // Returns at most this many lines, and the number of findings without a line.
+    let fitted = |most: usize| {
+        let (mut lines, mut hidden) = (Vec::new(), 0);
+        for found in &state.findings {
+            let room = most - lines.len();
+            if room == 0 {
+                hidden += 1;
+                continue;
+            }
+            let parts = wrap_text(&describe_finding(found), width);
+            // Show a finding completely if it fits, otherwise only its beginning.
+            let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
+            lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.bad(found.finding.severity))));
+        }
+        (lines, hidden)
+    };
+    let (mut lines, mut hidden) = fitted(most);
+    if hidden > 0 && most > 1 {
+        (lines, hidden) = fitted(most - 1);
         let findings = if hidden == 1 { "finding" } else { "findings" };
         lines.push(Line::raw(format!("and {hidden} more {findings}, in the report")));
     }
     if rows >= SPACIOUS_ROWS / 2 {
         for note in &state.notes {
             let parts = wrap_text(note, width);
-            if lines.len() + parts.len() <= usize::from(most) {
+            if lines.len() + parts.len() <= most {
                 lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.label())));
             }
         }

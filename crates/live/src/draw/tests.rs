@@ -246,6 +246,19 @@ fn hidden_findings_are_counted_not_their_lines() {
     assert!(shown.contains("and 2 more findings, in the report"), "{shown}");
 }
 
+#[test]
+fn a_finding_that_does_not_fit_ends_with_dots() {
+    let mut state = busy();
+    for id in [CheckId::A01, CheckId::A02] {
+        let row = state.rows[2].clone();
+        state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(8), ..holes() }]);
+    }
+    // Of four lines, the finding about holes takes two, and the count one. The next finding has two lines, and one is left.
+    let shown = screen(&state, PLAIN, (80, 24));
+    let line = shown.lines().find(|line| line.starts_with("A01")).unwrap_or_default();
+    assert!(line.ends_with(" ..") && shown.contains("and 1 more finding, in the report"), "{shown}");
+}
+
 /// The state with `all` hosts: one is lost, one hangs.
 fn of_hosts(all: usize) -> State {
     let mut state = busy();
