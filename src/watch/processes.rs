@@ -532,7 +532,7 @@ impl Recording {
         let traced: Vec<TracedDevice> = devices.iter().map(|(_, of)| of.clone()).collect();
         Ok(Self {
             events: BlockEvents::begin(&traced)?,
-            interval: Interval::new(devices.len(), by_thread),
+            interval: Interval::new(devices.iter().map(|(_, device)| device.unit), by_thread),
             reported_at: Instant::now(),
             losses: Losses::default(),
         })

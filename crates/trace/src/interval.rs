@@ -1,7 +1,7 @@
 //! Sums over an interval for `fathom watch`: how long requests took on each device, and the requests of each process.
 
 use crate::row::{Ends, Flags, Names, Row, RowKind};
-use model::captured::Op;
+use model::captured::{Op, Unit};
 use model::histogram::Histogram;
 use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
 use std::collections::BTreeMap;
@@ -16,7 +16,8 @@ const SECOND: f64 = 1e9;
 pub struct Interval {
     /// Whether the sums are for threads instead of processes.
     by_thread: bool,
-    devices: Vec<Times>,
+    /// The devices, each with the unit of its rows.
+    devices: Vec<(Unit, Times)>,
     processes: BTreeMap<u32, Process>,
 }
 
@@ -64,9 +65,9 @@ struct DirectionCounts {
 }
 
 impl Interval {
-    /// Creates an empty interval for `devices` devices.
-    pub fn new(devices: usize, by_thread: bool) -> Self {
-        let devices = (0..devices).map(|_| Times::default()).collect();
+    /// Creates an empty interval for devices with these units.
+    pub fn new(units: impl IntoIterator<Item = Unit>, by_thread: bool) -> Self {
+        let devices = units.into_iter().map(|unit| (unit, Times::default())).collect();
         Self { by_thread, devices, processes: BTreeMap::new() }
     }
 
@@ -75,19 +76,24 @@ impl Interval {
         let (Some(flags), Some(ns)) = (names.flags_at(row.flags), row.latency_ns) else { return };
         // Include the wait in the scheduler, as the device's own mean times do.
         let ns = ns.saturating_add(row.queued_ns.unwrap_or(0));
-        if let Some(times) = self.devices.get_mut(device).filter(|_| flags.kind == RowKind::Request) {
+        let Some((unit, times)) = self.devices.get_mut(device) else { return };
+        if flags.kind == RowKind::Request {
             times.add(flags.op(row.sectors), row, ns);
         }
         let task = names.task_at(row.task);
         let id = task.and_then(|task| if self.by_thread { Some(task.tid) } else { task.pid });
         if let Some(id) = id {
-            self.processes.entry(id).or_default().add(device, row, flags, ns);
+            let process = self.processes.entry(id).or_default();
+            process.add(device, row, flags, ns);
+            // A bio has its flush itself. On other devices the requested flush is a separate row.
+            let has_flush = flags.op(row.sectors) == Op::Write && (flags.has_preflush() || flags.has_fua());
+            process.flushes += u64::from(*unit == Unit::Bios && has_flush);
         }
     }
 
     /// Returns the latencies of each device since the last call, and resets them.
     pub fn latencies(&mut self) -> Vec<Latencies> {
-        self.devices.iter_mut().map(Times::take).collect()
+        self.devices.iter_mut().map(|(_, times)| times.take()).collect()
     }
 
     /// Returns the requests of each process since the last call, which was `seconds` ago.
@@ -246,7 +252,7 @@ mod tests {
     #[test]
     fn devices_have_latencies_and_processes_have_sizes_and_depth() {
         let mut names = Names::default();
-        let mut interval = Interval::new(2, false);
+        let mut interval = Interval::new([Unit::Bios, Unit::Requests], false);
         for at in 0..2000 {
             // One request in four begins where the previous one ended. They take 1 to 2000 us.
             let sector = if at % 4 == 1 { (at - 1) * 1000 + 8 } else { at * 1000 };
@@ -254,10 +260,13 @@ mod tests {
         }
         interval.add(1, &row(&mut names, 41, "WS", 0, 256, 5), &names);
         interval.add(1, &row(&mut names, 41, "FF", 0, 0, 700), &names);
+        // A commit of a journal, as a bio and as a request.
+        interval.add(0, &row(&mut names, 42, "FWFS", 0, 8, 5), &names);
+        interval.add(1, &row(&mut names, 43, "FWFS", 0, 8, 5), &names);
         // A request that never completed has no latency.
         interval.add(1, &Row { latency_ns: None, ..row(&mut names, 41, "R", 0, 8, 0) }, &names);
         let (devices, processes) = (interval.latencies(), interval.processes(2.0));
-        assert_eq!(devices[0], Latencies::default());
+        assert_eq!(devices[0].read, None);
         let read = devices[1].read.unwrap_or_else(|| panic!("{devices:?}"));
         assert_eq!((read.requests, read.max_ms), (2000, 2.0));
         let near = |ms: Option<f64>, is: f64| ms.is_some_and(|ms| (ms - is).abs() < is * 0.01);
@@ -273,12 +282,13 @@ mod tests {
         let writer = &processes[&41];
         assert_eq!((writer.read, writer.flush_per_s), (None, 0.5));
         assert_eq!(writer.write.map(|w| w.mb_per_s), Some(0.065_536));
+        assert_eq!([42, 43].map(|id| processes[&id].flush_per_s), [0.5, 0.0]);
     }
 
     #[test]
     fn an_interval_keeps_only_the_last_ends_of_the_previous_interval() {
         let mut names = Names::default();
-        let mut interval = Interval::new(1, true);
+        let mut interval = Interval::new([Unit::Requests], true);
         interval.add(0, &row(&mut names, 7, "R", 0, 8, 1), &names);
         let first = interval.processes(1.0);
         interval.add(0, &row(&mut names, 7, "R", 8, 8, 1), &names);
