@@ -91,7 +91,8 @@ pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> V
 fn find_limiter(fleet: &Fleet, result: &str) -> Option<Limiter> {
     let limited = || fleet.limited.iter().filter(|l| l.result == result);
     let most = limited().max_by_key(|l| l.hosts)?;
-    let (all, slowest) = (limited().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.0 as usize)?);
+    let (all, slowest) =
+        (limited().map(|l| l.hosts).sum::<u32>(), fleet.hosts.get(most.slowest.rank as usize)?);
     let sentence = format!("{} of {all} hosts; {}: {}", most.hosts, slowest.name, most.limiter.sentence);
     Some(Limiter { sentence, ..most.limiter.clone() })
 }
@@ -237,7 +238,7 @@ use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
 use model::finding::Finding;
 #[cfg(test)]
-use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen};
+use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen, SlowestHost};
 #[cfg(test)]
 use model::job::Kind;
 
@@ -262,7 +263,7 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
     for (rank, result) in [(0, &host_result_with(10_000.0)), (1, &other)] {
         let sentence = "A limit binds.".into();
         let limiter = Limiter { name: result.limiter.clone(), sentence, evidence: BTreeMap::new() };
-        let slowest = (rank, result.iops.unwrap_or(0.0));
+        let slowest = SlowestHost { rank, iops: result.iops.unwrap_or(0.0) };
         Limited::add(&mut limited, [Limited { result: result.name.clone(), hosts: 1, slowest, limiter }]);
     }
     let hosts = vec![host((0, "a"), host_result_with(10_000.0)), host((1, "b"), other)];

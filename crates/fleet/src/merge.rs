@@ -8,7 +8,9 @@ use super::clock::Reading;
 use analysis::Judging;
 use history::session::Session;
 use model::finding::{Finding, Outcome};
-use model::fleet::{CheckedOnHosts, Fleet, HostResult, HostSeen, Limited, RunSeen, Which};
+use model::fleet::{
+    CheckedOnHosts, Fleet, HostResult, HostSeen, Limited, RunIndex, RunSeen, SlowestHost, Which,
+};
 use model::job::Kind;
 use model::record::{
     Common, Disturbance, Disturbed, End, Frame, Header, Interval, OpenLoop, PriorityEnd, Record, Run, RunEnd,
@@ -43,7 +45,7 @@ impl RunParts {
     /// Adds the phases of other hosts.
     pub(super) fn add(&mut self, other: Self) {
         for phase in other.phases {
-            match self.phases.iter_mut().find(|mine| mine.which() == phase.which()) {
+            match self.phases.iter_mut().find(|mine| mine.index_and_load() == phase.index_and_load()) {
                 Some(mine) => mine.add(phase),
                 None => self.phases.push(phase),
             }
@@ -156,11 +158,9 @@ impl Phase {
         })
     }
 
-    /// Returns what identifies the phase: the indices of job and phase, the repeat of the job, the attempt of the run, and the offered
-    /// load. The offered load distinguishes the runs of a load curve.
-    pub(super) fn which(&self) -> ([u32; 4], Option<u64>) {
-        let RunStart { job, phase, repeat, attempt, offered_iops, .. } = self.start;
-        ([job as u32, phase as u32, repeat, attempt], offered_iops)
+    /// Returns what identifies the phase. The offered load distinguishes the runs of a load curve.
+    pub(super) fn index_and_load(&self) -> (RunIndex, Option<u64>) {
+        (self.start.index(), self.start.offered_iops)
     }
 
     /// Adds the same phase of other hosts.
@@ -615,7 +615,7 @@ impl HostReports {
         let (rows, limits): (Vec<HostResult>, Vec<Limiter>) = results.into_iter().map(result).unzip();
         let mut limited = Vec::new();
         for (row, limiter) in rows.iter().zip(limits) {
-            let slowest = (rank, row.iops.unwrap_or(0.0));
+            let slowest = SlowestHost { rank, iops: row.iops.unwrap_or(0.0) };
             Limited::add(&mut limited, [Limited { result: row.name.clone(), hosts: 1, slowest, limiter }]);
         }
         let host = HostSeen {

@@ -6,6 +6,7 @@
 
 use crate::clock::Readings;
 use crate::merge::{CommonTimes, HostReports, RunParts, Times};
+use model::fleet::RunIndex;
 use model::histogram::Histogram;
 use model::plan::{Plan, Planned};
 use model::record::{Disturbed, RunEnd};
@@ -33,9 +34,8 @@ pub(super) enum Message {
     /// Rank to rank 0: the rank has reached a step, with its reason against continuing, if any. Rank 0 to all: every host has reached the
     /// step, with the first reason.
     Reason(Option<String>),
-    /// Rank to rank 0: the rank is ready for the phase with these indices (job, phase, repeat of the job, attempt of the run), or cannot
-    /// begin it for this reason.
-    Ready([u32; 4], Option<String>),
+    /// Rank to rank 0: the rank is ready for this run, or cannot begin it for this reason.
+    Ready(RunIndex, Option<String>),
     /// Rank 0 to a rank: the start time in ns of the receiver's clock.
     Begin(u64),
     /// Rank 0 to all: one host cannot begin the phase for this reason, so no host begins it.

@@ -16,7 +16,7 @@ use crate::{membership, merge, settle};
 use analysis::strategy::{self, Summary};
 use live::HostRow;
 use model::Known;
-use model::fleet::RunSeen;
+use model::fleet::{RunIndex, RunSeen};
 use model::machine::Machine;
 use model::plan::{Plan, Planned};
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
@@ -501,20 +501,20 @@ impl Hosts {
         start: &RunStart,
         refused: Option<String>,
     ) -> Result<Result<Instant, String>, Failure> {
-        let which = [start.job as u32, start.phase as u32, start.repeat, start.attempt];
+        let index = start.index();
         if start.phase == 0 {
             let mut state = self.state();
             (state.late_ns, state.before) = (Vec::new(), Vec::new());
         }
         let begin_ns = if self.rank > 0 {
-            self.send(0, Message::Ready(which, refused));
+            self.send(0, Message::Ready(index, refused));
             match self.receive(0)? {
                 Message::Begin(at_ns) => Ok(at_ns),
                 Message::Refused(why) => Err(why),
                 other => return Err(self.unexpected_message(0, &other)),
             }
         } else {
-            self.begin_on_all(&which, self.participants(start.job), refused)?
+            self.begin_on_all(index, self.participants(start.job), refused)?
         };
         let begin_ns = match begin_ns {
             Ok(at_ns) => at_ns,
@@ -530,13 +530,13 @@ impl Hosts {
     /// Rank 0: waits for all participants, reads their clocks and sends each the start time in its own clock.
     fn begin_on_all(
         &self,
-        which: &[u32; 4],
+        index: RunIndex,
         participants: usize,
         mut refused: Option<String>,
     ) -> Result<Result<u64, String>, Failure> {
         for (rank, message) in self.receive_from_first(participants)? {
             match message {
-                Message::Ready(its, why) if its == *which => {
+                Message::Ready(its, why) if its == index => {
                     refused = refused.or_else(|| why.map(|why| format!("{}: {why}", self.name(rank))));
                 }
                 other => return Err(self.unexpected_message(rank, &other)),
@@ -757,12 +757,12 @@ impl Hosts {
         let state = &mut *self.state();
         let mut ends = Vec::new();
         for (at, phase) in all.phases.into_iter().enumerate() {
-            let (which, offered_iops) = phase.which();
+            let (index, offered_iops) = phase.index_and_load();
             if state
                 .merged_session
                 .runs
                 .iter()
-                .any(|run| (run.which, run.offered_iops) == (which, offered_iops))
+                .any(|run| (run.index, run.offered_iops) == (index, offered_iops))
             {
                 continue;
             }
@@ -772,7 +772,7 @@ impl Hosts {
             }
             let before = state.before.get(at).map_or(&[][..], Vec::as_slice);
             state.merged_session.runs.push(RunSeen {
-                which,
+                index,
                 offered_iops,
                 common_ns: merged.common_ns,
                 longest_ns: merged.longest_ns,
@@ -802,9 +802,8 @@ impl Hosts {
         if self.rank > 0 {
             return Ok(());
         }
-        let RunStart { job, phase, repeat, attempt, offered_iops, .. } = *start;
-        let which = [job as u32, phase as u32, repeat, attempt];
-        state.merged_session.runs.push(RunSeen { which, offered_iops, ..RunSeen::default() });
+        let (index, offered_iops) = (start.index(), start.offered_iops);
+        state.merged_session.runs.push(RunSeen { index, offered_iops, ..RunSeen::default() });
         state.merged_session.append(start.clone(), end.clone())
     }
 }

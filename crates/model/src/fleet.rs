@@ -104,12 +104,27 @@ pub struct HostResult {
     pub limiter: String,
 }
 
+stored_as_list! {
+    /// The place of a run in the session.
+    #[derive(Copy, Eq)]
+    RunIndex {
+        /// Index of the job.
+        job: u32,
+        /// Index of the phase of the job.
+        phase: u32,
+        /// Number of earlier repeats of the job.
+        repeat: u32,
+        /// Number of earlier attempts at this run.
+        attempt: u32,
+    }
+}
+
 /// How a run began and ended on all hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSeen {
-    /// Index of the job, index of its phase, number of earlier repeats of the job, and number of earlier attempts
-    /// at this run.
-    pub which: [u32; 4],
+    /// Job, phase, repeat and attempt.
+    #[serde(rename = "which")]
+    pub index: RunIndex,
     /// Offered operations per second, if the strategy chose them. Runs at different loads of a curve differ only in
     /// this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -357,6 +372,17 @@ fn merge_findings(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Opt
     }
 }
 
+stored_as_list! {
+    /// The slowest host of a group.
+    #[derive(Copy)]
+    SlowestHost {
+        /// Rank of the host.
+        rank: u32,
+        /// Operations per second.
+        iops: f64,
+    }
+}
+
 /// Hosts with the same limiter, with the sentence of the slowest host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
@@ -364,8 +390,8 @@ pub struct Limited {
     pub result: String,
     /// Number of hosts.
     pub hosts: u32,
-    /// Rank of the slowest host, and its operations per second.
-    pub slowest: (u32, f64),
+    /// The slowest of the hosts.
+    pub slowest: SlowestHost,
     /// The limiter, with the evidence of the slowest host.
     pub limiter: Limiter,
 }
@@ -385,7 +411,7 @@ impl Limited {
 
     /// Orders two groups by their slowest hosts, the slower one first.
     pub fn by_slowness(&self, other: &Self) -> Ordering {
-        self.slowest.1.total_cmp(&other.slowest.1).then(self.slowest.0.cmp(&other.slowest.0))
+        self.slowest.iops.total_cmp(&other.slowest.iops).then(self.slowest.rank.cmp(&other.slowest.rank))
     }
 }
 
@@ -439,7 +465,7 @@ fn the_slowest_host_words_a_common_limiter() {
     let limited_host = |rank: u32, iops: f64| Limited {
         result: "read".into(),
         hosts: 1,
-        slowest: (rank, iops),
+        slowest: SlowestHost { rank, iops },
         limiter: Limiter { name: "device".into(), sentence: format!("on {rank}"), evidence: [].into() },
     };
     let (mut one, mut other) = (Vec::new(), Vec::new());
@@ -447,4 +473,14 @@ fn the_slowest_host_words_a_common_limiter() {
     Limited::add(&mut other, [limited_host(2, 3.0), limited_host(1, 3.0), limited_host(0, 9.0)]);
     assert_eq!(one, other);
     assert_eq!((one.len(), one[0].hosts, one[0].limiter.sentence.as_str()), (1, 3, "on 1"));
+}
+
+#[test]
+fn runs_and_hosts_are_stored_as_lists() {
+    let index = RunIndex { job: 1, phase: 2, repeat: 3, attempt: 4 };
+    let run = serde_json::to_value(RunSeen { index, ..RunSeen::default() }).unwrap_or_default();
+    assert_eq!(run["which"], serde_json::json!([1, 2, 3, 4]));
+    assert_eq!(serde_json::from_value(run).ok(), Some(RunSeen { index, ..RunSeen::default() }));
+    let slowest = serde_json::to_value(SlowestHost { rank: 7, iops: 0.5 }).ok();
+    assert_eq!(slowest, Some(serde_json::json!([7, 0.5])));
 }

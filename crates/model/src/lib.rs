@@ -5,6 +5,28 @@
 //! gives a [`record`]; judging the record gives a [`report`].
 #![forbid(unsafe_code)]
 
+/// Declares a struct that files hold as a list of its values, to keep them small.
+macro_rules! stored_as_list {
+    ($(#[$attr:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$attr])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name { $($(#[$doc])* pub $field: $type,)* }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                serde::Serialize::serialize(&($(self.$field,)*), to)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let ($($field,)*) = serde::Deserialize::deserialize(from)?;
+                Ok(Self { $($field,)* })
+            }
+        }
+    };
+}
+
 pub mod captured;
 pub mod command;
 pub mod comparison;

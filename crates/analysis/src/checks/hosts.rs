@@ -30,9 +30,9 @@ fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostSeen] {
 
 /// Returns the runs of this result that have a time in which all hosts ran.
 fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
-    let phase_of_job = [case.at as u32, case.phase as u32];
+    let phase_of_job = (case.at as u32, case.phase as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
-    all.filter(|run| run.which[..2] == phase_of_job && run.longest_ns > 0).collect()
+    all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
 }
 
 /// Identifies storage, so that two hosts with the same storage are found.
@@ -543,7 +543,7 @@ pub(super) fn honest() -> model::record::Record {
         ..HostSeen::default()
     };
     let run = |repeat| RunSeen {
-        which: [0, 0, repeat, 0],
+        index: model::fleet::RunIndex { repeat, ..Default::default() },
         offered_iops: None,
         spread_ns: Some(20_000),
         clock_error_ns: Some(5_000),

@@ -5,7 +5,7 @@ use crate::merge::{CommonTimes, HostReports, Phase, RunParts, Times};
 use crate::message::Message;
 use crate::{merge, message};
 use model::finding::{CheckId, Finding, Outcome, Severity};
-use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited};
+use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited, SlowestHost};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::{Cell, Interval, KindEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
@@ -125,7 +125,10 @@ fn host_reports(rank: usize) -> HostReports {
         target_bytes: vec![1 << 30],
     };
     let mut limited = Vec::new();
-    Limited::add(&mut limited, [Limited { result: name, hosts: 1, slowest: (rank as u32, iops), limiter }]);
+    Limited::add(
+        &mut limited,
+        [Limited { result: name, hosts: 1, slowest: SlowestHost { rank: rank as u32, iops }, limiter }],
+    );
     HostReports {
         hosts: vec![host],
         asked: CheckedOnHosts::on(rank as u32, &findings),

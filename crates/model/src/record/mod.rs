@@ -20,7 +20,7 @@ pub use self::stream::{
 use crate::Known;
 use crate::command::CommandEnd;
 use crate::evidence::Snapshot;
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, RunIndex};
 use crate::machine::Machine;
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -336,6 +336,14 @@ pub struct RunStart {
     pub at_ns: u64,
     /// Size of each target after preparation, in bytes.
     pub target_bytes: Vec<u64>,
+}
+
+impl RunStart {
+    /// Returns the place of the run in the session.
+    pub fn index(&self) -> RunIndex {
+        let Self { job, phase, repeat, attempt, .. } = *self;
+        RunIndex { job: job as u32, phase: phase as u32, repeat, attempt }
+    }
 }
 
 /// One run with everything observed in it.

@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 use crate::job::{FoundDepth, IoPriority, Kind, Steadied};
 use crate::payload::Written;
 use crate::replay::Replayed;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Totals of a stream over all its workers and lanes.
@@ -117,30 +117,9 @@ pub struct LaneKind {
     pub course: Vec<Bucket>,
 }
 
-/// Declares a struct that files hold as a list of its values, because there is one for each interval.
-macro_rules! stored_as_list {
-    ($(#[$attr:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
-        $(#[$attr])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq)]
-        pub struct $name { $($(#[$doc])* pub $field: $type,)* }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                ($(self.$field,)*).serialize(to)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let ($($field,)*) = Deserialize::deserialize(from)?;
-                Ok(Self { $($field,)* })
-            }
-        }
-    };
-}
-
 stored_as_list! {
     /// Latencies in an interval.
+    #[derive(Copy)]
     Bucket {
         /// Number of operations.
         count: u64,
@@ -420,7 +399,7 @@ pub struct Interval {
 
 stored_as_list! {
     /// Operations of one kind that completed in an interval.
-    #[derive(Eq)]
+    #[derive(Copy, Eq)]
     Cell {
         /// Number of operations.
         ops: u64,
