@@ -484,7 +484,9 @@ fn a_stream_reads_back_without_the_pauses_of_its_writer() {
     let resolved = |pauses: &[(&str, &str)]| {
         let mut writer = StreamSpec { rw: Some(Rw::Randwrite), ..StreamSpec::default() };
         assert_eq!(writer.set("verify", "stamps"), Ok(()));
-        pauses.iter().for_each(|(key, value)| assert_eq!(writer.set(key, value), Ok(())));
+        for (key, value) in pauses {
+            assert_eq!(writer.set(key, value), Ok(()));
+        }
         let reader = StreamSpec { read_back: Some(1), ..StreamSpec::default() };
         let phase = |stream: &StreamSpec| PhaseSpec { streams: vec![stream.clone()], ..PhaseSpec::default() };
         let spec = JobSpec { phases: vec![phase(&writer), phase(&reader)], ..JobSpec::default() };

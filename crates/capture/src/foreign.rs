@@ -16,7 +16,7 @@
 use crate::capture_file::read_full;
 use model::captured::{Ending, Op, Unit};
 use std::collections::HashMap;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Write};
 use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Flags, Names, Row, RowKind, Task, op};
 use trace::{Event, Step};

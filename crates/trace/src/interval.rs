@@ -282,7 +282,8 @@ mod tests {
         let writer = &processes[&41];
         assert_eq!((writer.read, writer.flush_per_s), (None, 0.5));
         assert_eq!(writer.write.map(|w| w.mb_per_s), Some(0.065_536));
-        assert_eq!([42, 43].map(|id| processes[&id].flush_per_s), [0.5, 0.0]);
+        let flushes_in_10_s = [42, 43].map(|id| (processes[&id].flush_per_s * 10.0).round() as u32);
+        assert_eq!(flushes_in_10_s, [5, 0]);
     }
 
     #[test]

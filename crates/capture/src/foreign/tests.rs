@@ -219,7 +219,7 @@ fn commands_of_blktrace_are_no_reads_or_writes() -> Result<(), String> {
 #[test]
 fn a_read_error_is_not_the_end_of_a_trace() {
     struct Broken(Cursor<Vec<u8>>);
-    impl Read for Broken {
+    impl io::Read for Broken {
         fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
             match self.0.read(to)? {
                 0 => Err(io::Error::other("the disk is broken")),

@@ -374,7 +374,7 @@ fn profile_caching(target: &Target, lines: &mut Lines) {
     }
     lines.optional("WriteThrough", target.write_through.then_some(true));
     lines.optional("MemoryMappedIo", target.mapped.then_some(true));
-    lines.optional("FlushType", target.flush.map(|flush| flush.in_xml()));
+    lines.optional("FlushType", target.flush.map(model::diskspd::Flush::in_xml));
 }
 
 fn profile_data(target: &Target, lines: &mut Lines) {
