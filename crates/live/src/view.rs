@@ -8,10 +8,11 @@
 use super::draw::draw;
 use super::state::{End, State};
 use super::terminal;
+use crate::display_mode;
 use crate::draw::draw_observed;
+use crate::progress_line::ProgressLine;
 use crate::state::{Observed, Sample};
 use crate::terminal::{Canvas, Key, Keys, Theme};
-use crate::{ProgressLine, display_mode};
 use analysis::under_way::{SoFar, UnfinishedSession};
 use machine::processes::Processes;
 use machine::root::Root;

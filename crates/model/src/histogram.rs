@@ -13,6 +13,16 @@ const GROUPING_POWER: u8 = 7;
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
+/// Minimum number of operations above a percentile, since with fewer it would depend on single operations: the usual rule for tails,
+/// n (1 - p) >= 10.
+pub const FEWEST_ABOVE_PERCENTILE: f64 = 10.0;
+
+/// Returns whether `count` operations are enough for the percentile `q` (0 to 1).
+pub fn supports_quantile(count: u64, q: f64) -> bool {
+    // The small slack absorbs the rounding of 1 - q.
+    count as f64 * (1.0 - q) >= FEWEST_ABOVE_PERCENTILE - 1e-6
+}
+
 /// Latencies in ns: bucket counts with exact count, sum, minimum and maximum. 36 KiB, never grows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -115,11 +125,10 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed. `None` if fewer than
-    /// ten operations are above it, because the result would depend on single operations.
+    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed. `None` if too few operations are above
+    /// it ([`FEWEST_ABOVE_PERCENTILE`]).
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
-        // The usual rule for tails, n(1-p) >= 10. The small slack absorbs the rounding of 1 - q.
-        (self.count as f64 * (1.0 - q) >= 10.0 - 1e-6).then(|| self.quantile_ns(q)).flatten()
+        supports_quantile(self.count, q).then(|| self.quantile_ns(q)).flatten()
     }
 
     /// Returns the number of operations between two latencies in ns, without the upper one. Both are rounded to a

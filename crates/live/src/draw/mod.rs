@@ -5,9 +5,10 @@
 mod tests;
 
 use super::state::{CountedFinding, End, State};
+use crate::RemainingTime;
+use crate::progress_line::whole_words;
 use crate::state::{HostRow, HostState, JobResult, Observed, Points, Sample};
 use crate::terminal::Theme;
-use crate::{RemainingTime, whole_words};
 use model::Known;
 use model::finding::Severity;
 use model::name::visible;

@@ -10,6 +10,7 @@ use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::checks::waited_for_cpu;
 use crate::figures::COUNTED;
+use model::histogram::{FEWEST_ABOVE_PERCENTILE, supports_quantile};
 use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
 
 pub(super) const BIMODAL: Check = Check {
@@ -78,8 +79,6 @@ fn has_cache_hits(case: &Case) -> bool {
 
 /// The percentiles of the table in addition to the median. The JSON also has higher ones, as `null` if withheld.
 const SHOWN: [(&str, f64); 2] = [("99", 0.99), ("99.9", 0.999)];
-/// Minimum number of operations beyond a percentile.
-const BEYOND: f64 = 10.0;
 
 pub(super) const TAIL_UNSUPPORTED: Check = Check {
     id: CheckId::E08,
@@ -87,12 +86,12 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
     belief: "a few operations are enough for the tail",
     reads: "The number of operations in the measured windows, for each direction, over all runs.",
     formula: formula!(
-        "A percentile p of n operations is withheld if n (1 - p) is below {BEYOND}: then it depends on \
+        "A percentile p of n operations is withheld if n (1 - p) is below {FEWEST_ABOVE_PERCENTILE}: then it depends on \
          single operations. p99 needs {p99} operations, p99.9 needs {p999}, p99.99 needs {p9999}. These are \
          minimums: operations that wait for each other count for less.",
-        p99 = show_count(BEYOND / 0.01),
-        p999 = show_count(BEYOND / 0.001),
-        p9999 = show_count(BEYOND / 0.0001)
+        p99 = show_count(FEWEST_ABOVE_PERCENTILE / 0.01),
+        p999 = show_count(FEWEST_ABOVE_PERCENTILE / 0.001),
+        p9999 = show_count(FEWEST_ABOVE_PERCENTILE / 0.0001)
     ),
     provoke: "`fathom run --rw randread --depth 1 --time 1s --runs 1 DIR` on a hard disk, which serves about \
               100 operations per second.",
@@ -110,8 +109,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
 fn check_tail_unsupported(case: &Case) -> Known<Answer> {
     let ops_by_kind: Vec<u64> = COUNTED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
     let fewest = *ops_by_kind.iter().min().ok_or("no operation completed within a measured window")?;
-    let withheld: Vec<&(&str, f64)> =
-        SHOWN.iter().filter(|(_, q)| (fewest as f64) * (1.0 - q) < BEYOND - 1e-6).collect();
+    let withheld: Vec<&(&str, f64)> = SHOWN.iter().filter(|(_, q)| !supports_quantile(fewest, *q)).collect();
     let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
     let Some((_, hardest)) = withheld.last() else {
         return holds("There are enough operations for the percentiles of the table.", numbers);
@@ -127,7 +125,7 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
     .with_cure(format!(
         "{} {} operations are needed.",
         TAIL_UNSUPPORTED.fix,
-        show_count(BEYOND / (1.0 - hardest))
+        show_count(FEWEST_ABOVE_PERCENTILE / (1.0 - hardest))
     ))
     .found()
 }
