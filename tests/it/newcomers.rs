@@ -143,7 +143,7 @@ fn image_mounted_between_phases_is_not_written() {
         &stage,
         &out,
         1,
-        &["the backing file of loop", "in the mount namespace of", "recorded are kept"],
+        &["the backing file of loop", "in the mount namespace of", "all runs so far are kept"],
     );
     assert_eq!(mounted.sh("cat keep"), "kept");
     drop(mounted);

@@ -115,9 +115,9 @@ pub(in crate::plan) fn grid_jobs(
 /// Chooses the most bytes of a cell's buffers. The default is the limit of searches, or half of the machine's memory for a preset that
 /// measures until a cell is slow.
 fn choose_memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
-    let (default, from) = match sweep_spec.preset.map(|p| p.procedure) {
-        Some(Procedure::UntilSlow { .. }) => {
-            (memory.map_or(MEMORY_BYTES, |m| m / crate::plan::BUFFER_SHARE), "half of the machine's memory")
+    let (default, from) = match (sweep_spec.preset.map(|p| p.procedure), memory) {
+        (Some(Procedure::UntilSlow { .. }), Some(memory)) => {
+            (memory / crate::plan::BUFFER_SHARE, "half of the machine's memory")
         }
         _ => (MEMORY_BYTES, "default"),
     };

@@ -46,7 +46,8 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
         checked += 1;
         let Some(groups) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
-        let cached = if has_cache_hits(case) { " The faster group are page cache hits (A01)." } else { "" };
+        let is_cached = kind == Kind::Read && has_cache_hits(case);
+        let cached = if is_cached { " The faster group are page cache hits (A01)." } else { "" };
         return finding!(
             Severity::Biased,
             evidence([
@@ -208,8 +209,13 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
     ]);
     let stalled_from = STALLED_FROM[usize::from(!is_long(case.window_ns() / 1e9))];
     let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
-    if ratio < OMITTED_FROM || worst.share < stalled_from || queues < STALLS_FROM {
-        return holds("Percentiles of operations are close to those of requests at random moments.", numbers);
+    if ratio < OMITTED_FROM {
+        let sentence =
+            format!("The p99 of requests at random moments is below {OMITTED_FROM} times that of operations.");
+        return holds(sentence, numbers);
+    }
+    if worst.share < stalled_from || queues < STALLS_FROM {
+        return holds("Stalls are too few, or too small a part of the waiting, to count.", numbers);
     }
     let is_cause = |ready: f64| ready > 0.0 && ready >= CPU_FROM * worst.share;
     let cpu = if waited_for_cpu(case).is_ok_and(is_cause) {
