@@ -725,8 +725,9 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.now >= self.end_of_stage() || self.is_exhausted() || self.link.stop.load(Ordering::Relaxed)
     }
 
-    /// Restarts the window and discards its counts. The stop rule keeps its counts.
+    /// Restarts the window and discards its counts. The totals and the stop rule keep them.
     fn restart_window(&mut self) {
+        self.add_block_to_totals();
         self.block.clear();
         self.window = self.now..self.now;
         self.begin_interval(self.now);

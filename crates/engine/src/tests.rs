@@ -10,7 +10,7 @@ use crate::spec::WorkerSpec;
 use crate::worker;
 use crate::workers::Workers;
 use model::histogram::Histogram;
-use model::job::{Access, Batch, Kind, Pattern, Stream};
+use model::job::{Access, Batch, Kind, LatencyTarget, Pattern, Stream};
 use model::record::Replayed;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -225,6 +225,17 @@ fn a_cool_down_runs_and_does_not_count() {
     let ran = ran(spec);
     assert_eq!((ran.window_ns, ran.depth_ns, ran.latency.count()), (500_000_000, 2_000_000_000, 20_000));
     assert_eq!(ran.outcome.totals[0].ops, 30_000);
+}
+
+#[test]
+fn totals_have_the_operations_of_discarded_windows() {
+    let mut spec = spec("sim", 32, 1_000_000_000);
+    let target = LatencyTarget { ns: 2 * LATENCY_NS, percent: 100.0, window_ns: 100_000_000, goes_on: false };
+    (spec.latency_target, spec.interval_ns) = (Some(target), target.window_ns);
+    let ran = ran(spec);
+    assert_eq!((ran.outcome.depth.map(|found| found.depth), ran.latency.count()), (Some(32), 32_000));
+    // Windows at the depths 1, 2, 4, 8, 16 and 32, and the final one.
+    assert_eq!(ran.outcome.totals[0].ops, 95_000);
 }
 
 #[test]

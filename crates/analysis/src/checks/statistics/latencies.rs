@@ -210,8 +210,9 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
     let stalled_from = STALLED_FROM[usize::from(!is_long(case.window_ns() / 1e9))];
     let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
     if ratio < OMITTED_FROM {
-        let sentence =
-            format!("The p99 of requests at random moments is below {OMITTED_FROM} times that of operations.");
+        let sentence = format!(
+            "The p99 of requests at random moments is below {OMITTED_FROM} times that of operations."
+        );
         return holds(sentence, numbers);
     }
     if worst.share < stalled_from || queues < STALLS_FROM {
