@@ -195,7 +195,7 @@ fn print_so_far(
             }
             None => stdout::bytes(&rendered),
         };
-        // A write error front_and_back only the intermediate outputs. If it persists, the final output reports it.
+        // A write error ends only the intermediate outputs. If it persists, the final output reports it.
         if written.is_err() {
             break;
         }

@@ -10,8 +10,9 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Minimum number of operations that were expected since the last completion, from the host's own rate or the highest rate
-/// of all hosts. With fewer, a pause is normal. Also the number of operations from which a host's own rate is used.
+/// Minimum number of operations that were expected since the last completion, from the host's own rate or the highest
+/// rate of all hosts. With fewer, a pause is normal. Also the number of operations from which a host's own rate is
+/// used.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
@@ -91,8 +92,8 @@ impl RunProgress {
         host.count(at_ns);
     }
 
-    /// Returns the rows of at most [`ROWS_MAX`] hosts, those that need attention first: the lost host, hung hosts, then the
-    /// others from the slowest to the fastest, then waiting hosts.
+    /// Returns the rows of at most [`ROWS_MAX`] hosts, those that need attention first: the lost host, hung hosts, then
+    /// the others from the slowest to the fastest, then waiting hosts.
     pub(super) fn rows(
         &self,
         lost: Option<usize>,

@@ -114,8 +114,8 @@ pub(in crate::plan) fn grid_jobs(
     Ok(Jobs { specs, study: grid.into(), ..Jobs::default() })
 }
 
-/// Chooses the limit on the buffers of a cell. The default is [`MEMORY_BYTES`]. For a preset that measures until a cell is
-/// slow, it is half of the machine's memory, if that is known.
+/// Chooses the limit on the buffers of a cell. The default is [`MEMORY_BYTES`]. For a preset that measures until a cell
+/// is slow, it is half of the machine's memory, if that is known.
 fn choose_memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match sweep_spec.preset.map(|p| p.procedure) {
         Some(Procedure::UntilSlow { .. }) => {
@@ -367,7 +367,8 @@ fn plan_in_order(
     origins.record("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
-            "the last cell, or a cell in which at most one of four threads completes an operation per second".into()
+            "the last cell, or a cell in which at most one of four threads completes an operation per second"
+                .into()
         }
         Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
             format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))

@@ -272,8 +272,8 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
 }
 
 /// Returns the written bytes that were still in memory when the command ended: the dirty pages of the files on its
-/// command line. If these files have no dirty pages and did not grow by about the written bytes either, returns the growth
-/// of the machine's dirty pages.
+/// command line. If these files have no dirty pages and did not grow by about the written bytes either, returns the
+/// growth of the machine's dirty pages.
 ///
 /// # Errors
 /// If that growth may be due to other processes: they dirtied pages, or the machine had dirty pages at the start.

@@ -253,12 +253,12 @@ const ALWAYS_IN_GROUP: f64 = 0.05;
 /// If the rows of a group differ by at most this share, they count as equally fast.
 const CALLED_EQUAL: f64 = 0.10;
 
-/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share, or at
-/// most [`TIMES_LEAST`] times the smallest bound of these rows.
+/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share,
+/// or at most [`TIMES_LEAST`] times the smallest bound of these rows.
 const LOOSE: f64 = 0.25;
 
-/// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the plainer one
-/// is recommended each time.
+/// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
+/// plainer one is recommended each time.
 const TIMES_LEAST: f64 = 2.0;
 
 /// If another row may be faster than the recommended one by more than this share, the runs are too noisy for a
@@ -485,8 +485,8 @@ fn recommend(advice: &[Advice]) -> String {
     }
 }
 
-/// `No recommendation, because ...`: a sentence for each reason. The works are named, unless no work has advice and all have
-/// the same reason. More than [`REASONS`] reasons are only in the list of works below the table.
+/// `No recommendation, because ...`: a sentence for each reason. The works are named, unless no work has advice and all
+/// have the same reason. More than [`REASONS`] reasons are only in the list of works below the table.
 fn explain_no_advice(none: &[NoAdvice], has_no_advice_at_all: bool) -> String {
     let by_reason = group_by_key(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
     if by_reason.len() > REASONS {
@@ -655,7 +655,11 @@ fn refused_interfaces_are_named_and_have_no_findings() {
     let mut refused = record_of_interfaces(|_| {});
     refused.header.self_test.trials[3].refusal = Some("no: none, here".into());
     let polled = NotMeasured { name: "polled, reads".into(), why: "no: none, here".into() };
-    assert_eq!(table(&refused).not_measured.last(), Some(&polled), "the refusal is used, which names no flags");
+    assert_eq!(
+        table(&refused).not_measured.last(),
+        Some(&polled),
+        "the refusal is used, which names no flags"
+    );
 }
 
 #[test]
@@ -798,8 +802,8 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
     );
 }
 
-/// How the runs of an interface vary around its rate, in addition to the effect of the round. The variation has the same mean
-/// for all interfaces.
+/// How the runs of an interface vary around its rate, in addition to the effect of the round. The variation has the
+/// same mean for all interfaces.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 enum Vary {

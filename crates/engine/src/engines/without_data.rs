@@ -1,5 +1,5 @@
-//! The engines `fallocate` and `ftruncate`, which change a file and move no data. They measure what it costs a file system
-//! to allocate and free blocks, and to change the length of a file.
+//! The engines `fallocate` and `ftruncate`, which change a file and move no data. They measure what it costs a file
+//! system to allocate and free blocks, and to change the length of a file.
 
 use crate::engines::targets::Targets;
 use crate::interface::{Call, Granted};

@@ -23,8 +23,8 @@ pub(super) struct Search {
     /// Lower bound of the search: the largest depth that met the target, or 1 at first. If that depth misses later, one
     /// less.
     met: u32,
-    /// Exclusive upper bound of the search: the smallest depth that missed the target, or one more to retry that depth. Above
-    /// `most` if no depth is excluded.
+    /// Exclusive upper bound of the search: the smallest depth that missed the target, or one more to retry that depth.
+    /// Above `most` if no depth is excluded.
     missed: u32,
     stable: u32,
     /// Whether the next window with an unchanged depth is the final one.

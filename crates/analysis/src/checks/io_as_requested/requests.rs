@@ -34,8 +34,8 @@ impl Requests {
         share(self.device.ios as f64, self.issued.ops as f64)
     }
 
-    /// The least number of requests that must be fathom's: the bytes beyond the issued ones may all have been one-sector
-    /// requests of other processes.
+    /// The least number of requests that must be fathom's: the bytes beyond the issued ones may all have been
+    /// one-sector requests of other processes.
     fn least_own_requests(&self) -> u64 {
         let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
@@ -161,10 +161,10 @@ pub(super) const MERGED: Check = Check {
         "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
          {MERGED_RELABELLED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
          few neighbours in any sequential queue. Not checked if the bytes of device and operations differ by \
-         more than {same}, because then the requests are not only fathom's. Not checked either if the device's \
-         bytes beyond the issued ones may be small requests of other processes that hide merges. If other \
-         streams use the device at the same time, the check holds if even all merges together could not \
-         exceed the limit for this stream; otherwise it does not answer.",
+         more than {same}, because then the requests are not only fathom's. Not checked either if the \
+         device's bytes beyond the issued ones may be small requests of other processes that hide merges. \
+         If other streams use the device at the same time, the check holds if even all merges together \
+         could not exceed the limit for this stream; otherwise it does not answer.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
@@ -264,13 +264,13 @@ pub(super) const SPLIT: Check = Check {
     formula: formula!(
         "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the issued ones may be \
-         one-sector requests of other processes; that many requests are left out unless a limit of the queue \
-         explains the split. The answer is NOT CHECKED if the ratio is above {SPLIT_ABOVE} but does not bias, \
-         if the extra requests may be those of a journal (up to {FLOOR_IOS} per run), or if the bytes of \
-         device and operations differ by more than {same}. If other streams use the device at the same time, \
-         the check holds if the requests stay within the limit even if the others made as few as possible; \
-         otherwise it does not answer.",
+         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the issued ones may \
+         be one-sector requests of other processes; that many requests are left out unless a limit of the \
+         queue explains the split. The answer is NOT CHECKED if the ratio is above {SPLIT_ABOVE} but does \
+         not bias, if the extra requests may be those of a journal (up to {FLOOR_IOS} per run), or if the \
+         bytes of device and operations differ by more than {same}. If other streams use the device at the \
+         same time, the check holds if the requests stay within the limit even if the others made as few as \
+         possible; otherwise it does not answer.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \

@@ -13,8 +13,8 @@ use model::units::show_block;
 /// The name and value of an option.
 type NamedOption = (&'static str, String);
 
-/// Returns the options that the user typed for the last member of a job, as in fio. If the user typed none, returns options
-/// that are equivalent to the first member.
+/// Returns the options that the user typed for the last member of a job, as in fio. If the user typed none, returns
+/// options that are equivalent to the first member.
 pub(super) fn job_options(job: &Job) -> Options {
     let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
     typed.map_or_else(

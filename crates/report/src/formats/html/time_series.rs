@@ -72,7 +72,8 @@ fn quoted_rate(result: &Measured, iops: f64, mb_per_s: f64) -> f64 {
     if result.quoted_rate().unit == "IOPS" { iops } else { mb_per_s }
 }
 
-/// Returns the intervals of at least [`MIN_DEVICE_INTERVAL_S`] that have figures of the device, each with these figures.
+/// Returns the intervals of at least [`MIN_DEVICE_INTERVAL_S`] that have figures of the device, each with these
+/// figures.
 fn device_seconds(result: &Measured) -> impl Iterator<Item = (&Second, DeviceSecond)> {
     let long = result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_INTERVAL_S);
     long.filter_map(|s| Some((s, s.device?)))
@@ -231,8 +232,8 @@ impl TimeDrawing<'_> {
         runs.map(|run| plot::steps(run.iter().map(step))).collect()
     }
 
-    /// Returns the total rate of reads, writes and trims for each interval of the recorded resolution; empty on a common
-    /// scale.
+    /// Returns the total rate of reads, writes and trims for each interval of the recorded resolution; empty on a
+    /// common scale.
     fn fine_rates(&self) -> Vec<(Extent, f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
