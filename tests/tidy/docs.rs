@@ -30,7 +30,7 @@ pub(crate) fn find(source: &Source) -> Option<Untidy> {
 
 struct Docs {
     path: String,
-    /// The struct, enum, trait or variant whose items are being visited. Always `None` in an `impl`.
+    /// The struct, enum, trait or variant whose items are being visited; `None` in an `impl`.
     owner: Option<String>,
     found: Vec<String>,
 }

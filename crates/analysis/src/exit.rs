@@ -142,19 +142,19 @@ fn first_word(report: &Report) -> &'static str {
 #[test]
 fn the_first_word_and_the_exit_code_always_agree() {
     let honest = Fixture::honest;
-    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..five() };
-    let holes = Fixture { hole_share: 1.0, ..five() };
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..honest() };
+    let holes = Fixture { hole_share: 1.0, ..honest() };
     let records = [
         honest().record(),
         biased(&honest()),
-        Fixture { iostats_off: true, ..five() }.record(),
+        Fixture { iostats_off: true, ..honest() }.record(),
         cached.record(),
         holes.record(),
         Fixture { errors: 1, ..holes }.record(),
         Fixture { hole_share: 1.0, ..cached }.record(),
-        Fixture { runs: 1, ..five() }.record(),
-        Fixture { runs: 0, ..five() }.record(),
-        Fixture { ops: 0, ..five() }.record(),
+        Fixture { runs: 1, ..honest() }.record(),
+        Fixture { runs: 0, ..honest() }.record(),
+        Fixture { ops: 0, ..honest() }.record(),
     ];
     let accepts: [&[CheckId]; 3] = [&[], &[CheckId::A04], CheckId::ALL];
     let studies = [AnswerWord::Fastest, AnswerWord::Missed, AnswerWord::CannotTell];
