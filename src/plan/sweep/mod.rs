@@ -148,8 +148,8 @@ fn find_entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
 /// The common settings of all jobs.
 fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
-    // A preset's size is fathom's default, not the user's. If it does not fit, the plan uses the usual size, which it
-    // reduces to the free space.
+    // A preset's size is fathom's default, not the user's. If it does not fit, the plan uses the usual size. If that does
+    // not fit either, fathom makes a smaller file.
     let has_room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
