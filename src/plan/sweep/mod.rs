@@ -148,8 +148,8 @@ fn find_entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
 /// The common settings of all jobs.
 fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
-    // A preset's size is fathom's default, not the user's. If it does not fit, the plan uses the usual size. If that does
-    // not fit either, fathom makes a smaller file.
+    // A preset's size is fathom's default, not the user's. If it does not fit, the plan uses the usual size. If that
+    // does not fit either, fathom makes a smaller file.
     let has_room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
@@ -453,7 +453,8 @@ fn plan_search(
         origins.record("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
-    let words = format!("runs of {} (time of a cell: {})", show_ns(piece_ns as f64), show_ns(window_ns as f64));
+    let words =
+        format!("runs of {} (time of a cell: {})", show_ns(piece_ns as f64), show_ns(window_ns as f64));
     origins.record("--time", &words, from(is_time_typed));
     // The fewest runs: each cell once, then those of the winners, cheapest cells and baselines.
     let least = with_extra_runs(jobs as u64).saturating_mul(run_ns(piece_ns));
