@@ -37,7 +37,8 @@ pub fn status_given() {
     STATUS_REQUESTED.store(false, Ordering::Relaxed);
 }
 
-/// Starts the thread. The flag becomes true at the first signal; at the second, `leave` runs and the process ends.
+/// Starts the thread that takes the signals that end fathom. Returns a flag that becomes true at the first signal. At
+/// the second, `leave` runs and the process ends.
 ///
 /// # Errors
 /// If the handlers cannot be installed.

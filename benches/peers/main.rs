@@ -40,7 +40,7 @@ struct Args {
     bench: bool,
 }
 
-/// A comparison of pairs.
+/// A row of the table: fathom and a peer at the same work, in pairs of runs.
 struct Row {
     name: &'static str,
     peer: Tool,

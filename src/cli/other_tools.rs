@@ -47,7 +47,7 @@ pub struct ToolOutput {
     pub status_on_signal: bool,
     /// Job files of the user, which are never overwritten.
     pub job_files: Vec<PathBuf>,
-    /// Remarks, if one of the formats is text: printed first on standard error, or at the end of the output file.
+    /// Remarks. With a text format they are printed: first on standard error, or at the end of the output file.
     pub remarks: Vec<String>,
     /// Whether the job measures anything. If not, it only makes files for later calls.
     pub measures: bool,
@@ -122,12 +122,12 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     let mode = if tool_output.quiet { ProgressMode::Quiet } else { ProgressMode::Plain };
     let (finished, before) = thread::scope(|scope| {
         let every = tool_output.status_interval;
-        let statuses = (every.is_some() || tool_output.status_on_signal).then(|| {
-            let (early, statuses) = sync_channel(1);
-            (StatusSender::new(every, early), scope.spawn(move || answer_so_far(&statuses, tool_output, to)))
+        let sender_and_writer = (every.is_some() || tool_output.status_on_signal).then(|| {
+            let (sender, receiver) = sync_channel(1);
+            (StatusSender::new(every, sender), scope.spawn(move || print_so_far(&receiver, tool_output, to)))
         });
-        let (early, writer) = statuses.unzip();
-        let finished = run::measure(planned, None, request.keep, mode, early, &Fleet::Alone, None);
+        let (status_sender, writer) = sender_and_writer.unzip();
+        let finished = run::measure(planned, None, request.keep, mode, status_sender, &Fleet::Alone, None);
         let before = writer.map(|writer| writer.join().unwrap_or_default());
         finished.map(|finished| (finished, before.unwrap_or_default()))
     })?;
@@ -140,7 +140,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
         history::remember();
     }
     write_states(&record, &finished.written, &rules);
-    // Report a log that cannot be written after the report.
+    // Write the report first, then fail because of a log.
     let log_result = logs.write(&finished.op_log).and_then(|()| {
         let mut all = aggregates.iter().zip(aggregate::FILES);
         all.try_for_each(|(outlet, (_, kind))| {
@@ -177,30 +177,30 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
 
 /// Writes an output for each status that arrives. Returns the outputs so far if they go to a file, which is rewritten completely each
 /// time.
-fn answer_so_far(
+fn print_so_far(
     statuses: &Receiver<RunStatus>,
     tool_output: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
 ) -> Vec<u8> {
     let _ = sys::thread::block_signals();
-    let mut answers = Vec::new();
+    let mut outputs = Vec::new();
     while let Ok(so_far) = statuses.recv() {
         let Some(record) = so_far.record() else { continue };
         let report = judge(&record, None, Annotations::default(), &Showing::plain(report::TEXT));
-        let Ok(answer) = render(&report, tool_output) else { continue };
+        let Ok(rendered) = render(&report, tool_output) else { continue };
         let written = match to {
             Some((outlet, rules)) => {
-                answers.extend(answer);
-                outlet.write(&answers, rules)
+                outputs.extend(rendered);
+                outlet.write(&outputs, rules)
             }
-            None => stdout::bytes(&answer),
+            None => stdout::bytes(&rendered),
         };
         // A write error ends only the intermediate outputs. If it persists, the final output reports it.
         if written.is_err() {
             break;
         }
     }
-    answers
+    outputs
 }
 
 /// Renders all formats one after another.
@@ -249,12 +249,12 @@ fn has_failed(report: &Report) -> bool {
 /// Returns fathom's verdict as lines of text.
 fn describe_verdict(report: &Report, tool_output: &ToolOutput) -> String {
     if tool_output.measures {
-        let ends = if tool_output.tool == Tool::Diskspd && tool_output.is_text() {
+        let front_and_back = if tool_output.tool == Tool::Diskspd && tool_output.is_text() {
             report::front_and_back_end(report)
         } else {
             String::new()
         };
-        ends + &in_names_of(tool_output.tool, &report::fio_verdict(report))
+        front_and_back + &in_names_of(tool_output.tool, &report::fio_verdict(report))
     } else {
         "fathom: made the files and measured nothing (create_only)\n".into()
     }

@@ -255,11 +255,12 @@ pub(crate) fn place_on_target(
     }
     if replay.dense && original.footprint_bytes > target.bytes {
         return Err(Failure::Usage(format!(
-            "{} reads and writes {} in all, and {} has {}; name a target at least as large as that",
+            "{} reads and writes {} in all, but {} has only {}; name a target of at least {}",
             replay.file,
             show_bytes(original.footprint_bytes),
             target.path,
-            show_bytes(target.bytes)
+            show_bytes(target.bytes),
+            show_bytes(original.footprint_bytes)
         )));
     }
     Ok(())

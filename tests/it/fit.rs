@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Two thousand reads a second for two seconds, at random times, each of 4 KiB or one in ten of 16 KiB, within 24 MiB.
+/// Two thousand reads a second for two seconds, at random times, of 4 KiB and one in ten of 16 KiB, within 24 MiB.
 fn reads(stage: &Stage) -> PathBuf {
     let mut number = 7_u64;
     let mut random = || {

@@ -1,5 +1,5 @@
-//! Targets in use: files and devices that any program uses are not written, whatever their name, by device and inode; and only the planned
-//! target is written.
+//! Targets in use: files and devices that any program uses are not written under any name. They are compared by device
+//! and inode. Only the planned target is written.
 
 use crate::disk::{Background, Device, Disk, Image, make};
 use crate::stage::{Outcome, Stage, is_root, skip, tool};
@@ -38,7 +38,7 @@ fn refused_and_whole(stage: &Stage, target: &Path, words: &[&str]) {
     assert_eq!(sum(target), before, "it was written");
 }
 
-/// Waits until work of the kernel in the background has led to this state.
+/// Waits until the kernel or a process in the background has reached a state.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let since = Instant::now();
@@ -48,7 +48,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Unmounts the file system, and fails unless the file system is intact.
+/// Waits until the file system is unmounted, and fails unless it is intact.
 #[track_caller]
 pub(crate) fn sound(image: &Path) {
     until("it is unmounted", || tool(&[&"losetup", &"--associated", &image]).is_ok_and(|l| l.is_empty()));
@@ -66,18 +66,19 @@ pub(crate) fn hard_link(stage: &Stage, file: &Path) -> PathBuf {
     link
 }
 
-/// Starts a Python process that prints `ready` and then waits. The path is `sys.argv[1]`.
-pub(crate) fn python(stage: &Stage, words: &str, path: &Path) -> Background {
-    let printed = stage.path("python-is-ready");
+/// Starts a Python process that executes `statements` and then waits. Returns when it has executed them. The path is
+/// `sys.argv[1]`.
+pub(crate) fn python(stage: &Stage, statements: &str, path: &Path) -> Background {
+    let ready = stage.path("python-is-ready");
     let script = format!(
-        "import os, sys, time\n{words}\nopen('{}', 'w').close()\nwhile True: time.sleep(60)",
-        printed.display()
+        "import os, sys, time\n{statements}\nopen('{}', 'w').close()\nwhile True: time.sleep(60)",
+        ready.display()
     );
     let mut command = Command::new("python3");
     command.args(["-c", &script]).arg(path);
     let program = Background::start(&mut command);
-    until("it is ready", || printed.exists());
-    fs::remove_file(&printed).unwrap();
+    until("it is ready", || ready.exists());
+    fs::remove_file(&ready).unwrap();
     program
 }
 
@@ -87,6 +88,7 @@ fn hung_network_files_of_other_programs_do_not_block() {
         return;
     }
     let stage = Stage::shared();
+    // The server dies after one read (slow_reads.py), so the open file hangs.
     let Some(disk) = Disk::slow(&stage, "forgets 1") else { return };
     let dead = stage.path("dead");
     let script = format!(
@@ -230,10 +232,11 @@ fn partition_is_refused_while_its_disk_is_written() {
         [(&upper.path, &one), (&one, &upper.path), (&lower.path, &one), (&lower.image, &one)]
     {
         let writer = writer_of(&stage, writes);
+        // By `sh` or `sleep`.
         refused_and_whole(&stage, target, &["open for writing by s"]);
         drop(writer);
     }
-    // A writer of another partition or a reader does not matter.
+    // A writer of another partition does not matter.
     let writer = writer_of(&stage, &two);
     let before = sum(&one);
     let out = destroy(&stage, &one);
@@ -278,6 +281,7 @@ fn devices_with_hidden_users_need_unseen_users() {
     assert!(unwrapped(&out.stdout).contains("because --unseen-users names it"), "{}", out.stdout);
     // --unseen-users does not allow writing to a device that is visibly in use.
     let writer = writer_of(&stage, &device.path);
+    // By `sh` or `sleep`.
     refused(&stage.fathom(&allowed, &node), &["open for writing by s"]);
     drop(writer);
     let words = format!("run --rw randread --size 16m --time 100ms --unseen-users {}", node.display());
@@ -359,9 +363,19 @@ fn swap_file_is_refused_under_a_second_name() {
     assert!(matches!(run().code, Some(0 | 1)));
 }
 
-/// Address (0: any) and protection of mappings: writable, also executable, only writable, and not yet writable. The kernel pads the
-/// lowest addresses with zeros.
-const MAPPINGS: [(u64, u8); 5] = [(0, 3), (0, 7), (0, 2), (0, 1), (0x2_0000, 3)];
+/// Address (0: any) and protection of mappings.
+const MAPPINGS: [(u64, u8); 5] = [
+    // Readable and writable.
+    (0, 3),
+    // Also executable.
+    (0, 7),
+    // Only writable.
+    (0, 2),
+    // Only readable, but the program may make it writable later.
+    (0, 1),
+    // An address so low that /proc/PID/maps pads it with zeros.
+    (0x2_0000, 3),
+];
 
 /// A program that has a file or device mapped through a writable descriptor, which is closed.
 fn mapper_of(stage: &Stage, path: &Path, address: u64, protection: u8) -> Background {
@@ -439,18 +453,18 @@ fn device_open_for_writing_is_refused_with_the_program() {
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
 }
 
-/// Measures two runs, and acts when the first one begins. Fails unless the second run is refused with these words, the first run is kept
-/// and reported, and `victim` is unchanged.
+/// Measures two runs with `command`, and acts when the first one begins. Fails unless the second run is refused with
+/// all texts of `refusal`, the first run is kept and reported, and `victim` is unchanged.
 #[track_caller]
 fn exchanged(
     stage: &Stage,
     target: &Path,
-    words: &str,
+    command: &str,
     exchange: impl FnOnce(),
     victim: &Path,
-    say: &[&str],
+    refusal: &[&str],
 ) {
-    let run = stage.start(words, target);
+    let run = stage.start(command, target);
     until("the first run begins", || {
         let begun = |p: &PathBuf| fs::read_to_string(p).is_ok_and(|t| t.contains("{\"run_start\":"));
         stage.sessions().iter().any(begun)
@@ -459,8 +473,8 @@ fn exchanged(
     let before = victim.exists().then(|| sum(victim));
     let out = run.end();
     assert_eq!(out.code, Some(3), "{out:?}");
-    for word in say {
-        assert!(unwrapped(&out.stdout).contains(word), "'{word}': {out:?}");
+    for text in refusal {
+        assert!(unwrapped(&out.stdout).contains(text), "'{text}': {out:?}");
     }
     assert_eq!(victim.exists().then(|| sum(victim)), before, "the other file was written");
     let report = stage.show().report();
@@ -562,17 +576,17 @@ fn file_with_the_name_of_a_removed_image_is_not_inspected_as_the_image() {
     }
     let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 32, Image::Direct) else { return };
-    let measure = || {
+    let says_other_file = || {
         let out = stage.fathom(&format!("run --rw randread {TWO_RUNS} --quiet"), &device.path);
         assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
         let sessions: Vec<String> = stage.sessions().iter().map(|p| fs::read_to_string(p).unwrap()).collect();
         sessions.iter().any(|session| session.contains("is not the file below the loop device"))
     };
-    assert!(!measure());
+    assert!(!says_other_file());
     // The kernel shows this name for an image without a name.
     fs::remove_file(&device.image).unwrap();
     stage.file("image (deleted)", 16);
-    assert!(measure());
+    assert!(says_other_file());
 }
 
 #[test]
@@ -596,6 +610,7 @@ fn several_names_of_a_file_are_one_target() {
     // Two different files are two targets.
     let second = stage.file("second", 32);
     let both = stage.fathom(&format!("{words} {}", second.display()), Path::new(""));
+    // `.../second and .../data are the same target, which is used once` would be wrong.
     assert!(!both.stdout.contains("second and"), "{both:?}");
 }
 

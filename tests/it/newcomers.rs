@@ -36,7 +36,7 @@ fn before_the_first_run<T>(
     drop(newcomer);
 }
 
-/// How often something began in the only session.
+/// Number of frames of a kind in the only session.
 fn count(stage: &Stage, frame: &str) -> usize {
     let sessions = stage.sessions();
     let text = sessions.first().and_then(|s| fs::read_to_string(s).ok()).unwrap_or_default();

@@ -86,14 +86,14 @@ fn overwriting_shared_blocks_is_not_in_place() {
 }
 
 #[test]
-fn blocks_in_a_cache_below_are_slower_at_first() {
+fn blocks_that_a_cache_below_takes_up_are_slower_at_first() {
     if !is_root() {
         return;
     }
     let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 256, Image::Buffered) else { return };
     fill(&device.image, 256);
-    // Other load may slow one reading, but not three times.
+    // Other load may hide it in one reading, but not in three.
     let evict = format!("of={}", device.image.display());
     let found = (0..3).any(|_| {
         tool(&[&"dd", &evict, &"oflag=nocache", &"conv=notrunc,fdatasync", &"count=0"]).unwrap();

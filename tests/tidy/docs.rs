@@ -30,13 +30,13 @@ pub(crate) fn find(source: &Source) -> Option<Untidy> {
 
 struct Docs {
     path: String,
-    /// The type whose items are being visited.
+    /// The struct, enum, trait or variant whose items are being visited; `None` in an `impl`.
     owner: Option<String>,
     found: Vec<String>,
 }
 
 impl Docs {
-    fn check_name(&mut self, attributes: &[Attribute], name: &Ident) {
+    fn check_doc(&mut self, attributes: &[Attribute], name: &Ident) {
         let comment: Vec<String> = attributes.iter().filter_map(doc).collect();
         let full = self.owner.iter().fold(name.to_string(), |name, owner| format!("{owner}::{name}"));
         let text = comment.join(" ");
@@ -101,49 +101,49 @@ fn split_words(text: &str) -> BTreeSet<String> {
 
 impl<'s> Visit<'s> for Docs {
     fn visit_item_struct(&mut self, item: &'s syn::ItemStruct) {
-        self.check_name(&item.attrs, &item.ident);
+        self.check_doc(&item.attrs, &item.ident);
         self.within(&item.ident, |d| visit::visit_item_struct(d, item));
     }
 
     fn visit_item_enum(&mut self, item: &'s syn::ItemEnum) {
-        self.check_name(&item.attrs, &item.ident);
+        self.check_doc(&item.attrs, &item.ident);
         self.within(&item.ident, |d| visit::visit_item_enum(d, item));
     }
 
     fn visit_item_trait(&mut self, item: &'s syn::ItemTrait) {
-        self.check_name(&item.attrs, &item.ident);
+        self.check_doc(&item.attrs, &item.ident);
         self.within(&item.ident, |d| visit::visit_item_trait(d, item));
     }
 
     fn visit_field(&mut self, field: &'s syn::Field) {
         if let Some(name) = &field.ident {
-            self.check_name(&field.attrs, name);
+            self.check_doc(&field.attrs, name);
         }
     }
 
     fn visit_variant(&mut self, variant: &'s syn::Variant) {
-        self.check_name(&variant.attrs, &variant.ident);
+        self.check_doc(&variant.attrs, &variant.ident);
         self.within(&variant.ident, |d| visit::visit_variant(d, variant));
     }
 
     fn visit_item_fn(&mut self, item: &'s syn::ItemFn) {
-        self.check_name(&item.attrs, &item.sig.ident);
+        self.check_doc(&item.attrs, &item.sig.ident);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'s syn::ImplItemFn) {
-        self.check_name(&item.attrs, &item.sig.ident);
+        self.check_doc(&item.attrs, &item.sig.ident);
     }
 
     fn visit_trait_item_fn(&mut self, item: &'s syn::TraitItemFn) {
-        self.check_name(&item.attrs, &item.sig.ident);
+        self.check_doc(&item.attrs, &item.sig.ident);
     }
 
     fn visit_item_const(&mut self, item: &'s syn::ItemConst) {
-        self.check_name(&item.attrs, &item.ident);
+        self.check_doc(&item.attrs, &item.ident);
     }
 
     fn visit_item_type(&mut self, item: &'s syn::ItemType) {
-        self.check_name(&item.attrs, &item.ident);
+        self.check_doc(&item.attrs, &item.ident);
     }
 }
 
@@ -166,8 +166,8 @@ fn a_doc_comment_must_say_more_than_the_name() {
 
 #[test]
 fn a_doc_comment_must_say_something_without_the_one_above() {
-    let told = ["The same of writes.", "The same, in ns.", "The same.", "The same where it is known."];
-    assert!(told.iter().all(|doc| refers(doc)));
-    let alone = ["The same work at each layer.", "The samest.", "Bytes of the same file."];
-    assert!(!alone.iter().any(|doc| refers(doc)));
+    let reported = ["The same of writes.", "The same, in ns.", "The same.", "The same where it is known."];
+    assert!(reported.iter().all(|doc| refers(doc)));
+    let accepted = ["The same work at each layer.", "The samest.", "Bytes of the same file."];
+    assert!(!accepted.iter().any(|doc| refers(doc)));
 }

@@ -75,7 +75,7 @@ fn main() {
     }
     println!("\n`--until steady`:\n");
     println!(
-        "| rates | rounds vary by | called steady | after rounds, median | nine of ten |\n|---|---|---|---|---|"
+        "| rates | rounds vary by | called steady | rounds, median | rounds, 90th percentile |\n|---|---|---|---|---|"
     );
     until_steady("level", 0.0);
     until_steady("fall of 1.25 % a round", -0.0125);

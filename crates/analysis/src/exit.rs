@@ -20,7 +20,8 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
     if exit_code_of_findings(report) == 0 {
         return Some(answer);
     }
-    // A relabelled number does not make the verdict INVALID, so the verdict may have another reason.
+    // A relabelled number does not make the verdict INVALID, so `verdict_reason` may be about another finding. Prefer
+    // the finding that relabels.
     let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
@@ -96,6 +97,9 @@ fn main_results(report: &Report) -> Vec<&Measured> {
     report.results.iter().enumerate().filter(is_main).map(|(_, result)| result).collect()
 }
 
+/// Group of the checks for other load on the machine.
+const OTHER_LOAD_GROUP: char = 'D';
+
 /// Returns the ids of all findings that the user must accept before the exit code of the findings is 0. Empty if accepting cannot help,
 /// because a number was not measured.
 fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
@@ -118,9 +122,9 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
-    // Once the other findings are accepted, a result that only other load withholds is forgiven.
+    // Once the other findings are accepted, a result that only other load (group D) withholds is forgiven.
     let of_others = acting(&others, &[Severity::Void]);
-    ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != 'D'));
+    ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != OTHER_LOAD_GROUP));
     ids
 }
 
@@ -137,20 +141,20 @@ fn first_word(report: &Report) -> &'static str {
 
 #[test]
 fn the_first_word_and_the_exit_code_always_agree() {
-    let five = Fixture::honest;
-    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..five() };
-    let holes = Fixture { hole_share: 1.0, ..five() };
+    let honest = Fixture::honest;
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..honest() };
+    let holes = Fixture { hole_share: 1.0, ..honest() };
     let records = [
-        five().record(),
-        biased(&five()),
-        Fixture { iostats_off: true, ..five() }.record(),
+        honest().record(),
+        biased(&honest()),
+        Fixture { iostats_off: true, ..honest() }.record(),
         cached.record(),
         holes.record(),
         Fixture { errors: 1, ..holes }.record(),
         Fixture { hole_share: 1.0, ..cached }.record(),
-        Fixture { runs: 1, ..five() }.record(),
-        Fixture { runs: 0, ..five() }.record(),
-        Fixture { ops: 0, ..five() }.record(),
+        Fixture { runs: 1, ..honest() }.record(),
+        Fixture { runs: 0, ..honest() }.record(),
+        Fixture { ops: 0, ..honest() }.record(),
     ];
     let accepts: [&[CheckId]; 3] = [&[], &[CheckId::A04], CheckId::ALL];
     let studies = [AnswerWord::Fastest, AnswerWord::Missed, AnswerWord::CannotTell];

@@ -521,7 +521,7 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     phases.header.plan.jobs[0].phases[0].streams[0].targets = vec![7];
     assert!(
         matches!(known_before(&phases, &[]), Some(KnownBefore::Some(_))),
-        "it writes to another target, which has a number"
+        "another target, whose writes have a number"
     );
 }
 

@@ -95,6 +95,7 @@ impl UnfinishedSession {
             let waited = |file: &str| kernel_text::waited(&case, file);
             (device_work(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
         };
+        // Traffic of others is summed from the start of the run.
         self.limit_run(first, now);
         Some(Counted { device, pressure, others: self.sample_others(so_far) })
     }
@@ -110,8 +111,8 @@ impl UnfinishedSession {
         run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
     }
 
-    /// Returns the first case whose stream moves data, or the first of all, with all streams of the phase, because devices
-    /// do not count streams separately.
+    /// Returns a case for the whole phase, because devices do not count streams separately. It is made from the first
+    /// stream that moves data, or from the first of all.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::cases_of_job(&self.record, start.job);
@@ -130,7 +131,8 @@ impl UnfinishedSession {
         if !case.on_device() {
             return Ok(None);
         }
-        // Workers report later than the counters, so fathom's part cannot be inferred from their reports.
+        // Require the kernel's charges: workers report later than the counters, so fathom's part cannot be inferred
+        // from their reports.
         case.own()?;
         let (mut all, mut unknown) = (Vec::new(), None);
         for disk in foreign_traffic(&case) {
@@ -227,7 +229,8 @@ pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Opti
 /// Group of the checks that need all runs.
 const OF_ALL_RUNS: char = 'E';
 
-/// The findings about the one run of a record, worst first, except those that its study exists to show.
+/// The findings about the one run of a record, worst first, except notes, findings of checks that need all runs, and
+/// those that its study exists to show.
 pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());

@@ -171,7 +171,7 @@ impl Reader {
         parts
     }
 
-    /// Reads the streams of a phase; a phase without `stream` is one.
+    /// Reads the streams of a phase. A phase without `stream` tables is itself the only stream.
     fn part(&mut self, settings: Settings, inside: NestedTables<'_>) -> Part {
         let Some(streams) = inside.streams else {
             self.check_is_defined(&settings);

@@ -314,7 +314,7 @@ impl Work for Writer<'_> {
     }
 }
 
-/// Reads back the verification on an open file, up to its mark.
+/// Reads back and checks what the verification wrote to an open file, up to `mark`.
 ///
 /// # Errors
 /// If the engine fails or the target does not answer.

@@ -1,7 +1,7 @@
 //! The progress of a run on all hosts: completed operations per host, and hosts whose storage hangs.
 //!
 //! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host still completes
-//! some, and if at least ten operations were expected in this time from the rate so far of this host or of the others.
+//! some, and if at least ten operations were expected since then from the rate so far of this host or of the others.
 //! [`super::transport`] detects hosts that send no heartbeats at all.
 
 use crate::message::LoadProgress;
@@ -10,8 +10,9 @@ use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
 const HUNG_AFTER_NS: u64 = 3_000_000_000;
-/// Minimum number of operations expected in [`HUNG_AFTER_NS`], from the host's own rate or that of the other hosts. With fewer, a pause is
-/// normal.
+/// Minimum number of operations that were expected since the last completion, from the host's own rate or the highest
+/// rate of all hosts. With fewer, a pause is normal. Also the number of operations from which a host's own rate is
+/// used.
 const EXPECTED_OPERATIONS: f64 = 10.0;
 /// Another host must have completed an operation within this time. If all hosts stop, the cause is not the storage of one host.
 const RECENT_NS: u64 = 1_000_000_000;
@@ -33,10 +34,10 @@ pub(super) struct RunProgress {
 #[derive(Clone, Debug, Default)]
 struct Host {
     operations: u64,
-    /// When the count last grew, in ns of this host's clock; `None` without load.
+    /// When the count last grew, in ns of the receiver's clock; `None` without load.
     grew_ns: Option<u64>,
     /// Whether the host was already reported as hung in this run.
-    is_named: bool,
+    is_reported: bool,
     p99_ns: Option<u64>,
     /// The recent rate in operations per second.
     iops: Option<f64>,
@@ -49,7 +50,7 @@ impl Host {
     fn state(&self, now_ns: u64) -> HostState {
         match self.grew_ns {
             None => HostState::Waiting,
-            Some(at) if self.is_named && now_ns.saturating_sub(at) >= HUNG_AFTER_NS => HostState::Hung,
+            Some(at) if self.is_reported && now_ns.saturating_sub(at) >= HUNG_AFTER_NS => HostState::Hung,
             Some(_) => HostState::Measuring,
         }
     }
@@ -91,8 +92,8 @@ impl RunProgress {
         host.count(at_ns);
     }
 
-    /// Returns a row for each host. With many hosts, returns the ones that need attention first: the lost host, hung hosts, the slowest,
-    /// waiting hosts.
+    /// Returns the rows of at most [`ROWS_MAX`] hosts, those that need attention first: the lost host, hung hosts, then
+    /// the others from the slowest to the fastest, then waiting hosts.
     pub(super) fn rows(
         &self,
         lost: Option<usize>,
@@ -104,9 +105,10 @@ impl RunProgress {
         };
         let mut all: Vec<(HostState, usize, &Host)> =
             self.hosts.iter().enumerate().map(|(rank, host)| (state(rank, host), rank, host)).collect();
-        let slow = |host: &Host| host.iops.unwrap_or(f64::INFINITY);
+        let rate_or_infinite = |host: &Host| host.iops.unwrap_or(f64::INFINITY);
         all.sort_by(|(a, rank, one), (b, other_rank, other)| {
-            a.cmp(b).then(slow(one).total_cmp(&slow(other))).then(rank.cmp(other_rank))
+            let by_rate = rate_or_infinite(one).total_cmp(&rate_or_infinite(other));
+            a.cmp(b).then(by_rate).then(rank.cmp(other_rank))
         });
         all.truncate(ROWS_MAX);
         let row = |(state, rank, host): (HostState, usize, &Host)| HostRow {
@@ -144,10 +146,10 @@ impl RunProgress {
             let Some(silent) = since(host).filter(|ns| *ns >= HUNG_AFTER_NS) else { continue };
             let own = rate(host).filter(|_| host.operations as f64 >= EXPECTED_OPERATIONS);
             let usual = own.unwrap_or(quickest);
-            if host.is_named || !any_continues || EXPECTED_OPERATIONS > usual * silent as f64 {
+            if host.is_reported || !any_continues || EXPECTED_OPERATIONS > usual * silent as f64 {
                 continue;
             }
-            host.is_named = true;
+            host.is_reported = true;
             reports.push(format!(
                 "the storage of {} does not answer: no operation has completed for {} ({} into the run), although {} a second are usual; other hosts continue",
                 name(rank),
@@ -161,9 +163,9 @@ impl RunProgress {
     }
 }
 
-/// The reports for given operations at each quarter of a second.
+/// Reports of hung hosts for given operations at each quarter of a second, each with its quarter.
 #[cfg(test)]
-fn slow_hosts(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, String)> {
+fn hung_reports(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, String)> {
     let mut progress = RunProgress::for_hosts(3);
     progress.begin(1_000);
     let mut all = Vec::new();
@@ -180,24 +182,24 @@ fn slow_hosts(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, Strin
 
 #[test]
 fn hung_storage_is_reported_once_within_five_seconds() {
-    let all = slow_hosts(|rank, quarter| Some(50 * if rank == 1 { quarter.min(20) } else { quarter }));
+    let all = hung_reports(|rank, quarter| Some(50 * if rank == 1 { quarter.min(20) } else { quarter }));
     let [(quarter, words)] = all.as_slice() else { panic!("{all:?}") };
     assert!((32..=40).contains(quarter), "{quarter}");
     assert!(
         words.starts_with("the storage of h1 does not answer") && words.contains("200 a second"),
         "{words}"
     );
-    let never = slow_hosts(|rank, quarter| Some(if rank == 2 { 0 } else { quarter }));
+    let never = hung_reports(|rank, quarter| Some(if rank == 2 { 0 } else { quarter }));
     assert!(never.len() == 1 && never[0].1.contains("h2"), "one that never began: {never:?}");
 }
 
 #[test]
 fn slow_loads_ended_loads_and_global_stops_are_not_reported() {
-    let slow = slow_hosts(|rank, quarter| Some((quarter + 6 * rank as u64) / 18));
+    let slow = hung_reports(|rank, quarter| Some((quarter + 6 * rank as u64) / 18));
     assert!(slow.is_empty(), "one operation in four seconds and a half: {slow:?}");
-    let ended = slow_hosts(|rank, quarter| (rank != 1 || quarter < 20).then_some(quarter * 50));
+    let ended = hung_reports(|rank, quarter| (rank != 1 || quarter < 20).then_some(quarter * 50));
     assert!(ended.is_empty(), "{ended:?}");
-    let all = slow_hosts(|_, quarter| Some(50 * quarter.min(20)));
+    let all = hung_reports(|_, quarter| Some(50 * quarter.min(20)));
     assert!(all.is_empty(), "{all:?}");
 }
 

@@ -26,9 +26,9 @@ pub fn from_path(path: &Path) -> io::Result<Identity> {
     std::fs::metadata(path).map(|metadata| from_metadata(&metadata))
 }
 
-/// Returns the identity of the file or device at a path from the kernel's cache, for files that other
-/// processes have open. Without the cache, an unreachable file server would block the call. A device has no
-/// `marks`: [`crate::stack::marked`] adds them.
+/// Returns the identity of the file or device at a path as the kernel has cached it, for files that other processes
+/// have open. Asking an unreachable file server would block the call. A device has no `marks`: [`crate::stack::marked`]
+/// adds them.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// The program and contract that made this comparison.
+    /// The program that made this comparison, and the version of its JSON contract.
     pub fathom: Producer,
     /// The answer for the number that A quotes as its headline.
     pub answer: Answer,
@@ -27,7 +27,7 @@ pub struct Comparison {
     pub only_in_a: Vec<String>,
     /// Names of results that only B has.
     pub only_in_b: Vec<String>,
-    /// Results of the checks of comparisons, findings first.
+    /// Answers of the checks that concern comparisons, findings first.
     pub findings: Vec<Finding>,
     /// Whether B is slower by more than the limit; `None` without a limit.
     pub gate: Option<Gate>,
@@ -37,7 +37,7 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparisons {
-    /// The program and contract that made these comparisons.
+    /// The program that made these comparisons, and the version of its JSON contract.
     pub fathom: Producer,
     /// Whether any side is slower than A by more than the limit; the worst side decides. `None` without a limit.
     pub gate: Option<Gate>,
@@ -68,7 +68,8 @@ pub enum Answer {
     Slower,
     /// The whole interval is within the tolerance.
     Same,
-    /// The interval is neither beyond the margin nor within the tolerance. It shows the largest possible difference.
+    /// The interval is neither beyond the margin nor within the tolerance, or it is beyond the margin only by chance.
+    /// It shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The runs do not decide: there is no interval, the interval is wider than half the value, or the rank test
@@ -123,7 +124,7 @@ pub struct Pair {
     pub headline: bool,
     /// Why the numbers are not compared; `None` if they are.
     pub refused: Option<String>,
-    /// Whether a side has no number, so that another measurement may give one.
+    /// Whether a side has no number; measuring it again may give one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
     /// Whether the conditions of the two sides differ in a way that may change the number. The answer is then
@@ -171,9 +172,9 @@ pub struct Metric {
     /// Why the answer is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; otherwise
     /// empty.
     pub why: String,
-    /// Geometric mean over the runs of A; for a percentile, the percentile of a typical run.
+    /// Geometric mean over the runs of A; for a percentile, the geometric mean of the percentiles of the runs.
     pub a: f64,
-    /// Geometric mean over the runs of B; for a percentile, the percentile of a typical run.
+    /// Geometric mean over the runs of B; for a percentile, the geometric mean of the percentiles of the runs.
     pub b: f64,
     /// One value for each run of A.
     pub a_runs: Vec<f64>,
@@ -233,7 +234,8 @@ pub struct Gate {
     /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// Whether the outcome is `invalid`.
+    /// Whether the outcome is `invalid`, which is also the case if a finding that is not accepted affects an existing
+    /// number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
 }
@@ -243,13 +245,13 @@ pub struct Gate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Passing {
-    /// The whole interval is within the limit.
+    /// The bound that the gate compares is within the limit.
     Passed,
-    /// The interval includes the limit.
+    /// The bounds include the limit, there are none, or both are beyond the limit but the answer is not `SLOWER`.
     Undecided,
     /// A side has no number, or a finding that this command line does not accept affects its number.
     Invalid,
-    /// The whole interval is slower by more than the limit.
+    /// Both bounds are slower than the limit, and the answer is `SLOWER`.
     Failed,
 }
 

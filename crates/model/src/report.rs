@@ -30,7 +30,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// The program and contract that made this report.
+    /// The program that made this report, and the version of its JSON contract.
     pub fathom: Producer,
     /// The answer to the command's question: which setting, which load, which interface. `None` without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -97,7 +97,7 @@ pub enum DamageKind {
     Torn {
         /// Number of sectors from the newest write.
         newest_sectors: u32,
-        /// Index of the first sector from the newest write.
+        /// Index of the first sector that the newest write wrote.
         newest_first: u32,
         /// Number of the newest write.
         newest: u64,

@@ -123,7 +123,7 @@ impl Verdict {
     }
 }
 
-/// The program and contract that made a report.
+/// The program that made a report, and the version of its JSON contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Producer {

@@ -496,7 +496,7 @@ pub struct WatchedProcess {
     pub calls: Option<ProcessCalls>,
 }
 
-/// How a process has files on the watched devices open. Each flag is true if it applies to at least one file.
+/// How a process opened its files on the watched devices. Each flag is true if it applies to at least one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own, and a key of JSON")]

@@ -219,7 +219,7 @@ pub fn cpus_of(node: u32) -> io::Result<Vec<u32>> {
     let file = |name: &str| fs::read_to_string(format!("/sys/devices/system/node/{name}"));
     let list = file(&format!("node{node}/cpulist")).map_err(|e| {
         let advice = match file("online") {
-            Ok(nodes) => format!("type one of {}", nodes.trim()),
+            Ok(nodes) => format!("the nodes are: {}", nodes.trim()),
             Err(_) => "remove the option that names it".into(),
         };
         io::Error::new(e.kind(), format!("there is no NUMA node {node}; {advice}"))
@@ -294,7 +294,7 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
 /// Builds the error for a missing node, which lists the existing ones.
 fn missing_node(node: u32, existing: &[u32]) -> io::Error {
     let list: Vec<String> = existing.iter().map(u32::to_string).collect();
-    let why = format!("there is no NUMA node {node} with memory; type one of {}", list.join(", "));
+    let why = format!("there is no NUMA node {node} with memory; the nodes are: {}", list.join(", "));
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
@@ -364,7 +364,7 @@ fn a_thread_stays_on_its_cpu_and_a_missing_cpu_is_named() {
         for (cpus, node, named) in [
             (&[1000_u32][..], None, "there is no CPU 1000; type some of 0"),
             (&[4_000_000_000][..], None, "there is no CPU 4000000000"),
-            (&[][..], Some(999), "there is no NUMA node 999; type one of 0"),
+            (&[][..], Some(999), "there is no NUMA node 999; the nodes are: 0"),
         ] {
             let why = place(cpus, node)
                 .err()
@@ -473,7 +473,10 @@ fn a_missing_node_is_refused_with_the_existing_ones() {
     for nodes in [&[1023][..], &[there[0], 1000], &[u32::MAX]] {
         let why = set_memory_policy(MemoryPolicy::Bind, nodes)
             .map_or_else(|e| e.to_string(), |()| panic!("{nodes:?} was accepted"));
-        assert!(why.contains("no NUMA node") && why.contains(&format!("type one of {}", there[0])), "{why}");
+        assert!(
+            why.contains("no NUMA node") && why.contains(&format!("the nodes are: {}", there[0])),
+            "{why}"
+        );
     }
     assert_eq!(parse_list("0-1,4\n", 8), Some(vec![0, 1, 4]));
     // A node without CPUs has an empty list.

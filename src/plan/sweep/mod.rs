@@ -1,8 +1,9 @@
 //! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each other one.
 //!
-//! 1. The works: orders and directions, or access specifications.
+//! 1. List the works. A work is an order and direction, or an access specification.
 //! 2. [`cell`] makes a job for each engine, size and load of a work.
-//! 3. The time of a run; the budget of a search, or when the rounds of cells in order end.
+//! 3. Choose the time of a run, and when the sweep ends: the budget of a search, or the end of the rounds if the cells
+//!    are measured in order.
 //!
 //! The jobs are ordinary ones. Crate `analysis` chooses among them while measuring.
 
@@ -35,11 +36,12 @@ pub(in crate::plan) const OF_CELLS: &[&str] = &[
     "--rw", "--bs", "--depth", "--workers", "--engine", "engine options", "--cache", "--mix", "--batch",
     "--line", "--time", "--warmup", "--runs",
 ];
-/// Default runs of each cell in an exhaustive search: the fewest with an interval.
+/// Default runs of each cell in an exhaustive search: the fewest that give a 95 % interval.
 const CELL_RUNS: u32 = 3;
 /// Time of a cell in an exhaustive search: one second, as in CCSIO.
 const TIME_NS: u64 = 1_000_000_000;
-/// An adaptive search divides the time of a cell into this many runs, so that good cells get many runs and bad cells a single one.
+/// The runs of an adaptive search are this many times shorter than the time of a cell. Good cells are measured often,
+/// bad ones once.
 const PIECES: u64 = 5;
 
 /// Makes the jobs of the grid.
@@ -112,8 +114,8 @@ pub(in crate::plan) fn grid_jobs(
     Ok(Jobs { specs, study: grid.into(), ..Jobs::default() })
 }
 
-/// Chooses the most bytes of a cell's buffers. The default is the limit of searches, or half of the machine's memory for a preset that
-/// measures until a cell is slow.
+/// Chooses the limit on the buffers of a cell. The default is [`MEMORY_BYTES`]. For a preset that measures until a cell
+/// is slow, it is half of the machine's memory, if that is known.
 fn choose_memory_cap(sweep_spec: &SweepSpec, memory: Option<u64>, origins: &mut Origins) -> u64 {
     let (default, from) = match (sweep_spec.preset.map(|p| p.procedure), memory) {
         (Some(Procedure::UntilSlow { .. }), Some(memory)) => {
@@ -146,7 +148,8 @@ fn find_entry(engine: &EngineSpec) -> Result<&'static Entry, Failure> {
 /// The common settings of all jobs.
 fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) -> JobSpec {
     let mut job = request.job.clone();
-    // A preset's size is fathom's default, not the user's. If it does not fit, the usual size is used, and shrinks.
+    // A preset's size is fathom's default, not the user's. If it does not fit, the plan uses the usual size. If that
+    // does not fit either, fathom makes a smaller file.
     let has_room = |bytes: &u64| {
         let fits =
             |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
@@ -160,8 +163,8 @@ fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) 
         let window_ns = phase.time.unwrap_or(sweep_spec.preset.and_then(Preset::time_ns).unwrap_or(TIME_NS));
         let is_in_order = sweep_spec.preset.is_some_and(Preset::is_in_order);
         // A percentile needs many operations, and short runs have few.
-        let is_whole_at_once = sweep_spec.exhaustive || is_in_order || sweep_spec.by == Some(Measure::P99);
-        let parts = if is_whole_at_once { 1 } else { PIECES };
+        let is_one_run = sweep_spec.exhaustive || is_in_order || sweep_spec.by == Some(Measure::P99);
+        let parts = if is_one_run { 1 } else { PIECES };
         phase.time = Some((window_ns / parts).max(MIN_TIME_NS));
         phase.warmup = Some(phase.warmup.unwrap_or(0));
     }
@@ -172,9 +175,9 @@ fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) 
 fn record_axes(axes: &Axes, sweep_spec: &SweepSpec, origins: &mut Origins) {
     let preset = sweep_spec.preset.map(|p| format!("preset {}", p.name));
     let is_iometer = sweep_spec.preset.is_some_and(|p| p.name == IOMETER);
-    // A test type records these itself.
-    let of_cycle = |axis: &str| is_iometer && ["depth", "workers", "targets"].contains(&axis);
-    for axis in AXES.iter().filter(|axis| !of_cycle(axis.name)) {
+    // With preset iometer, the cycle of the test records these axes itself.
+    let is_of_cycle = |axis: &str| is_iometer && ["depth", "workers", "targets"].contains(&axis);
+    for axis in AXES.iter().filter(|axis| !is_of_cycle(axis.name)) {
         let values = (axis.format)(axes);
         if !values.is_empty() {
             let from = preset.as_deref().filter(|_| !sweep_spec.flags.contains(&axis.name));
@@ -249,7 +252,7 @@ fn plain_works(sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
     Ok(all.into_iter().flat_map(works_of).collect())
 }
 
-/// Access specifications define order, direction and size.
+/// Returns the access specifications as works. Refuses flags for settings that they define.
 fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork>, Failure> {
     let flags = || sweep_spec.flags.iter().chain(&request.flags);
     if let Some(flag) =
@@ -319,7 +322,8 @@ impl CellWork {
         }
     }
 
-    /// Whether a distribution of random offsets has an effect.
+    /// Whether a distribution of random offsets (`--random`) has an effect. An access specification defines its own
+    /// offsets, so it is never random in this sense.
     fn is_random(&self) -> bool {
         matches!(self, Self::Plain(rw, _) if rw.is_random())
     }
@@ -363,7 +367,8 @@ fn plan_in_order(
     origins.record("--time", &format!("{} a cell", show_ns(time as f64)), &from);
     let words = match until {
         Until::Slow => {
-            "the last cell, or a cell with fewer operations a second than a quarter of the threads".into()
+            "the last cell, or a cell in which at most one of four threads completes an operation per second"
+                .into()
         }
         Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
             format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
@@ -448,7 +453,8 @@ fn plan_search(
         origins.record("time", &format!("about {}", minutes(exhaustive)), "all cells");
         return Ok(Search::Exhaustive);
     }
-    let words = format!("runs of {}, a part of {}", show_ns(piece_ns as f64), show_ns(window_ns as f64));
+    let words =
+        format!("runs of {} (time of a cell: {})", show_ns(piece_ns as f64), show_ns(window_ns as f64));
     origins.record("--time", &words, from(is_time_typed));
     // The fewest runs: each cell once, then those of the winners, cheapest cells and baselines.
     let least = with_extra_runs(jobs as u64).saturating_mul(run_ns(piece_ns));

@@ -155,7 +155,8 @@ fn devices(
 /// kernel returned for holes and ranges that were never written.
 ///
 /// # Errors
-/// Why the reads are unknown, or if only a part of files with such ranges was read and the ranges may be in either part.
+/// Why the reads are unknown. Also if files with such ranges were read only in part, because that part may or may not
+/// include the ranges.
 fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
     let moved = end.moved.as_ref().map_err(Clone::clone)?;
     if moved.read_call_bytes == 0 {
@@ -166,14 +167,14 @@ fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
     let files = || end.named.iter().filter_map(|one| one.before.as_ref().ok());
     let never_written: u64 =
         files().map(|state| state.hole_bytes.saturating_add(state.unwritten_bytes.unwrap_or(0))).sum();
-    if undelivered == 0 || is_small(never_written, undelivered) {
+    if undelivered == 0 || is_negligible(never_written, undelivered) {
         return Ok(undelivered);
     }
     let most_zeros = undelivered.min(never_written);
     let was_cached: Option<u64> = files().map(|state| state.cached_bytes).sum();
     let least_zeros = was_cached.map_or(0, |cached| undelivered.saturating_sub(cached));
     let reads_whole_files = moved.read_call_bytes >= files().map(|state| state.bytes).sum();
-    if reads_whole_files || is_small(most_zeros.saturating_sub(least_zeros), undelivered) {
+    if reads_whole_files || is_negligible(most_zeros.saturating_sub(least_zeros), undelivered) {
         return Ok(undelivered - most_zeros);
     }
     Err("the files have ranges that were never written, and how many bytes were read from these is unknown"
@@ -244,8 +245,8 @@ fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
     Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
 }
 
-/// Bytes that other processes and the kernel made dirty while the command ran. If their part is unknown but the machine's dirtied bytes
-/// are few, those.
+/// Bytes that other processes and the kernel made dirty while the command ran. If their part is unknown, but the whole
+/// machine dirtied few bytes, returns all of these: an upper bound.
 ///
 /// # Errors
 /// Why the part of other processes is unknown: direct writes of the command are among its bytes, but not among the
@@ -258,7 +259,7 @@ fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Co
     if !opened_direct && own <= all.saturating_add(IDLE_BYTES) {
         return Ok(all.saturating_sub(own));
     }
-    if is_small(all, own) {
+    if is_negligible(all, own) {
         return Ok(all);
     }
     Err("part of the command's writes bypassed the page cache, so it is unknown how many dirty pages belong to other programs".into())
@@ -271,8 +272,12 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
 }
 
 /// Returns the written bytes that were still in memory when the command ended: the dirty pages of the files on its
-/// command line. If they are unknown and other processes wrote almost nothing, the growth of the machine's dirty pages.
-fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
+/// command line. If these files have no dirty pages and did not grow by about the written bytes either, returns the
+/// growth of the machine's dirty pages.
+///
+/// # Errors
+/// If that growth may be due to other processes: they dirtied pages, or the machine had dirty pages at the start.
+fn dirty_at_end(end: &CommandEnd, machine_dirty: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
     let wrote = written_bytes(end)?;
     if wrote == 0 {
         return Ok(0);
@@ -281,8 +286,8 @@ fn dirty_at_end(end: &CommandEnd, machine: &[Known<u64>; 3], others: &Known<u64>
     if in_files > 0 || files_grew_by(end) as f64 >= (1.0 - OTHERS_SHARE) * wrote as f64 {
         return Ok(in_files.min(wrote));
     }
-    let grown = machine[1].clone()?.saturating_sub(machine[0].clone()?);
-    if is_small(others.clone()?, wrote) && is_small(machine[0].clone()?, wrote) {
+    let grown = machine_dirty[1].clone()?.saturating_sub(machine_dirty[0].clone()?);
+    if is_negligible(others.clone()?, wrote) && is_negligible(machine_dirty[0].clone()?, wrote) {
         return Ok(grown.min(wrote));
     }
     Err("other programs dirtied pages too".into())
@@ -299,9 +304,9 @@ fn files_grew_by(end: &CommandEnd) -> u64 {
     end.named.iter().filter_map(grown).sum()
 }
 
-/// Whether bytes of other processes hardly change a result about `wrote` bytes.
-fn is_small(others: u64, wrote: u64) -> bool {
-    others <= IDLE_BYTES || others as f64 <= OTHERS_SHARE * wrote as f64
+/// Whether `part` is so small that it hardly changes a result about `whole` bytes.
+fn is_negligible(part: u64, whole: u64) -> bool {
+    part <= IDLE_BYTES || part as f64 <= OTHERS_SHARE * whole as f64
 }
 
 /// Returns the rate in MB/s until all bytes were stable; unknown if the final sync also wrote much data of other
@@ -367,7 +372,10 @@ fn foreign_read_bytes(
 
 /// Returns the bytes written by the command that had reached the topmost devices when it ended: the bytes that were no
 /// longer dirty. They may differ from the bytes that the devices wrote, because a file system may compress. If the
-/// devices wrote nothing, nothing reached them.
+/// devices wrote nothing, returns 0 for up to [`IDLE_BYTES`] of clean bytes.
+///
+/// # Errors
+/// Also if the devices wrote nothing although more bytes are clean: then the command wrote elsewhere.
 fn bytes_that_reached_devices(
     end: &CommandEnd,
     machine: Option<&Machine>,
@@ -376,7 +384,7 @@ fn bytes_that_reached_devices(
 ) -> Known<u64> {
     let clean = written_bytes(end)?.saturating_sub(dirty_at_end.clone()?);
     match devices {
-        // A few pages of another file, such as the one that holds the command's error messages, are not known to be clean.
+        // These few bytes may be dirty pages of a file that is not on the command line, such as the log of the command.
         Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= IDLE_BYTES => Ok(0),
         Ok(devices) if written_by_tops(machine, devices) == 0 => {
             Err("the devices below the named files wrote nothing, so the command wrote elsewhere".into())
@@ -455,7 +463,7 @@ const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
 /// Reads from disks up to this share of all reads may be of the program's libraries, which can be on another disk than
 /// its files.
-const LIBRARIES: f64 = 0.02;
+const LIBRARIES_SHARE: f64 = 0.02;
 
 /// Describes a run: what it read and wrote, and a failure.
 pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
@@ -500,17 +508,18 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
 fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     // Read-ahead that the command did not use is no part of its reads.
-    let fetched_use = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
-    let bytes = moved.read_call_bytes.max(fetched_use);
-    let is_made = seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;
-    if bytes < worth || is_made {
+    let fetched_as_reads = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
+    let bytes = moved.read_call_bytes.max(fetched_as_reads);
+    let is_from_byte_source =
+        seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;
+    if bytes < worth || is_from_byte_source {
         return None;
     }
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
     let disk_of_files = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
-    let read_disk = if fetched as f64 <= LIBRARIES * bytes as f64 {
+    let read_disk = if fetched as f64 <= LIBRARIES_SHARE * bytes as f64 {
         "a disk".to_owned()
     } else {
         device_name(run, |device| device.read_bytes)

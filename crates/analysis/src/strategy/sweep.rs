@@ -416,7 +416,7 @@ pub(crate) const WINDOW: usize = 5;
 pub(crate) struct SlowCell {
     /// Index of its job.
     pub(crate) job: usize,
-    /// Its operations per second.
+    /// Operations per second of the cell.
     pub(crate) iops: f64,
 }
 

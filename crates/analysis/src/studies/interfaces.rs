@@ -33,7 +33,7 @@ const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId
 /// A row of the table with its rates.
 struct RatedRow {
     /// Whether the bytes reach the program.
-    sees: bool,
+    delivers_bytes: bool,
     row: ApiRow,
     /// Why the row has no rate, in a few words; meaningful only if it has none.
     why_without: String,
@@ -50,7 +50,7 @@ impl Question for InterfaceComparison {
             row.findings = acting_on(result, acting).collect();
             row.findings.dedup();
             let (why_without, rates) = (why_without(result, acting), rates_by_round(judged, candidate.job));
-            Some(RatedRow { sees: candidate.sees, row, why_without, rates })
+            Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
         let (advice, no_advice) = advise(&rows, results);
@@ -73,9 +73,9 @@ impl Question for InterfaceComparison {
 }
 
 /// The checks whose findings change the meaning of a result.
-pub(super) fn acting_on(result: &Measured, acting: &[Finding]) -> impl Iterator<Item = CheckId> {
+pub(super) fn acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
-    acting.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
+    considered.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
 }
 
 /// The jobs that were refused before the first run, and why.
@@ -186,12 +186,12 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
     Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum()
 }
 
-/// The mean MB/s over runs with the final sync in the time; `None` if a run has no final sync that succeeded.
+/// The mean MB/s over runs with the final sync in the time; `None` if a run ended without a successful final sync.
 fn synced_mb_per_s(case: &Case) -> Option<Mean> {
     intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
 
-/// MB/s of a run with the final sync in the time; `None` if the sync failed.
+/// MB/s of a run with the final sync in the time; `None` without a successful final sync.
 fn synced_rate(ran: &CaseRun) -> Option<f64> {
     rate_over(ran, ran.stream.window_ns as f64 + ran.end.sync_ns? as f64)
 }
@@ -248,17 +248,17 @@ const CLEARLY_LESS: f64 = 0.8;
 
 /// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is
 /// significant.
-const SAME: f64 = 0.05;
+const ALWAYS_IN_GROUP: f64 = 0.05;
 
 /// If the rows of a group differ by at most this share, they count as equally fast.
-const EQUAL: f64 = 0.10;
+const CALLED_EQUAL: f64 = 0.10;
 
-/// A row that is not surely slower than another is in the group if the best row is faster by at most this share, or by at most
-/// [`TIMES_LEAST`] times the smallest such bound.
+/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share,
+/// or at most [`TIMES_LEAST`] times the smallest bound of these rows.
 const LOOSE: f64 = 0.25;
 
-/// The bounds of two equally fast rows differ by chance up to this factor, and the plainer row should be recommended
-/// each time.
+/// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
+/// plainer one is recommended each time.
 const TIMES_LEAST: f64 = 2.0;
 
 /// If another row may be faster than the recommended one by more than this share, the runs are too noisy for a
@@ -283,7 +283,7 @@ struct RankedRow<'a> {
 /// The recommendation for each work whose bytes reach the program, in the order of the table, and the works without one, with the reason.
 fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
-    let visible = rows.iter().filter(|rated| rated.sees);
+    let visible = rows.iter().filter(|rated| rated.delivers_bytes);
     for (work, rated_rows) in group_by_key(visible.map(|rated| (rated.row.work.as_str(), rated))) {
         match advise_work(&rated_rows, results) {
             Ok(one) => advice.push(one),
@@ -293,7 +293,7 @@ fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice
     (advice, none)
 }
 
-/// The rows that cannot be distinguished from the fastest, the simplest first.
+/// The rows that cannot be distinguished from the fastest, the plainest first.
 #[derive(Debug, PartialEq)]
 struct Group {
     /// Indices of its rows.
@@ -308,7 +308,7 @@ struct Group {
 fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
     let open = gaps.iter().filter(|gap| !gap.is_sure).map(|gap| gap.at_most);
     let allowed = (TIMES_LEAST * open.min_by(f64::total_cmp)?).max(LOOSE);
-    let belongs = |gap: &Gap| gap.at_most <= SAME || (!gap.is_sure && gap.at_most <= allowed);
+    let belongs = |gap: &Gap| gap.at_most <= ALWAYS_IN_GROUP || (!gap.is_sure && gap.at_most <= allowed);
     let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
     let bounds = || members.iter().filter_map(|at| Some(gaps.get(*at)?.at_most));
     let (at_most, first_at_most) = (bounds().fold(0.0, f64::max), bounds().next()?);
@@ -403,7 +403,7 @@ impl<'a> RankedRow<'a> {
         Some(Self { row, rate, interval, rates: &rated.rates })
     }
 
-    /// Describes the recommendation of this row, the first of its group. `plainest` is a simpler row outside of the
+    /// Describes the recommendation of this row, the first of its group. `plainest` is a plainer row outside of the
     /// group.
     fn describe(
         &self,
@@ -419,7 +419,7 @@ impl<'a> RankedRow<'a> {
         let within = show_bound(group.at_most);
         let advice = if members.len() > 1 {
             let names = list_names(members);
-            if group.at_most <= EQUAL {
+            if group.at_most <= CALLED_EQUAL {
                 format!("{names} are equally fast (within {within}): use {interface}, the plainest")
             } else {
                 format!(
@@ -485,9 +485,9 @@ fn recommend(advice: &[Advice]) -> String {
     }
 }
 
-/// `No recommendation, because ...`: a sentence for each reason. The works are named, unless all works (`is_all`) have the same reason. More
-/// than [`REASONS`] reasons are only in the list of works below the table.
-fn explain_no_advice(none: &[NoAdvice], is_all: bool) -> String {
+/// `No recommendation, because ...`: a sentence for each reason. The works are named, unless no work has advice and all
+/// have the same reason. More than [`REASONS`] reasons are only in the list of works below the table.
+fn explain_no_advice(none: &[NoAdvice], has_no_advice_at_all: bool) -> String {
     let by_reason = group_by_key(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
     if by_reason.len() > REASONS {
         let works: Vec<&str> = none.iter().map(|n| n.work.as_str()).collect();
@@ -496,7 +496,7 @@ fn explain_no_advice(none: &[NoAdvice], is_all: bool) -> String {
             works.join(", ")
         );
     }
-    let is_unnamed = is_all && by_reason.len() == 1;
+    let is_unnamed = has_no_advice_at_all && by_reason.len() == 1;
     let sentence = |(why, works): &(&str, Vec<&str>)| {
         let named = if is_unnamed { String::new() } else { format!(" for {}", works.join(", ")) };
         format!("No recommendation{named}, because {why}.")
@@ -544,7 +544,9 @@ fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option
         && less(own[0] + own[1], other[0] + other[1])
     {
         let (own, other) = (own[0] + own[1], other[0] + other[1]);
-        return Some(format!("with {name}, the device moves {own:.2} bytes per byte instead of {other:.2}"));
+        return Some(format!(
+            "with {name}, the device moves {own:.2} bytes for each byte of the program instead of {other:.2}"
+        ));
     }
     if direct(pick) && !direct(plainest) {
         return Some(format!("{name} bypasses the page cache"));
@@ -653,7 +655,11 @@ fn refused_interfaces_are_named_and_have_no_findings() {
     let mut refused = record_of_interfaces(|_| {});
     refused.header.self_test.trials[3].refusal = Some("no: none, here".into());
     let polled = NotMeasured { name: "polled, reads".into(), why: "no: none, here".into() };
-    assert_eq!(table(&refused).not_measured.last(), Some(&polled), "without flags of fathom");
+    assert_eq!(
+        table(&refused).not_measured.last(),
+        Some(&polled),
+        "the refusal is used, which names no flags"
+    );
 }
 
 #[test]
@@ -786,7 +792,7 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
-    // If no bound is good, rows that cannot be distinguished form one group.
+    // If no bound is good, rows with at most twice the smallest bound form the group.
     let group = find_fastest_group(&[gap(0.60, false), gap(0.40, false), gap(0.90, false)]);
     assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.60, first_at_most: 0.60 }));
     assert_eq!(find_fastest_group(&[]), None);
@@ -796,7 +802,8 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
     );
 }
 
-/// How the runs of an interface vary around its rate, in addition to the effect of the round. All interfaces have the same mean.
+/// How the runs of an interface vary around its rate, in addition to the effect of the round. The variation has the
+/// same mean for all interfaces.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 enum Vary {
@@ -859,7 +866,7 @@ const TRUTHS: [&[f64]; 3] =
     [&[100.0; 6], &[100.0, 101.0, 103.0, 104.0, 98.0, 60.0], &[100.0, 50.0, 120.0, 300.0, 290.0, 20.0]];
 
 #[test]
-fn the_best_is_faster_than_the_recommended_by_more_than_stated_in_one_of_twenty_tables_at_most() {
+fn the_stated_bound_holds_in_95_percent_of_tables() {
     for (truth, vary) in TRUTHS.iter().flat_map(|truth| Vary::ALL.map(|vary| (truth, vary))) {
         for deviation in [0.01, 0.03, 0.10] {
             let [wrong, wrong_group, none] = simulate(200, 6, truth, vary, deviation);
@@ -876,7 +883,7 @@ fn the_best_is_faster_than_the_recommended_by_more_than_stated_in_one_of_twenty_
 fn recommendations_by_simulation() {
     let all_equal: &[f64] = &[100.0; 40];
     println!(
-        "| interfaces | rounds | runs vary | deviation | recommended is farther from the best than stated, % | a row of the group is, % | no recommendation, % |"
+        "| interfaces | rounds | runs vary | deviation | bound exceeded by the recommended row, % | by any row of the group, % | no recommendation, % |"
     );
     println!("|---|---|---|---|---|---|---|");
     for (truth, rounds) in [(TRUTHS[0], 3), (TRUTHS[0], 7), (TRUTHS[1], 7), (all_equal, 5)] {

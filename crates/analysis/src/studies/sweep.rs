@@ -388,8 +388,9 @@ fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference
     })
 }
 
-/// The quoted cell: the winner of the first work that has one. In a grid in order it is the tracked cell, or else the valid one with the
-/// most operations per second.
+/// The quoted cell. If the cells are measured in rounds, it is the tracked cell. If they are measured once in order, it
+/// is the valid cell with the most operations per second, or the first measured cell if none is valid. Otherwise it is
+/// the winner of the first work that has one.
 fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());

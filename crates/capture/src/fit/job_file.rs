@@ -429,7 +429,7 @@ impl LoadOfPart<'_> {
     fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
-            "{} of {} writes are stable on completion, with a flush",
+            "{} of {} writes are stable when they complete (FUA), and as many have a flush",
             show_count(stable as f64),
             show_count(writes as f64)
         );

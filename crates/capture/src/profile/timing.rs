@@ -361,7 +361,7 @@ impl OpSteps {
         }
     }
 
-    /// Doubles the size of rows.
+    /// Merges neighbouring rows, so that there are half as many.
     fn halve_rows(&mut self) {
         for step in self.grid.chunks_mut(MAX_ROWS) {
             for row in 0..MAX_ROWS {

@@ -280,7 +280,7 @@ pub const OPTIONS: &[ToolOption] = &[
     only("verify_pattern_interval", OFF, "the pattern starts again with each operation; remove the option"),
     only("ramp_size", OFF, "fathom only ends a ramp by time; type ramp_time"),
     only("priohint", OFF, "fathom passes no priority hints; remove the option"),
-    only("thinkcycles", OFF, "fathom only measures pauses in time; type thinktime and thinktime_spin"),
+    only("thinkcycles", OFF, "fathom's pauses are times, not CPU cycles; type thinktime and thinktime_spin"),
     only("random_sequence_stride", OFF, "fathom does not stride random offsets; remove the option"),
     only("num_range", &["1"], "fathom trims one range per operation; remove the option"),
     only("job_start_clock_id", OFF, "fathom reports the start of a job as wall-clock time; remove the option"),

@@ -75,7 +75,7 @@ impl Environment for Test {
 
     fn cpus_of_node(&self, node: u32) -> Result<String, String> {
         let cpus = ["0-1,4", "2-3", ""].get(node as usize);
-        cpus.map(|cpus| (*cpus).into()).ok_or_else(|| "there is no such NUMA node; type one of 0-2".into())
+        cpus.map(|cpus| (*cpus).into()).ok_or_else(|| "there is no such NUMA node; the nodes are: 0-2".into())
     }
 }
 

@@ -33,7 +33,7 @@ macro_rules! impl_queue {
                     Kind::Read => self.aio.read(slot, file, op.offset, op.length),
                     Kind::Write => self.aio.write(slot, file, op.offset, op.length),
                     Kind::Sync => self.aio.flush(slot, file, self.flush),
-                    Kind::Trim => unreachable!("not in the table's kinds"),
+                    Kind::Trim => unreachable!("the entry in ENGINES has no such kind"),
                 }
             }
 

@@ -161,6 +161,7 @@ impl Uring {
                     format!("the device did not answer an empty discard within {} s", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
             }
+            // EINVAL: the kernel knows discards and refuses only the empty range.
             Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
                 self.ring.trim_by_discards(file);
             }
@@ -219,7 +220,8 @@ fn ring_options(spec: &WorkerSpec) -> io::Result<RingOptions> {
         },
         pages: if has("dontcache") { Pages::Drop } else { Pages::Stay },
         writes,
-        // File systems accept atomic writes only from mapped memory, not from registered pages (`generic_atomic_write_valid`).
+        // File systems accept atomic writes only from plain user buffers, not from registered ones
+        // (`generic_atomic_write_valid`).
         plain_buffers: has("plain-buffers") || writes == Writes::Atomic,
         plain_files: has("plain-files"),
     })

@@ -1,5 +1,5 @@
-//! The engines `fallocate` and `ftruncate`, which change a file and move no data: the cost of a file system to allocate and free blocks, and to
-//! change the length of a file.
+//! The engines `fallocate` and `ftruncate`, which change a file and move no data. They measure what it costs a file
+//! system to allocate and free blocks, and to change the length of a file.
 
 use crate::engines::targets::Targets;
 use crate::interface::{Call, Granted};
@@ -26,7 +26,7 @@ pub(super) struct WithoutData<C> {
 
 /// The change to a file that one operation makes.
 pub(super) trait Change {
-    /// Changes the file of an operation. Returns its length, or 0 for a sync.
+    /// Changes the file of an operation. Returns the length of the operation, or 0 for a sync.
     fn apply(targets: &Targets, op: &Op) -> io::Result<usize>;
 }
 
@@ -77,7 +77,7 @@ impl Change for SetLength {
                 Ok(op.length as usize)
             }
             Kind::Sync => targets.sync(op),
-            Kind::Read | Kind::Trim => unreachable!("not in the table's kinds"),
+            Kind::Read | Kind::Trim => unreachable!("the entry in ENGINES has no such kind"),
         }
     }
 }

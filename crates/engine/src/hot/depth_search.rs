@@ -20,9 +20,11 @@ pub(super) struct Search {
     /// Maximum depth.
     most: u32,
     depth: u32,
-    /// The largest depth that met the target.
+    /// Lower bound of the search: the largest depth that met the target, or 1 at first. If that depth misses later, one
+    /// less.
     met: u32,
-    /// The smallest depth that missed the target; above `most` if none missed it.
+    /// Exclusive upper bound of the search: the smallest depth that missed the target, or one more to retry that depth.
+    /// Above `most` if no depth is excluded.
     missed: u32,
     stable: u32,
     /// Whether the next window with an unchanged depth is the final one.
@@ -79,7 +81,7 @@ impl Search {
         let before = self.depth;
         self.met = before;
         if before + 1 == self.missed && before < self.most {
-            // One miss at a depth may be chance, so retry the depth.
+            // One miss may be chance, so try the missed depth again after STABLE windows.
             self.stable += 1;
             if self.stable >= STABLE {
                 self.missed += 1;
@@ -165,10 +167,11 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Begins the next window at the new depth, after all operations in flight have completed. Ends the interval instead if the window is
-    /// over, or if the search has no final window. Returns whether the run is over.
+    /// Begins the next window of the search at the new depth, after all operations in flight have completed. Ends the
+    /// interval instead if the run's window is over, or if the search continues to the end of the run (`goes_on`).
+    /// Returns whether the run is over.
     fn resume_with_depth(&mut self, search: &Search) -> bool {
-        // If the window is over, more operations may be in flight than the new depth allows.
+        // If the run's window is over, more operations may be in flight than the new depth allows.
         if self.in_flight == 0 {
             self.spec.depth = search.depth;
             self.max_in_flight = self.lanes.len() as u32 * search.depth;
@@ -201,7 +204,7 @@ fn the_depth_doubles_until_a_miss_and_is_then_bisected() {
     assert_eq!(depths(32, |d| d <= 12, 50), (vec![1, 2, 4, 8, 16, 12, 14, 13, 12, 12], true));
     assert_eq!(depths(32, |_| true, 50), (vec![1, 2, 4, 8, 16, 32, 32], true));
     assert_eq!(depths(3, |_| true, 50), (vec![1, 2, 3, 3], true));
-    assert_eq!(depths(32, |d| d <= 31, 50).0.last(), Some(&31), "above the first miss");
+    assert_eq!(depths(32, |d| d <= 31, 50).0.last(), Some(&31), "just below the first miss");
     // If nothing meets the target, the depth remains 1.
     assert_eq!(depths(32, |_| false, 5), (vec![1; 5], false));
 }

@@ -109,7 +109,8 @@ enum Pick {
     Turns(TargetTurns),
 }
 
-/// Rows of operations on the targets of a group. After a pass over a target, the next target replaces it in the group.
+/// Gives each target of a group a number of operations in turn. After a pass over all bytes of a target, the next
+/// target replaces it in the group.
 struct TargetTurns {
     drawn: bool,
     operations: u32,

@@ -95,7 +95,7 @@ impl Source for Flushed {
 pub(super) struct Evenly {
     every: u64,
     times: u64,
-    /// Progress towards the next event, in units of 1 / `every` of an event.
+    /// Grows by `times` with each operation. At `every` an event is due, which subtracts `every`.
     due: u64,
 }
 

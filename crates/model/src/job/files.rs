@@ -83,7 +83,7 @@ pub struct Flush {
     pub call: SyncCall,
     /// Number of a lane's writes over which `calls` sync calls are spread evenly.
     pub every: u32,
-    /// Number of calls for `every` writes; normally 1.
+    /// Number of sync calls for each group of `every` writes; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub calls: u32,
     /// Whether the call waits for the writes in flight, and later writes wait for it. Otherwise it covers completed

@@ -594,7 +594,7 @@ impl StreamSpec {
             found.push(Problem::new(&["times", "think"], message.into()));
         }
         if self.has("clones") && self.has("start") {
-            let message = "{start} sets where workers that divide the work begin, and with {clones} each does all of it; type one of them";
+            let message = "{start} needs workers that divide the work, but with {clones} each does all of the work; type one of them";
             found.push(Problem::new(&["start", "clones"], message.into()));
         } else if self.has("start") && !rw.is_random() && self.resolved.workers < 2 {
             let message = "{start} sets where several workers begin, and there is one; type {workers 2} or more, or leave {start} out";

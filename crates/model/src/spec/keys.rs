@@ -1073,7 +1073,7 @@ pub const KEYS: &[Key] = &[
         "evict-each-pass",
         Group::What,
         "",
-        "Also evict a file from the page cache before each pass over it, as fio does with invalidate=1; with --cache buffered",
+        "Also evict a file from the page cache before each pass over it, as fio does with invalidate=1; requires --cache buffered",
         &[Run],
         switch!(resolved.evicts_each_pass, shown),
     ),

@@ -185,7 +185,7 @@ fn runs_needed(metric: &Metric) -> String {
     }
 }
 
-/// Formats a value, without a unit that is part of its name.
+/// Formats a value, without the unit if the metric has the name of its unit (IOPS).
 pub(crate) fn format_value(metric: &Metric, value: f64) -> String {
     let shown = metric.show(value);
     let bare = shown.strip_suffix(&metric.name).map(str::trim_end);

@@ -360,8 +360,8 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
     finding!(Severity::Biased, numbers, "An array or cache below is degraded or busy: {problems}.")
 }
 
-/// Describes what is wrong with an array, from its own files before the runs and from the summary around each
-/// run.
+/// Describes what is wrong with an array, from its own files before the runs and from the kernel's summary in the
+/// snapshots before and after each run.
 fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     let mut out = Vec::new();
     if let Some(missing) = array.device_number("md/degraded").ok().filter(|missing| *missing > 0) {

@@ -163,10 +163,11 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
 /// Values of `page_reporting_order` that mean no page reporting: -1, and the initial values of older kernels, which are
 /// the largest orders (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
-/// At this share of the moved bytes or above, getting formerly free memory back from the host affects the number.
+/// At this share of the moved bytes or above, getting formerly free memory back from the hypervisor's host affects the
+/// number.
 const TAKEN_FROM: Share = Share(0.10);
-/// At this system time per byte or above, the host had to provide the memory. Finding a page and copying costs 0.1 to
-/// 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
+/// At this system time per byte or above, the hypervisor's host had to provide the memory. Finding a page and copying
+/// costs 0.1 to 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
 /// System time that each operation takes whatever its size. It is subtracted before the time per byte is computed.
 const SYSTEM_TIME_PER_OPERATION: Ns = Ns(5_000.0);

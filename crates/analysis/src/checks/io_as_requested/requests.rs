@@ -34,8 +34,8 @@ impl Requests {
         share(self.device.ios as f64, self.issued.ops as f64)
     }
 
-    /// The fewest requests that are fathom's. Other processes may have made as many requests of one sector as the device moved bytes
-    /// beyond the issued ones.
+    /// The least number of requests that must be fathom's: the bytes beyond the issued ones may all have been
+    /// one-sector requests of other processes.
     fn least_own_requests(&self) -> u64 {
         let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
@@ -62,7 +62,7 @@ fn is_comparable(case: &Case) -> bool {
 /// Returns the requests of each direction of the job.
 ///
 /// # Errors
-/// Fails if the device was not counted or its bytes differ from the issued ones.
+/// Fails if the device was not counted, or if its bytes differ from the issued ones by more than [`SAME_BYTES`].
 fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
     let all = case.device()?;
     let mut out = Vec::new();
@@ -70,7 +70,7 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
         let (mut device, issued) = (flow_of(&all, kind), case.issued(kind));
         if kind == Kind::Write && all.flushes().ios > 0 {
             // The kernel counts a write that is followed by a flush twice, the second time without bytes, even if
-            // several writes share the flush.
+            // several writes share the flush. So up to one request per write is taken as such a second count.
             device.ios -= issued.ops.min(device.ios.saturating_sub(issued.ops));
         }
         if issued.ops == 0 {
@@ -142,11 +142,11 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     }))
 }
 
-/// Above this number of operations per request, the device did not see the requested size. A busy scheduler causes 1.33 in
-/// any sequential queue, where every second operation finds one neighbour.
+/// Above this number of operations per request, the device did not see the requested size. A busy scheduler causes 1.33
+/// in any sequential queue: of four operations it merges two with each other, which leaves three requests.
 const MERGED_ABOVE: f64 = 1.5;
 /// The engine that joins neighbouring operations into one call before the kernel sees them.
-const JOINS: &str = "preadv";
+const JOINING_ENGINE: &str = "preadv";
 /// At this number of operations per request or above, most operations share a request.
 const MERGED_RELABELLED_FROM: f64 = 2.0;
 
@@ -160,11 +160,11 @@ pub(super) const MERGED: Check = Check {
     formula: formula!(
         "Operations / device requests, per direction: biased above {MERGED_ABOVE}, relabelled from \
          {MERGED_RELABELLED_FROM}, where most operations share a request. Up to {MERGED_ABOVE}, a scheduler merges a \
-         few neighbours in any sequential queue. Checked only if device and operations agree in bytes within \
-         {same}, otherwise the requests are not fathom's, and not if small requests of other processes, in the \
-         bytes beyond the issued ones, may hide merges. If other streams use the device at the same time, \
-         the check holds if even all merges together could not exceed the limit for this stream; otherwise \
-         it does not answer.",
+         few neighbours in any sequential queue. Not checked if the bytes of device and operations differ by \
+         more than {same}, because then the requests are not only fathom's. Not checked either if the \
+         device's bytes beyond the issued ones may be small requests of other processes that hide merges. \
+         If other streams use the device at the same time, the check holds if even all merges together \
+         could not exceed the limit for this stream; otherwise it does not answer.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
@@ -184,7 +184,7 @@ pub(super) const MERGED: Check = Check {
 fn check_merged(case: &Case) -> Known<Answer> {
     if let Some(bound) = shared_bounds(case)? {
         // If an engine joins neighbours itself, the kernel counts no merges.
-        if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINS {
+        if bound.ops_per_request > MERGED_ABOVE || case.stream.engine == JOINING_ENGINE {
             return Err(case.why_shared()?);
         }
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
@@ -201,8 +201,11 @@ fn check_merged(case: &Case) -> Known<Answer> {
         // The kernel counts its own merges, but not what an engine joins.
         let may_hide_merges = |requests: &Requests| {
             let ops = requests.issued.ops;
-            let unmerged =
-                if case.stream.engine == JOINS { 0 } else { ops.saturating_sub(requests.device.merges) };
+            let unmerged = if case.stream.engine == JOINING_ENGINE {
+                0
+            } else {
+                ops.saturating_sub(requests.device.merges)
+            };
             ops as f64 > MERGED_ABOVE * requests.least_own_requests().max(unmerged) as f64
         };
         if let Some(hiding) = requests_by_kind(case)?.into_iter().find(may_hide_merges) {
@@ -222,11 +225,11 @@ fn check_merged(case: &Case) -> Known<Answer> {
          neighbouring {}s into each.",
         round(worst.op_bytes()),
         round(worst.request_bytes()),
-        if case.stream.engine == JOINS { "the engine joined" } else { "the kernel merged" },
+        if case.stream.engine == JOINING_ENGINE { "the engine joined" } else { "the kernel merged" },
         show_rate(worst.ops_per_request()),
         worst.kind.word()
     )
-    .with_cure(if case.stream.engine == JOINS {
+    .with_cure(if case.stream.engine == JOINING_ENGINE {
         "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs."
             .into()
     } else {
@@ -261,10 +264,11 @@ pub(super) const SPLIT: Check = Check {
     formula: formula!(
         "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. As many requests of one sector as \
-         the device moved bytes beyond the issued ones may belong to other processes, and are left out \
-         unless a limit of the queue explains the split. A ratio above {SPLIT_ABOVE} that does not bias, or \
-         that {FLOOR_IOS} requests per run of a journal explain, is not checked. Checked only if device and operations agree in bytes within {same}. If other streams use the device at the \
+         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the issued ones may \
+         be one-sector requests of other processes; that many requests are left out unless a limit of the \
+         queue explains the split. The answer is NOT CHECKED if the ratio is above {SPLIT_ABOVE} but does \
+         not bias, if the extra requests may be those of a journal (up to {FLOOR_IOS} per run), or if the \
+         bytes of device and operations differ by more than {same}. If other streams use the device at the \
          same time, the check holds if the requests stay within the limit even if the others made as few as \
          possible; otherwise it does not answer.",
         same = Share(SAME_BYTES)
@@ -384,7 +388,7 @@ pub(super) const NOT_RANDOM: Check = Check {
     name: "NOT_RANDOM",
     belief: "random offsets reached the device as random I/O",
     reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
-            completion, and span, sizes and depth of the plan. Reads these only for \
+            completion, and span, sizes and depth of the plan. These are read only for \
             the orders `uniform` and `once` with direct I/O. If you gave a seed, also seed, file and accesses of \
             the newest stored session of that path.",
     formula: formula!(
@@ -396,9 +400,9 @@ pub(super) const NOT_RANDOM: Check = Check {
          seed of another tool if the page cache was bypassed or emptied, since such tools repeat the seed in \
          each call."
     ),
-    provoke: "`fathom run --rw randread --seed 7 FILE`, twice. Merges: uniform offsets of fathom cause none, \
-              so only a layer that sorts and merges writes makes it fire. `--random mixed:50` looks similar, \
-              but is not checked.",
+    provoke: "`fathom run --rw randread --seed 7 FILE`, twice. The part about merges fires only with a \
+              layer that sorts and merges writes: chance alone merges no more of fathom's uniform offsets \
+              than the formula subtracts. `--random mixed:50` looks similar, but is not checked.",
     fix: "Omit --seed, so that every session draws other offsets. Or measure a larger --size, or without the \
           layer that sorts and merges.",
     accept: "Accept it if you want to measure the same offsets again, or that layer.",
@@ -418,12 +422,13 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let is_uniform = lines
         .iter()
         .all(|l| matches!(l.order, Order::Random | Order::Once) && l.reply_bytes == 0 && !l.is_in_rows());
-    // Within a single zone or turn, neighbouring blocks meet more often than in the whole span.
+    // Within one zone, or while one target of a group has its turn, neighbouring blocks meet more often than in the
+    // whole span.
     let is_divided = case.stream.access.strided.is_some() || !case.stream.turns.is_empty();
     if !is_uniform || is_divided || !is_comparable(case) || earlier.relabels(CheckId::B01) {
         return Ok(Answer::DoesNotApply);
     }
-    let (chance, incidental) = (merged_by_chance(case), incidental_requests(case));
+    let (chance, incidental) = (odds_of_neighbour(case), incidental_requests(case));
     if let Some(bound) = shared_bounds(case)? {
         if bound.merged_share > MERGED_BEYOND_CHANCE + chance && bound.merges > incidental {
             return Err(case.why_shared()?);
@@ -471,9 +476,9 @@ fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
     }))
 }
 
-/// Returns the odds that an operation has a neighbour among the other operations in flight. The scheduler sees no more
-/// operations than those.
-fn merged_by_chance(case: &Case) -> f64 {
+/// Returns the odds that an operation has a neighbour among the other operations in flight, taken as the share that is
+/// merged by chance. The scheduler sees no more operations than those.
+fn odds_of_neighbour(case: &Case) -> f64 {
     let targets = &case.record.header.plan.targets;
     let bytes =
         case.stream.targets.iter().filter_map(|t| targets.get(*t)).map(|t| t.bytes).min().unwrap_or(0);
@@ -522,7 +527,7 @@ fn the_sentence_names_the_engine_or_the_kernel() {
     };
     assert!(
         sentence_with("io_uring").contains("the kernel merged 4")
-            && sentence_with(JOINS).contains("the engine joined 4")
+            && sentence_with(JOINING_ENGINE).contains("the engine joined 4")
     );
 }
 
@@ -591,7 +596,8 @@ fn small_requests_of_other_processes_are_neither_a_split_nor_the_absence_of_merg
         }
         record
     };
-    // Other reads do not hide that each write became four requests: 1,100 of 11,100 reads of a run are fathom's.
+    // Other reads do not hide that each write became four requests: 1,100 of 11,100 reads of a run (with
+    // the warm-up) are fathom's.
     let split = SPLIT.answer(&with_writes(with_others(10_000), |reads| {
         let ops = reads * 11 / 111;
         [ops * 4, 0, ops << 11]
@@ -632,7 +638,7 @@ fn flushes_after_stable_writes_are_not_a_split() {
         SPLIT.severity(&record)
     };
     assert_eq!(stable(11_000), None);
-    assert_eq!(stable(500), None, "that share flushes");
+    assert_eq!(stable(500), None, "500 flushes that 11,000 writes share");
     assert_eq!(stable(0), Some(Severity::Biased));
 }
 

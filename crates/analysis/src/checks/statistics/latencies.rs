@@ -89,7 +89,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
     formula: formula!(
         "A percentile p of n operations is withheld if n (1 - p) is below {FEWEST_ABOVE_PERCENTILE}: then it depends on \
          single operations. p99 needs {p99} operations, p99.9 needs {p999}, p99.99 needs {p9999}. These are \
-         minimums: operations that wait for each other count for less.",
+         minimums: dependent operations would need more.",
         p99 = show_count(FEWEST_ABOVE_PERCENTILE / 0.01),
         p999 = show_count(FEWEST_ABOVE_PERCENTILE / 0.001),
         p9999 = show_count(FEWEST_ABOVE_PERCENTILE / 0.0001)
@@ -133,14 +133,14 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Minimum share of the waiting inside stalls, in long and in short measurements. The few pauses of any busy machine
-/// are a larger part of a short measurement.
+/// Minimum share of the waiting beyond ten medians, in long and in short measurements. The few pauses of any busy
+/// machine are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
-/// If fewer operations stalled than fill the queue this many times, the stalls may be chance.
+/// The stalled operations must fill the queue at least this many times; fewer may be chance.
 const STALLS_FROM: f64 = 5.0;
-/// At this share of the stall time or above, waiting for a CPU is the cause of the stalls.
+/// At this share of the stall time or above, waiting for a CPU may be the cause of the stalls.
 const CPU_FROM: f64 = 0.5;
 /// Minimum number of operations for a p99.
 const FEWEST_OPS_FOR_STALLS: u64 = 1_000;
@@ -154,9 +154,9 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
         "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
          arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
          {OMITTED_FROM} times the 99th percentile of operations, at least {long} of all waiting ({short} in \
-         less than {LONG_S} seconds of measuring) exceeds {STALL_MEDIANS} medians, and the stalled operations \
-         fill the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer than {fewest} \
-         operations are not checked.",
+         less than {LONG_S} seconds of measuring) is beyond {STALL_MEDIANS} medians, and the stalled \
+         operations fill the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer \
+         than {fewest} operations are not checked.",
         long = Share(STALLED_FROM[0]),
         short = Share(STALLED_FROM[1]),
         fewest = show_count(FEWEST_OPS_FOR_STALLS as f64)
@@ -185,7 +185,7 @@ struct Stalls {
     ops_p99_ns: f64,
     /// 99th percentile of requests that arrive at random moments.
     moments_p99_ns: f64,
-    /// Share of the waiting that exceeds ten medians.
+    /// Share of the waiting beyond ten medians.
     share: f64,
     /// Number of stalled operations.
     stalled: u64,
@@ -333,7 +333,7 @@ fn stalls_of_few_operations_bias_and_a_plain_tail_is_silent() {
     };
     assert!((f.evidence["p99_of_moments_ns"] / 1e8 - 1.0).abs() < 0.02, "{:?}", f.evidence);
     assert!(f.sentence.contains("250 of 50,000 reads"), "{}", f.sentence);
-    assert_eq!(COORDINATED_OMISSION.severity(&stalling(450_000, 200)), None, "nine medians");
+    assert_eq!(COORDINATED_OMISSION.severity(&stalling(450_000, 200)), None, "eight medians");
     assert_eq!(
         COORDINATED_OMISSION.severity(&stalling(20_000_000, 10_000)),
         None,

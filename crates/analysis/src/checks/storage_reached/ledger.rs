@@ -257,7 +257,7 @@ impl Ledger {
         if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes }
     }
 
-    /// The share of the charged bytes that the disk moved, of the direction with the smaller share.
+    /// Bytes moved by the disk divided by bytes charged, at most 1; the smaller quotient of both directions.
     fn moved_share(&self, own: &CgroupIo) -> f64 {
         let charged = |kind: Kind| own.bytes[cgroup_slot(kind)];
         let directions = Kind::MOVING.into_iter().filter(|kind| charged(*kind) > 0);

@@ -612,7 +612,7 @@ fn sort_for_trimming(scores: &[f64]) -> (Vec<f64>, usize) {
     (sorted, out)
 }
 
-/// Returns the standard deviation that explains the differences of pairs; `None` without a pair.
+/// Estimates the standard deviation of a single run from the differences of pairs of runs; `None` without a pair.
 fn deviation_of_pairs(pairs: &mut [f64]) -> Option<f64> {
     pairs.sort_by(f64::total_cmp);
     let rank = (SHARE_OF_PAIRS * pairs.len() as f64).ceil() as usize;

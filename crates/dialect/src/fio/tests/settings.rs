@@ -130,7 +130,7 @@ fn numa_nodes_of_threads_and_memory_become_settings() {
     assert_eq!(cpus("numa_cpu_nodes=1"), [2, 3]);
     assert_eq!(cpus("cpus_allowed=7 numa_cpu_nodes=0-2"), [0, 1, 4, 2, 3], "as in fio, nodes go before CPUs");
     assert_eq!(cpus("numa_cpu_nodes=all"), [0, 1, 4, 2, 3]);
-    refused("numa_cpu_nodes=7", &["there is no such NUMA node", "type one of 0-2"]);
+    refused("numa_cpu_nodes=7", &["there is no such NUMA node", "the nodes are: 0-2"]);
     refused("numa_cpu_nodes=2", &["no CPUs"]);
     refused("numa_cpu_nodes=!0", &["!0", "such as 0-1"]);
     let memory = |options: &str| stream(options).resolved.place.memory;

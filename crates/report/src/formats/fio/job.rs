@@ -302,7 +302,7 @@ pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
 const KIB: f64 = 1024.0;
 /// Minimum length of a sample of a rate, as in fio.
 const SAMPLE_NS: u64 = 500_000_000;
-/// Tolerance at the end of the last sample, because an interval ends with an operation.
+/// The last sample may be shorter by this, because an interval ends with an operation.
 const SAMPLE_SLACK_NS: u64 = 5_000_000;
 
 /// Figures of one direction; all zero if no operation completed, as in fio.

@@ -13,7 +13,8 @@ use model::units::show_block;
 /// The name and value of an option.
 type NamedOption = (&'static str, String);
 
-/// Returns the options of a job: those of its last member, as in fio.
+/// Returns the options that the user typed for the last member of a job, as in fio. If the user typed none, returns
+/// options that are equivalent to the first member.
 pub(super) fn job_options(job: &Job) -> Options {
     let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
     typed.map_or_else(
@@ -183,14 +184,14 @@ fn distribution_option(line: &Line) -> Option<NamedOption> {
 }
 
 /// Returns the options of the target and its region.
-fn target_options(job: &Member) -> Vec<NamedOption> {
-    let targets = &job.seen.targets;
+fn target_options(member: &Member) -> Vec<NamedOption> {
+    let targets = &member.seen.targets;
     let names = |made: bool| -> Option<String> {
         let names = targets.iter().filter(|t| t.is_made == made).map(|t| t.path.replace(':', "\\:"));
         let names = names.collect::<Vec<_>>().join(":");
         (!names.is_empty()).then_some(names)
     };
-    let access = &job.stream.access;
+    let access = &member.stream.access;
     let mut out: Vec<NamedOption> = Vec::new();
     out.extend(names(false).map(|names| ("filename", names)));
     out.extend(names(true).map(|names| ("directory", names)));
@@ -203,9 +204,9 @@ fn target_options(job: &Member) -> Vec<NamedOption> {
 }
 
 /// Returns the options that limit the rate.
-fn rate_options(job: &Member) -> Vec<NamedOption> {
+fn rate_options(member: &Member) -> Vec<NamedOption> {
     let mut out: Vec<NamedOption> = Vec::new();
-    match job.stream.pace {
+    match member.stream.pace {
         Pace::Closed => {}
         Pace::Limited { iops, bytes_per_s } => {
             out.extend((iops > 0.0).then(|| ("rate_iops", format!("{iops:.0}"))));
@@ -229,16 +230,16 @@ fn rate_options(job: &Member) -> Vec<NamedOption> {
             out.extend(word.map(|word| ("rate_process", word.into())));
         }
     }
-    if let Some(flow) = job.stream.flow {
+    if let Some(flow) = member.stream.flow {
         out.push(("flow", flow.weight.to_string()));
         out.push(("flow_id", flow.group.to_string()));
         out.extend((flow.pause_ns > 0).then(|| ("flow_sleep", (flow.pause_ns / 1000).to_string())));
     }
-    out.extend(think_options(job.stream));
+    out.extend(think_options(member.stream));
     out
 }
 
-/// Returns the options of pauses between bursts, which end after a number of operations or after a time.
+/// Returns the options of pauses between bursts. A burst ends after a number of operations or after a time.
 fn think_options(stream: &Stream) -> Vec<NamedOption> {
     let (pause_ns, operations, time_ns) = match (stream.bursts, stream.access.lines.as_slice()) {
         (Some(bursts), _) => (bursts.pause_ns, bursts.operations, Some(bursts.time_ns)),
@@ -254,12 +255,12 @@ fn think_options(stream: &Stream) -> Vec<NamedOption> {
     out
 }
 
-/// Returns the options that end the job.
-fn runtime_options(job: &Member) -> Vec<NamedOption> {
-    let limit = job.stream.limit;
-    let mut out = vec![("runtime", time_text(limit.time_ns.unwrap_or(job.phase.time_ns)))];
-    out.extend((job.phase.warmup_ns > 0).then(|| ("ramp_time", time_text(job.phase.warmup_ns))));
-    out.extend((job.stream.delay_ns > 0).then(|| ("startdelay", time_text(job.stream.delay_ns))));
+/// Returns the options for the times and limits of the job.
+fn runtime_options(member: &Member) -> Vec<NamedOption> {
+    let limit = member.stream.limit;
+    let mut out = vec![("runtime", time_text(limit.time_ns.unwrap_or(member.phase.time_ns)))];
+    out.extend((member.phase.warmup_ns > 0).then(|| ("ramp_time", time_text(member.phase.warmup_ns))));
+    out.extend((member.stream.delay_ns > 0).then(|| ("startdelay", time_text(member.stream.delay_ns))));
     match (limit.operations, limit.bytes) {
         (None, None) => out.push(("time_based", "1".into())),
         (operations, bytes) => {
@@ -270,7 +271,8 @@ fn runtime_options(job: &Member) -> Vec<NamedOption> {
     out
 }
 
-/// Formats seconds without a unit, as users of fio type them, or else the largest unit that divides the time.
+/// Formats a time: whole seconds without a unit, as users of fio type them, otherwise whole milliseconds, otherwise
+/// microseconds, rounded down.
 fn time_text(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000_000) => (ns / 1_000_000_000).to_string(),

@@ -72,7 +72,8 @@ fn quoted_rate(result: &Measured, iops: f64, mb_per_s: f64) -> f64 {
     if result.quoted_rate().unit == "IOPS" { iops } else { mb_per_s }
 }
 
-/// Returns the seconds that are long enough for a figure of the device, each with this figure.
+/// Returns the intervals of at least [`MIN_DEVICE_INTERVAL_S`] that have figures of the device, each with these
+/// figures.
 fn device_seconds(result: &Measured) -> impl Iterator<Item = (&Second, DeviceSecond)> {
     let long = result.series.iter().filter(|s| s.seconds >= MIN_DEVICE_INTERVAL_S);
     long.filter_map(|s| Some((s, s.device?)))
@@ -114,7 +115,7 @@ fn extents(result: &Measured) -> impl Iterator<Item = Extent> {
     result.series.iter().map(Extent::from_second).chain(result.course.iter().flat_map(course_extents))
 }
 
-/// Returns every interval of a time series at the recorded resolution.
+/// Returns every interval of a course, which is the time series of a result at the recorded resolution.
 fn course_extents(course: &Course) -> impl Iterator<Item = Extent> {
     let times = course.start_s.iter().zip(&course.seconds);
     let extent = |(run, (start_s, seconds)): (&u32, (&f64, &f64))| Extent {
@@ -219,7 +220,7 @@ impl TimeDrawing<'_> {
         plot
     }
 
-    /// Draws the steps of each run separately. Each interval has its height in the drawing.
+    /// Draws the steps of each run separately. `levels` pairs each interval with its y coordinate.
     fn steps_by_run(&self, levels: impl Iterator<Item = (Extent, f64)>) -> String {
         let all: Vec<(Extent, f64)> = levels.collect();
         let step = |(extent, y): &(Extent, f64)| {
@@ -231,7 +232,8 @@ impl TimeDrawing<'_> {
         runs.map(|run| plot::steps(run.iter().map(step))).collect()
     }
 
-    /// Returns the total rate of all directions for each interval of the recorded resolution.
+    /// Returns the total rate of reads, writes and trims for each interval of the recorded resolution; empty on a
+    /// common scale.
     fn fine_rates(&self) -> Vec<(Extent, f64)> {
         let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
@@ -282,15 +284,15 @@ impl TimeDrawing<'_> {
 
     fn draw_latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
         let Some(figures) = course.directions.get(direction.word) else { return };
-        let ns = |list: &[Option<u64>], at: usize| {
+        let height = |list: &[Option<u64>], at: usize| {
             list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
         };
         let places = |(at, extent): (usize, Extent)| LatencyPlaces {
             run: extent.run,
             x: self.middle(extent),
-            p50: ns(&figures.p50_ns, at),
-            p99: ns(&figures.p99_ns, at),
-            slowest: ns(&figures.max_ns, at),
+            p50: height(&figures.p50_ns, at),
+            p99: height(&figures.p99_ns, at),
+            slowest: height(&figures.max_ns, at),
         };
         let all: Vec<LatencyPlaces> = course_extents(course).enumerate().map(places).collect();
         for run in all.chunk_by(|one, next| one.run == next.run) {
@@ -642,7 +644,7 @@ impl Timeline {
     }
 }
 
-/// Returns the seconds between ticks, for about a dozen ticks below all runs.
+/// Returns the seconds between ticks, for about a dozen ticks on the whole axis.
 fn tick_step(longest: f64, runs: usize) -> f64 {
     let each = (12 / runs.max(1)).max(1) as f64;
     let rough = (longest / each).max(1e-3);
@@ -743,8 +745,8 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
             let share = (row.share)(&run.host).map_or_else(|| "not counted".into(), show_share);
             format!("\n{}: {share}", row.description)
         });
-        let stop = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
-        Some((f64::midpoint(from, to), stop))
+        let text = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
+        Some((f64::midpoint(from, to), text))
     });
     plot.stop_at(&stops.collect::<Vec<_>>());
     Some(plot)
