@@ -283,13 +283,18 @@ impl Drop for OpenTarget {
     fn drop(&mut self) {
         let path = &name::path(&self.target.path);
         let planned = self.target.identity.as_ref();
-        let is_it =
-            || machine::identity::from_path(path).is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)));
-        if self.target.create.is_some_and(|create| create.unlink) && is_it() {
+        let is_planned = |now: io::Result<model::machine::Identity>| {
+            now.is_ok_and(|now| planned.is_some_and(|p| p.is_same(&now)))
+        };
+        let is_removed = self.target.create.is_some_and(|create| create.unlink);
+        if is_removed && is_planned(machine::identity::from_path(path)) {
             // If removal fails, the file remains and the next call may use it. A file that another program created
             // remains, empty.
             let _ = if self.found_empty {
-                File::options().write(true).open(path).and_then(|file| file.set_len(0))
+                File::options().write(true).open(path).and_then(|file| {
+                    // The path may be another file by now.
+                    if is_planned(machine::identity::from_file(&file)) { file.set_len(0) } else { Ok(()) }
+                })
             } else {
                 std::fs::remove_file(path)
             };
