@@ -8,6 +8,7 @@
 use crate::checks::prelude::*;
 use crate::figures::traffic::FLOOR_IOS;
 use model::evidence::SECTOR_BYTES;
+use model::units::show_block;
 
 /// The device's requests count as fathom's if the device's bytes and the issued bytes differ by at most this share. A
 /// difference of 5 % moves the mean request size by as much.
@@ -357,13 +358,13 @@ fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
         };
         if limit < largest {
             let hardware = layer.queue_number("max_hw_sectors_kb").map_or(0, |kb| kb.saturating_mul(1024));
-            let (name, limit_text) = (&layer.name, show_bytes(limit));
+            let (name, bs) = (&layer.name, show_block(limit));
             let cure = if hardware > limit {
-                format!("Raise /sys/block/{name}/queue/max_sectors_kb, or use --bs {limit_text} or less.")
+                format!("Raise /sys/block/{name}/queue/max_sectors_kb, or use --bs {bs} or less.")
             } else {
-                format!("Use --bs {limit_text} or less, which is the largest request of {name}.")
+                format!("Use --bs {bs} or less, which is the largest request of {name}.")
             };
-            return Some((format!(" ({name} takes at most {limit_text} per request)"), cure));
+            return Some((format!(" ({name} takes at most {} per request)", show_bytes(limit)), cure));
         }
     }
     None
@@ -552,11 +553,16 @@ fn with_split_requests(mut record: model::record::Record, by: u64) -> model::rec
 }
 
 #[test]
-fn the_sentence_names_the_queue_limit() {
+fn the_sentence_names_the_queue_limit_and_the_fix_can_be_typed() {
     let mut record =
         with_split_requests(Fixture { block_bytes: 4 << 20, ops: 200, ..Fixture::honest() }.record(), 4);
-    record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), "1024\n".into());
-    let Ok(Answer::Finding(f)) = SPLIT.answer(&record) else { panic!("silent") };
+    let mut found = |kib: u32| {
+        record.header.hosts[0].places[0].layers[0].queue.insert("max_sectors_kb".into(), format!("{kib}\n"));
+        let Ok(Answer::Finding(f)) = SPLIT.answer(&record) else { panic!("silent") };
+        f
+    };
+    assert!(found(1280).cure.is_some_and(|cure| cure.contains("--bs 1280K or less")));
+    let f = found(1024);
     assert_eq!(f.severity, Severity::Biased);
     assert!(
         f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes at most 1 MiB"),
