@@ -53,14 +53,16 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
     write!(to, "\n{}{}", front_and_back_end(report), verdict(report))
 }
 
-/// Returns two lines for each test: what the test did, and what the device below completed. Includes invalidated numbers.
+/// Returns two lines for each test: what the test did, and what the device below completed, also for other processes. Includes invalidated
+/// numbers.
 pub fn front_and_back_end(report: &Report) -> String {
     let mut out = String::new();
     for result in &report.results {
         let Some(total) = result.total.as_ref().filter(|total| total.iops > 0.0) else { continue };
         let size = short_bytes((total.mb_per_s * 1e6 / total.iops).round() as u64);
         out += &format!("front end, {}: {} x {size} per second\n", result.name, show_count(total.iops));
-        out += &format!("back end, {}: {} per second\n", result.name, device_rate(result));
+        let rate = device_rate(result);
+        out += &format!("back end, {}: {rate} per second (the device, for all processes)\n", result.name);
     }
     out
 }
