@@ -1146,18 +1146,20 @@ mod tests {
         assert_eq!(written(64, 32), (Ok(32 * MIB), Outcome::NotChecked));
     }
 
+    /// Puts a device `lower` below the first one. Its counters are in the file of the same name.
+    fn add_lower_device(record: &mut Record) {
+        let layers = &mut record.header.hosts[0].places[0].layers;
+        let lower =
+            model::machine::Layer { name: "lower".into(), stat_file: "lower".into(), ..layers[0].clone() };
+        layers[0].below = vec![layers.len()];
+        layers.push(lower);
+    }
+
     #[test]
     fn reads_of_a_lower_device_alone_leave_other_processes_unknown() {
         let foreign_io = |lower_mib: u64| {
             let mut record = record(vec![writer(0, FinalSync::Off)], [100, 100]);
-            let place = &mut record.header.hosts[0].places[0];
-            let lower = model::machine::Layer {
-                name: "lower".into(),
-                stat_file: "lower".into(),
-                ..place.layers[0].clone()
-            };
-            place.layers[0].below = vec![place.layers.len()];
-            place.layers.push(lower);
+            add_lower_device(&mut record);
             for (moment, sectors) in [(0, 0), (1, lower_mib * 2048)] {
                 let text = format!("{sectors} 0 {sectors} 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
                 record.runs[0].evidence[moment].files.insert("lower".into(), Ok(text));
@@ -1173,15 +1175,8 @@ mod tests {
     fn a_lower_device_must_deliver_what_the_upper_one_read() {
         let answer = |lower_mib: u64| {
             let mut record = record(vec![end(64 * MIB)], [0, 0]);
-            let place = &mut record.header.hosts[0].places[0];
-            let upper_file = place.layers[0].stat_file.clone();
-            let lower = model::machine::Layer {
-                name: "lower".into(),
-                stat_file: "lower".into(),
-                ..place.layers[0].clone()
-            };
-            place.layers[0].below = vec![place.layers.len()];
-            place.layers.push(lower);
+            let upper_file = record.header.hosts[0].places[0].layers[0].stat_file.clone();
+            add_lower_device(&mut record);
             for (moment, snapshot) in record.runs[0].evidence.iter_mut().enumerate() {
                 for (file, mib) in [(&*upper_file, 100), ("lower", lower_mib)] {
                     let sectors = if moment == 0 { 0 } else { mib * 2048 };
