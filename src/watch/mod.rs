@@ -474,7 +474,7 @@ impl Device {
     /// Adds the load and the conclusions.
     fn judge(&mut self, root: &Root, shown: &mut WatchedDevice, events: Option<&Latencies>) {
         shown.load = match (self.limits.as_ref(), &shown.figures) {
-            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.load(figures, events))),
+            (Some(Ok(limits)), Ok(figures)) => Some(Ok(limits.compare(figures, events).0)),
             (Some(Err(why)), _) => Some(Err(why.clone())),
             // Without figures there is no load.
             (Some(Ok(_)), Err(_)) | (None, _) => None,

@@ -405,7 +405,7 @@ pub struct Load {
     pub throttled: bool,
     /// How the device was matched with the measured one.
     pub same_by: SameBy,
-    /// The sessions that measured the capacities, newest first.
+    /// The sessions that measured the capacities: the one that gives the lower bound, then the others, newest first.
     pub sessions: Vec<MeasuredIn>,
 }
 

@@ -1,20 +1,21 @@
 //! Head-room: a running load as a share of the capacities that were measured on the same device.
 //!
-//! The capacities come from a report. The time that a device needs for a request follows from them: 1 / rate for its
-//! class (direction, size, sequential or random). The counters of a load show its rate and mean size by direction, but
-//! neither the single sizes nor whether it is sequential. So the load is compared with the nearest measured sizes of its
-//! direction, under two assumptions that hold for disks and flash: a larger request takes no less time than a smaller
-//! one, and no more than the same bytes in smaller ones. With `c` the rate and `b` the size of a class, `s` the mean
-//! size of the load:
+//! The capacities come from reports. Each shows what the device can do with one class of requests (direction, size, sequential or
+//! random), and 1 / rate is the time that it needs for one of them. The counters of a load show its rate and mean size by direction, but
+//! neither the single sizes nor whether it is sequential. So the load is compared under three assumptions that hold for
+//! disks and flash: a larger request takes no less time than a smaller one, and no more than the same bytes in smaller ones;
+//! a sequential request takes no more time than a random one. With `c` the rate and `b` the size of a class, `s` the mean size of the load:
 //!
-//! - at least: the larger of 1 / c of the next smaller class and s / (b c) of the next larger one, for sequential or
-//!   random order, whichever is faster;
-//! - at most: the smaller of 1 / c of the next larger class and s / (b c) of the next smaller one, for sequential or
-//!   random order, whichever is slower.
+//! - at most: the least of 1 / c of all classes that are as large or larger and s / (b c) of all smaller ones: the device has
+//!   done so. For sequential requests, random classes count too. A class that was measured with too few operations in flight to
+//!   reach the limit of the device is thus replaced by a better one.
+//! - at least: the same time of the next smaller measured size, or the part of the bytes in that of the next larger one, whichever is
+//!   larger.
 //!
-//! Block events show which requests continue none of the last 64. These are compared with random classes only, by their
-//! own mean size, and the shares of both parts are added. The other requests may be sequential or pieces of large random
-//! ones that the kernel split, so both orders count for them.
+//! If the order is unknown, the shorter time of both orders is the lower bound and the longer one the upper bound. Block
+//! events show which requests continue none of the last 64. These are compared with random classes only, by their own mean size, and the
+//! shares of both parts are added. The other requests may be sequential or pieces of large random ones that the kernel split, so
+//! both orders count for them.
 //!
 //! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
 //! nothing about head-room and is not used.
@@ -30,9 +31,6 @@ use std::cmp::Ordering;
 
 /// Up to this number of requests per second, a direction counts as unused.
 const IN_USE_PER_S: f64 = 1e-9;
-
-/// Tolerance between two ways to compute the same share.
-const SAME_SHARE: f64 = 1e-6;
 
 /// Smallest mean size of a request in bytes: a sector.
 const SMALLEST_BYTES: f64 = 512.0;
@@ -102,7 +100,7 @@ fn by_time(a: &RequestTime, b: &RequestTime) -> Ordering {
     a.seconds.total_cmp(&b.seconds)
 }
 
-/// The measured result that is nearest to a load.
+/// The measured result that gives the lower bound of a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearestLimit {
     /// The result, in the direction that uses the largest share of the device.
@@ -178,8 +176,13 @@ impl Limits {
         self.sessions = kept.iter().map(|at| self.sessions[*at].clone()).collect();
     }
 
-    /// The bounds of a load as a share of these limits. `events` has the order of its requests, if it is known.
-    pub fn load(&self, interval: &DeviceInterval, events: Option<&Latencies>) -> Load {
+    /// The bounds of a load as a share of these limits, and the measured result that gives the lower bound; `None` without
+    /// requests in a measured direction. `events` has the order of the requests, if it is known.
+    pub fn compare(
+        &self,
+        interval: &DeviceInterval,
+        events: Option<&Latencies>,
+    ) -> (Load, Option<NearestLimit>) {
         let mut load = Load {
             at_least_percent: 0.0,
             at_most_percent: Some(0.0),
@@ -188,41 +191,36 @@ impl Limits {
             same_by: self.same_by,
             sessions: self.sessions.clone(),
         };
+        let mut nearest: Option<(&Class, f64)> = None;
         for direction in Direction::ALL {
             let requests = requests_in(interval, direction);
             let Some(bytes) = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S) else {
                 continue;
             };
             let events = events.and_then(|all| all.in_direction(direction));
-            match self.share(direction, requests, &parts_by_order(bytes, events)) {
-                Some([least, most]) => {
-                    load.at_least_percent = load.at_least_percent.max(least * 100.0);
-                    load.at_most_percent = load.at_most_percent.map(|sum| sum + most * 100.0);
-                }
-                None => load.not_measured.push(direction),
+            let Some([least, most]) = self.request_times(direction, &parts_by_order(bytes, events)) else {
+                load.not_measured.push(direction);
+                continue;
+            };
+            let [at_least, at_most] = [least, most].map(|time| time.seconds * requests.per_s * 100.0);
+            if at_least > load.at_least_percent {
+                load.at_least_percent = at_least;
+                nearest = Some((least.class, bytes * requests.per_s));
             }
+            load.at_most_percent = load.at_most_percent.map(|sum| sum + at_most);
         }
         if !load.not_measured.is_empty() {
             load.at_most_percent = None;
         }
-        load
+        if let Some((class, _)) = nearest {
+            load.sessions[..=class.session].rotate_right(1);
+        }
+        (load, nearest.and_then(|(class, load_bytes_per_s)| self.nearest(class, load_bytes_per_s)))
     }
 
-    /// The measured result that gives the lower bound of [`Limits::load`]; `None` if results contradict each other.
-    pub fn nearest(&self, interval: &DeviceInterval, events: Option<&Latencies>) -> Option<NearestLimit> {
-        let at_least = self.load(interval, events).at_least_percent / 100.0;
-        let (direction, load_bytes_per_s, class) = Direction::ALL.into_iter().find_map(|direction| {
-            let requests = requests_in(interval, direction);
-            let bytes = requests.request_bytes.filter(|_| requests.per_s > IN_USE_PER_S)?;
-            let events = events.and_then(|all| all.in_direction(direction));
-            let RequestTime { seconds, class } = self.min_time(direction, &parts_by_order(bytes, events))?;
-            ((seconds * requests.per_s / at_least - 1.0).abs() < SAME_SHARE).then_some((
-                direction,
-                bytes * requests.per_s,
-                class,
-            ))
-        })?;
-        let classes = self.classes.iter().filter(|c| c.best.direction == direction);
+    /// Compares a load with its nearest class.
+    fn nearest(&self, class: &Class, load_bytes_per_s: f64) -> Option<NearestLimit> {
+        let classes = self.classes.iter().filter(|c| c.best.direction == class.best.direction);
         let highest = classes.max_by(|a, b| a.bytes_per_s().total_cmp(&b.bytes_per_s()))?;
         Some(NearestLimit {
             capacity: class.best.clone(),
@@ -233,46 +231,54 @@ impl Limits {
         })
     }
 
-    /// The least mean time that these requests take, and the class that shows the largest part of it.
-    fn min_time(&self, direction: Direction, parts: &[Part]) -> Option<RequestTime<'_>> {
-        let least = |part: &Part| {
-            let least = self.bounds(direction, part).map(|[least, _]| least).min_by(by_time)?;
-            Some(RequestTime { seconds: part.share * least.seconds, ..least })
-        };
-        let all = parts.iter().map(least).collect::<Option<Vec<_>>>()?;
-        let seconds: f64 = all.iter().map(|time| time.seconds).sum();
-        Some(RequestTime { seconds, ..all.into_iter().max_by(by_time)? })
-    }
-
-    /// Bounds of the share for the requests of one direction; `None` if nothing was measured for it.
-    fn share(&self, direction: Direction, requests: &Requests, parts: &[Part]) -> Option<[f64; 2]> {
-        let mut seconds = [0.0; 2];
+    /// The least and the most mean time that the requests of one direction take, each with the class that shows the largest part of
+    /// it; `None` if nothing was measured for the direction.
+    fn request_times(&self, direction: Direction, parts: &[Part]) -> Option<[RequestTime<'_>; 2]> {
+        let mut sums: Option<[RequestTime<'_>; 2]> = None;
+        let mut largest = [0.0; 2];
         for part in parts {
-            // Classes of two differing sessions may contradict the assumptions. They bound the share nevertheless.
-            let bounds = self.bounds(direction, part).map(|times| times.map(|time| time.seconds));
-            let bounds = bounds.map(|[a, b]| [a.min(b), a.max(b)]);
-            let [least, most] = bounds.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
-            seconds = [seconds[0] + part.share * least, seconds[1] + part.share * most];
+            let orders = self.bounds(direction, part);
+            let bounds = orders.reduce(|[least, most], [a, b]| {
+                [std::cmp::min_by(least, a, by_time), std::cmp::max_by(most, b, by_time)]
+            })?;
+            let bounds = bounds.map(|time| RequestTime { seconds: part.share * time.seconds, ..time });
+            let sums = sums.get_or_insert(bounds.map(|time| RequestTime { seconds: 0.0, ..time }));
+            for ((sum, time), largest) in sums.iter_mut().zip(bounds).zip(&mut largest) {
+                sum.seconds += time.seconds;
+                if time.seconds > *largest {
+                    (*largest, sum.class) = (time.seconds, time.class);
+                }
+            }
         }
-        Some(seconds.map(|seconds| seconds * requests.per_s))
+        sums
     }
 
-    /// The least and the most time that a request of this size takes, by the nearest sizes: in random order, and sequentially if the
-    /// requests may be sequential or nothing random was measured.
+    /// The least and the most time that a request of this size takes, for each order that was measured: in random order, and
+    /// sequentially if the requests may be sequential or nothing random was measured.
     fn bounds<'s>(&'s self, direction: Direction, part: &Part) -> impl Iterator<Item = [RequestTime<'s>; 2]> {
         let bytes = part.bytes;
         let has_random = self.classes.iter().any(|c| c.best.direction == direction && !c.best.sequential);
         let orders = if part.is_random && has_random { &[false][..] } else { &[false, true] };
         orders.iter().copied().filter_map(move |sequential| {
             let is_alike = |c: &&Class| (c.best.direction, c.best.sequential) == (direction, sequential);
-            let classes = || self.classes.iter().filter(is_alike);
-            let smaller = classes().filter(|c| c.bytes() <= bytes).max_by_key(|c| c.best.request_bytes);
-            let larger = classes().filter(|c| c.bytes() >= bytes).min_by_key(|c| c.best.request_bytes);
-            let by_bytes = |class: Option<&'s Class>| class.map(|class| class.time_of_bytes(bytes));
-            let least = [smaller.map(Class::time), by_bytes(larger)];
-            let most = [larger.map(Class::time), by_bytes(smaller)];
-            Some([least.into_iter().flatten().max_by(by_time)?, most.into_iter().flatten().min_by(by_time)?])
+            let sizes = || self.classes.iter().filter(is_alike).map(Class::bytes);
+            let smaller = sizes().filter(|size| *size <= bytes).max_by(f64::total_cmp);
+            let larger = sizes().filter(|size| *size >= bytes).min_by(f64::total_cmp);
+            let most = |size: f64| self.max_time(direction, sequential, size);
+            let of_larger = |size: f64| {
+                let time = most(size)?;
+                Some(RequestTime { seconds: time.seconds * bytes / size, ..time })
+            };
+            let least = [smaller.and_then(most), larger.and_then(of_larger)];
+            Some([least.into_iter().flatten().max_by(by_time)?, most(bytes)?])
         })
+    }
+
+    /// The most time that a request of this size takes: the least that follows from a class that needs no less time.
+    fn max_time(&self, direction: Direction, sequential: bool, bytes: f64) -> Option<RequestTime<'_>> {
+        let is_slower = |c: &&Class| c.best.direction == direction && (sequential || !c.best.sequential);
+        let time = |c| if Class::bytes(c) >= bytes { Class::time(c) } else { Class::time_of_bytes(c, bytes) };
+        self.classes.iter().filter(is_slower).map(time).min_by(by_time)
     }
 }
 
@@ -440,7 +446,7 @@ mod tests {
             in_flight: 0,
             util_percent: 99.0,
         };
-        let load = limits.load(&interval, events);
+        let (load, _) = limits.compare(&interval, events);
         (load.at_least_percent.round(), load.at_most_percent.map(f64::round))
     }
 
@@ -499,16 +505,60 @@ mod tests {
             let events = Latencies { read: Some(read), ..Latencies::default() };
             load_with_events(limits, requests(960.0, kib), requests(NONE, 0.0), Some(&events))
         };
-        let any_order = (2.0, Some(480.0));
+        // Sequential requests of 4 KiB may take no longer than random ones.
+        let any_order = (2.0, Some(96.0));
         assert_eq!(load(&limits, requests(960.0, 4.0), requests(NONE, 0.0)), any_order);
         assert_eq!(with_order(&limits, 100.0, None, 4.0), any_order);
         assert_eq!(with_order(&limits, 0.0, Some(4.0), 4.0), (96.0, Some(96.0)));
-        assert_eq!(with_order(&limits, 50.0, Some(4.0), 4.0), (49.0, Some(288.0)));
+        assert_eq!(with_order(&limits, 50.0, Some(4.0), 4.0), (49.0, Some(96.0)));
         // The other requests have 1 MiB, which take at least as long as random ones of 4 KiB.
         assert!(matches!(with_order(&limits, 50.0, Some(4.0), 514.0), (96.0, _)));
         let classes = limits.classes.iter().filter(|c| c.best.sequential).cloned().collect();
         let sequential_only = Limits { classes, ..limits.clone() };
-        assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), any_order);
+        assert_eq!(with_order(&sequential_only, 0.0, Some(4.0), 4.0), (2.0, Some(480.0)));
+    }
+
+    #[test]
+    fn a_load_below_a_result_is_at_most_all_of_it_whatever_else_was_measured() {
+        // One sequential stream of 128 KiB reached less than deep random requests of half the size.
+        let limits = limits(&[
+            ("new", capacity(Direction::Read, true, 128, 5_000.0)),
+            ("old", capacity(Direction::Read, false, 64, 30_000.0)),
+            ("old", capacity(Direction::Read, false, 1024, 2_000.0)),
+            ("older", capacity(Direction::Read, true, 256, 12_000.0)),
+        ]);
+        let still = || requests(NONE, 0.0);
+        assert_eq!(load(&limits, requests(15_000.0, 128.0), still()), (94.0, Some(100.0)));
+        assert_eq!(load(&limits, requests(12_000.0, 128.0), still()), (75.0, Some(80.0)));
+        assert_eq!(load(&limits, requests(6_000.0, 192.0), still()), (40.0, Some(60.0)));
+        assert_eq!(load(&limits, requests(1_000.0, 1024.0), still()), (8.0, Some(50.0)));
+        assert_eq!(load(&limits, requests(4_000.0, 16.0), still()), (3.0, Some(13.0)));
+    }
+
+    #[test]
+    fn the_session_that_gives_the_lower_bound_is_named_first() {
+        let limits = limits(&[
+            ("new", capacity(Direction::Write, false, 4, 1_000.0)),
+            ("old", capacity(Direction::Read, false, 4, 1_000.0)),
+        ]);
+        let order = |read: f64, write: f64| {
+            let interval = DeviceInterval {
+                seconds: 1.0,
+                read: requests(read, 4.0),
+                write: requests(write, 4.0),
+                discard: None,
+                flush: None,
+                depth_mean: 0.0,
+                in_flight: 0,
+                util_percent: 99.0,
+            };
+            let (load, nearest) = limits.compare(&interval, None);
+            let sessions = load.sessions.into_iter().map(|s| s.session).collect::<Vec<_>>().join(" ");
+            (sessions, nearest.map(|n| n.session.session))
+        };
+        assert_eq!(order(500.0, 100.0), ("old new".into(), Some("old".into())));
+        assert_eq!(order(100.0, 500.0), ("new old".into(), Some("new".into())));
+        assert_eq!(order(NONE, NONE), ("new old".into(), None));
     }
 
     #[test]

@@ -281,9 +281,8 @@ fn load_conclusions(
     events: Option<&Latencies>,
     limits: &Limits,
 ) -> Vec<Conclusion> {
-    let load = limits.load(figures, events);
+    let (load, nearest) = limits.compare(figures, events);
     let percent = load.at_least_percent;
-    let nearest = limits.nearest(figures, events);
     let Some(nearest) = nearest.filter(|n| n.capacity.in_flight >= IN_FLIGHT_MIN && !load.throttled) else {
         return Vec::new();
     };

@@ -156,7 +156,9 @@ fn describe_load(load: &Load) -> String {
     } else {
         format!("; no session has a valid capacity for {}", directions.join(" and "))
     };
-    format!("{share} of the measured capacity{}{missing}", list_sessions(&load.sessions))
+    let more =
+        if load.at_least_percent > 100.0 { ", so the device can do more than was measured" } else { "" };
+    format!("{share} of the measured capacity{more}{}{missing}", list_sessions(&load.sessions))
 }
 
 /// ` (session 20261123-1, 2026-11-23, and 1 more)`; empty without sessions.
@@ -558,7 +560,13 @@ mod tests {
         load.at_most_percent = Some(25.2);
         assert!(text_of(&watched).contains("load is 25 % of the measured"), "{}", text_of(&watched));
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
-        (load.at_most_percent, load.not_measured) = (None, vec![Direction::Write]);
+        (load.at_least_percent, load.at_most_percent) = (234.0, Some(234.0));
+        let more =
+            "load is 234 % of the measured capacity, so the device can do more than was measured (session";
+        assert!(text_of(&watched).contains(more), "{}", text_of(&watched));
+        let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
+        (load.at_least_percent, load.at_most_percent, load.not_measured) =
+            (25.2, None, vec![Direction::Write]);
         assert!(text_of(&watched).contains("load is at least 25 % of the measured capacity (session"));
         assert!(
             text_of(&watched).ends_with("; no session has a valid capacity for writes"),
