@@ -34,9 +34,6 @@ impl Args {
     /// A usage failure that names the option, or the place in a profile.
     pub fn request(self) -> Result<Option<(Request, ToolOutput)>, Failure> {
         let args = self.words.text();
-        if matches!(args.as_slice(), [word] if word == "--help") {
-            return stdout::text(&diskspd::options::help()).map(|()| None);
-        }
         let read = |path: &str| run::read_text(&name::path(path)).map_err(|why| why.message().to_owned());
         let cpus = allowed_cpus();
         let environment = Environment { read: &read, cpus: &cpus, clock: seed_from_clock() };

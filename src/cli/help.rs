@@ -156,7 +156,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("until", "steady: run rounds until they no longer drift"),
     ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
     ("fail_if_slower", "Exit code 1 if slower than the other side by this, in percent"),
-    ("profile", "Which tests: cdm, nvme, peak, real, atto, asssd ..."),
+    ("profile", "Which tests: cdm, nvme, six, peak, real, atto ..."),
     ("budget", "Time limit from start to report"),
     ("tolerance", "Count settings as equally fast up to this difference"),
     ("explain", "Print what would be measured, and stop"),

@@ -296,7 +296,7 @@ fn a_sweep_replaces_the_results() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     let shown = text(format, &report, false);
     assert!(!shown.contains("p99.9"));
-    assert!(shown.contains("Skipped 1: its buffers") && shown.contains("over 5 runs"));
+    assert!(shown.contains("Skipped 1 setting: its buffers") && shown.contains("over 5 runs"));
     Ok(())
 }
 

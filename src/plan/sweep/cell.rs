@@ -207,7 +207,7 @@ impl GridBuilder<'_> {
         let memory = setting.memory_bytes();
         if memory > self.memory_bytes {
             let (needs, cap) = (show_bytes(memory), show_bytes(self.memory_bytes));
-            return Some(format!("its buffers take {needs}, and --memory is {cap}"));
+            return Some(format!("the buffers take {needs}, and --memory is {cap}"));
         }
         if point.depth > entry.max_depth {
             return Some(format!("the engine {} has at most {} in flight", entry.name, entry.max_depth));

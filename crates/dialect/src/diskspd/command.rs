@@ -74,7 +74,9 @@ impl CommandLine {
     /// All errors, each with its place and what to type instead.
     pub fn parse(words: &[String], environment: &Environment) -> Result<Self, Trouble> {
         let source = Source::parse(words);
-        if words.iter().any(|word| word == "-?") {
+        // `-h` alone has no target to measure without caches, so it asks for help.
+        let asks_for_help = matches!(words, [word] if word == "-h" || word == "--help");
+        if asks_for_help || words.iter().any(|word| word == "-?") {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });
         }
         let mut line = Self { source, ..Self::default() };

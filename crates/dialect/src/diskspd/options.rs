@@ -84,7 +84,7 @@ pub const OPTIONS: &[ToolOption] = &[
 ];
 
 /// The help: the form of a command line, and how each option is handled.
-pub fn help() -> String {
+pub(super) fn help() -> String {
     let mut out = String::from(
         "Usage: diskspd [options] target1 [target2 ...]\n\nA target is a file or a block device. Sizes are in bytes, with K, M, G or T in powers of 1024, with b in blocks (-b).\nA value directly follows its option. Options come before targets.\n\n",
     );

@@ -487,6 +487,13 @@ fn a_profile_is_printed_without_checks_and_help_lists_every_option() {
     assert_eq!(job(&printed, &[], &|_| Vec::new()).ok(), Some(None), "nothing is measured");
     assert_eq!(parse_line("-Rp a").map(|s| (s.ask, s.profile.xml)).ok(), Some((Ask::Profile, false)));
     let Ok(CommandLine { ask: Ask::Print(help), .. }) = parse_line("-?") else { panic!() };
+    for other in ["-h", "--help", "-c1M -? a"] {
+        assert!(matches!(parse_line(other), Ok(CommandLine { ask: Ask::Print(same), .. }) if same == help));
+    }
+    assert!(
+        matches!(parse_line("-h a"), Ok(CommandLine { ask: Ask::Measure, .. })),
+        "-h is -Sh before a target"
+    );
     for option in super::options::OPTIONS {
         assert!(help.contains(&format!("-{}{}", option.name, option.value)), "{}", option.name);
     }

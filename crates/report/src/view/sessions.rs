@@ -7,6 +7,7 @@ use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
 use model::finding::Severity;
 use model::history::{Column, Entry, Figure, Listing, Mark, Row, RowsOf, SessionTable};
+use model::name;
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};
 use model::units::{GIB, show_bytes, show_count, show_share};
@@ -202,10 +203,55 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
         out.push(format!("Not read: {more}; --limit 0 reads all."));
     }
     if let (RowsOf::Devices, [first, second, ..]) = (sessions.rows_of, sessions.rows.as_slice()) {
-        out.push(format!(
-            "Is a difference certain? Type `fathom compare {} {}`.",
-            first.session, second.session
-        ));
+        out.push(format!("Is a difference certain? {}.", advise_comparison(first, second)));
     }
     out
+}
+
+/// Names the command that compares two sessions. Sessions without repeated runs cannot be compared, so their targets are
+/// measured again, in turns.
+fn advise_comparison(first: &Row, second: &Row) -> String {
+    let is_unrepeated = |row: &Row| {
+        let mut figures = row.figures.iter().flatten().peekable();
+        figures.peek().is_some() && figures.all(|figure| figure.interval.is_none())
+    };
+    match (first.targets.as_slice(), second.targets.as_slice()) {
+        ([a], [b]) if a != b && is_unrepeated(first) && is_unrepeated(second) => {
+            format!(
+                "Their runs were not repeated; type `fathom bench --compare {} {}`",
+                name::quoted(a),
+                name::quoted(b)
+            )
+        }
+        _ => format!("Type `fathom compare {} {}`", first.session, second.session),
+    }
+}
+
+#[test]
+fn two_devices_are_compared_by_their_sessions_only_if_runs_were_repeated() {
+    let row = |session: &str, target: &str, interval| Row {
+        session: session.into(),
+        targets: vec![target.into()],
+        figures: vec![
+            None,
+            Some(Figure {
+                name: "reads".into(),
+                unit: "IOPS".into(),
+                value: Some(1.5),
+                interval,
+                verdict: Verdict::Valid,
+                mb_per_s: None,
+            }),
+        ],
+        ..Row::default()
+    };
+    let repeated = [row("1", "/a", Some([1.0, 2.0])), row("2", "/b b", Some([1.0, 2.0]))];
+    assert_eq!(advise_comparison(&repeated[0], &repeated[1]), "Type `fathom compare 1 2`");
+    let once = [row("1", "/a", None), row("2", "/b b", None)];
+    let advice = "Their runs were not repeated; type `fathom bench --compare /a '/b b'`";
+    assert_eq!(advise_comparison(&once[0], &once[1]), advice);
+    let sweeps = once.clone().map(|row| Row { figures: Vec::new(), ..row });
+    assert_eq!(advise_comparison(&sweeps[0], &sweeps[1]), "Type `fathom compare 1 2`");
+    // The same target cannot be compared with itself in turns.
+    assert_eq!(advise_comparison(&once[0], &once[0]), "Type `fathom compare 1 1`");
 }

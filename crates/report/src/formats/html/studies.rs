@@ -608,8 +608,10 @@ pub(super) fn sweep_cards(report: &Report, sweep: &Sweep) -> String {
     let best = page::table(caption, &main_table(report, true));
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     sweep.skipped.iter().for_each(|cell| *reasons.entry(&cell.why).or_default() += 1);
-    let skipped: Vec<_> =
-        reasons.iter().map(|(why, times)| (format!("Skipped {times}"), with_micro_sign(why))).collect();
+    let skipped: Vec<_> = reasons
+        .iter()
+        .map(|(why, times)| (format!("Skipped {}", super::count_of(*times, "setting")), with_micro_sign(why)))
+        .collect();
     out + &card(heading, &lead, &format!("{best}{}", folded("What was not measured", &facts(&skipped))))
 }
 

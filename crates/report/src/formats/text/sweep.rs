@@ -9,6 +9,7 @@
 //!   the window, and the tracked variable.
 
 use crate::page::{Page, display_width};
+use crate::view::lists::plural;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
     BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Map, Marks, best_cell, best_settings, best_settings_table,
@@ -79,8 +80,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     }
     show_skipped(out, sweep);
     let luck = if sweep.budget_seconds.is_some() {
-        " Most settings had only one or two short runs, and only the winner was measured again at the end, so a higher value in a \
-         map may be chance."
+        " Only the winner was measured again after the search, so a higher value of another setting may be chance."
     } else {
         ""
     };
@@ -208,7 +208,7 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
         }
     }
     for (why, times) in reasons.iter().take(MAX_REASONS) {
-        out.note(&format!("Skipped {times}: {why}."));
+        out.note(&format!("Skipped {times} {}: {why}.", plural(*times, "setting")));
     }
     let more: usize = reasons.iter().skip(MAX_REASONS).map(|r| r.1).sum();
     if more > 0 {
