@@ -21,7 +21,7 @@ use model::machine::Machine;
 use model::plan::{Plan, Planned};
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
 use model::study::HostSteps;
-use model::verification::{OnHost, State, Verdict, Verified};
+use model::verification::{OnHost, State, Verified};
 use output::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -605,7 +605,7 @@ impl Hosts {
     ///
     /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
     pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
-        let interrupted = own.verdict() == Verdict::Interrupted;
+        let interrupted = own.is_interrupted();
         // If the measurement has already ended, all hosts know about the signal.
         let mut by_signal = interrupted && self.shared.early_end().is_none();
         if self.rank > 0 {

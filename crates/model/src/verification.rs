@@ -288,7 +288,7 @@ pub struct Verified {
 pub enum Verdict {
     /// All blocks that were read back are correct, and nothing failed.
     Verified,
-    /// Not all blocks were read back.
+    /// Not all blocks were read back, and no damage was found before.
     Interrupted,
     /// A block is damaged, or a write or read failed.
     Damaged,
@@ -340,13 +340,20 @@ impl OnHost {
 }
 
 impl Verified {
-    /// The verdict on this verification.
+    /// The verdict on this verification. Damage that was found before an interruption is damage.
     pub fn verdict(&self) -> Verdict {
-        let stopped = self.read.as_ref().is_none_or(|(r, _)| r.interrupted);
-        if stopped {
-            return Verdict::Interrupted;
+        if self.damaged() > 0 || self.failed_writes() > 0 {
+            Verdict::Damaged
+        } else if self.is_interrupted() {
+            Verdict::Interrupted
+        } else {
+            Verdict::Verified
         }
-        if self.damaged() == 0 && self.failed_writes() == 0 { Verdict::Verified } else { Verdict::Damaged }
+    }
+
+    /// Whether the blocks were not all read back.
+    pub fn is_interrupted(&self) -> bool {
+        self.read.as_ref().is_none_or(|(r, _)| r.interrupted)
     }
 
     /// Returns the number of blocks that are damaged or cannot be read.

@@ -54,14 +54,21 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
             write!(out, " {} blocks of {size}", show_count(read as f64))
         }
         Verdict::Damaged => {
-            write!(out, " {} of {blocks} blocks of {size}", show_count(verified.damaged() as f64))
+            let damaged = show_count(verified.damaged() as f64);
+            match &verified.read {
+                Some((r, _)) if r.interrupted => write!(
+                    out,
+                    " {damaged} of the {} blocks of {size} that were read back before an interruption",
+                    show_count(r.blocks as f64)
+                ),
+                _ => write!(out, " {damaged} of {blocks} blocks of {size}"),
+            }
         }
         Verdict::Interrupted => match &verified.read {
             Some((r, _)) => write!(
                 out,
-                " after {} of {blocks} blocks of {size} were read back, {} of them damaged",
-                show_count(r.blocks as f64),
-                show_count(verified.damaged() as f64)
+                " after {} of {blocks} blocks of {size} were read back, none of them damaged",
+                show_count(r.blocks as f64)
             ),
             None => write!(
                 out,
@@ -228,4 +235,54 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[test]
+fn damage_before_an_interruption_is_damage() {
+    let verification = model::verification::Verification {
+        id: 1,
+        seed: 2,
+        offset_bytes: 0,
+        block_bytes: 4096,
+        blocks: 500,
+        passes: 1,
+        sync_every: 10,
+    };
+    let mut unreadable = model::verification::Failures::default();
+    unreadable.add(Kind::Read, 4096, -5);
+    let outcome = |damaged, failures, interrupted| Verified {
+        verification,
+        mark: verification.mark(500),
+        target: "/file".into(),
+        place: Place::default(),
+        written: None,
+        read: Some((
+            ReadBack { blocks: 300, must: 300, damaged, failures, interrupted, ..ReadBack::default() },
+            Duration::from_secs(1),
+        )),
+        source: String::new(),
+        notes: Vec::new(),
+        state: None,
+        read_of: None,
+    };
+    let none = model::verification::Failures::default;
+    let headline = verification_headline;
+    let damaged = outcome(2, none(), true);
+    assert!(
+        headline(&damaged)
+            .starts_with("DAMAGED 2 of the 300 blocks of 4 KiB that were read back before an interruption, "),
+        "{}",
+        headline(&damaged)
+    );
+    // A block that could not be read is damage too.
+    assert_eq!(outcome(0, unreadable, true).verdict(), Verdict::Damaged);
+    let interrupted = outcome(0, none(), true);
+    assert!(
+        headline(&interrupted).starts_with(
+            "INTERRUPTED after 300 of 500 blocks of 4 KiB were read back, none of them damaged, "
+        ),
+        "{}",
+        headline(&interrupted)
+    );
+    assert!(headline(&outcome(2, none(), false)).starts_with("DAMAGED 2 of 500 blocks of 4 KiB, "));
 }
