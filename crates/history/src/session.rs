@@ -414,6 +414,15 @@ fn a_large_session_omits_its_time_series_first_and_reports_it() -> Result<(), Fa
 }
 
 #[test]
+fn a_session_with_many_ends_of_runs_can_be_read() -> io::Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    let runs_bytes = 100 << 20;
+    file.as_file().set_len(SNAPSHOTS_LIMIT_BYTES + runs_bytes)?;
+    assert_eq!(bytes(file.path())?.len() as u64, SNAPSHOTS_LIMIT_BYTES + runs_bytes);
+    Ok(())
+}
+
+#[test]
 fn a_run_of_several_phases_counts_once() -> Result<(), Failure> {
     use model::record::{RunEnd, RunEnding, RunStart};
     let mut session = Session::open("", false)?;

@@ -511,8 +511,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size of a session file that is read: the limit for writing, plus room for the last frames.
-pub const MAX_FILE_BYTES: u64 = 80 << 20;
+/// Maximum size of a session file that is read. Ends of runs are written without a limit: 10,000 runs have about 20 MiB.
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.
 #[derive(Debug, thiserror::Error)]
