@@ -46,7 +46,7 @@ const SPIN: Duration = Duration::from_millis(2);
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
-    /// Delay of the last worker after the given start, in ns.
+    /// How long after the start time the last worker began, in ns.
     late_ns: AtomicU64,
 }
 
@@ -107,7 +107,7 @@ impl StartBarrier {
         self.late_ns.fetch_max(late, Ordering::Relaxed);
     }
 
-    /// Returns how late the last worker began after the start time, in ns.
+    /// Returns how long after the start time the last worker began, in ns.
     pub(crate) fn late_ns(&self) -> u64 {
         self.late_ns.load(Ordering::Relaxed)
     }
@@ -137,7 +137,7 @@ impl StartBarrier {
 /// Spare blocks per worker. If the collector holds all of them, the current interval is extended.
 const SPARE_BLOCKS: usize = 3;
 
-/// One kind of operation in one lane and interval.
+/// Counts of one kind of operation in one lane and interval.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Bytes moved.
@@ -211,7 +211,7 @@ pub struct Tap {
     empty: Producer<Box<Block>>,
 }
 
-/// Connects a worker with the collector, with its spare blocks.
+/// Creates both ends of the exchange between a worker and the collector, with the spare blocks.
 pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
     let (full_in, full_out) = RingBuffer::new(SPARE_BLOCKS);
     let (mut empty_in, empty_out) = RingBuffer::new(SPARE_BLOCKS);

@@ -2,7 +2,8 @@
 //!
 //! 1. [`Workers::spawn`] starts one thread per spec and returns when all have set up.
 //! 2. [`Workers::open`] lets all begin together, or at a given time.
-//! 3. The collector takes blocks and logged operations, and names workers that are stuck in the kernel.
+//! 3. The collector takes blocks and logged operations, and reports workers that are stuck in the
+//!    kernel.
 //! 4. [`Workers::finish`] returns the outcomes.
 
 use crate::interface::CannotBegin;
@@ -29,7 +30,8 @@ pub struct Who {
 
 struct Worker {
     who: Who,
-    /// The files of the worker's spec. The worker uses duplicates in its own file table, so this thread must close the originals.
+    /// The files of the worker's spec. The worker uses duplicates, so this thread must close the
+    /// originals.
     files: Arc<Vec<OpenFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
@@ -154,17 +156,17 @@ impl Workers {
         self.barrier.open_at(at);
     }
 
-    /// Returns the delay in ns of the last worker after the time given to [`Self::open_at`].
+    /// Returns how long after the time given to [`Self::open_at`] the last worker began, in ns.
     pub fn late_ns(&self) -> u64 {
         self.barrier.late_ns()
     }
 
-    /// Stops all workers after their current turn.
+    /// Stops all workers after their current turn of the hot loop.
     pub fn stop(&self) {
         self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Stops the workers of a stream after their current turn.
+    /// Stops the workers of a stream after their current turn of the hot loop.
     pub fn stop_stream(&self, stream: usize) {
         let same_stream = self.all.iter().filter(|w| w.who.stream == stream);
         same_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
@@ -208,7 +210,8 @@ impl Workers {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Returns a message about a worker that has been in one system call for too long.
+    /// Returns a message about the first worker that has been in one system call for too long;
+    /// `None` if there is none.
     pub fn stuck(&mut self) -> Option<String> {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {

@@ -6,8 +6,9 @@
 //! 2. A write lends its memory to the pipe (`vmsplice`) and splices the pipe to the file.
 //! 3. An operation that is larger than the pipe is executed in parts.
 //!
-//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the kernel copies every byte once. Before an
-//! operation, it seeks in the written file if the file position is elsewhere. The cost of sockets is not included.
+//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the
+//! kernel copies every byte once. sendfile writes at the file position, so an operation seeks first
+//! if the position is elsewhere. The cost of sockets is not included.
 //!
 //! `copy_file_range` copies between the target and an unnamed file next to it, which has a range for each slot. A read copies into the
 //! unnamed file and reads the bytes from there with `pread`. A write writes its bytes there with `pwrite` and copies from there. With the
@@ -90,7 +91,8 @@ impl Call for Splice {
     }
 }
 
-/// Executes an operation in several calls until one call is short. Returns an error only if the first call moved nothing.
+/// Executes an operation in parts of at most `part` bytes, until a call moves nothing or fails.
+/// Returns an error only if no byte was moved.
 #[inline]
 fn in_parts(
     data: &mut [u8],
@@ -161,7 +163,8 @@ impl Pipe {
         Ok(inside)
     }
 
-    /// Replaces the pipe after a short part: leftover bytes would be the start of the next part.
+    /// Replaces the pipe after a short call: bytes left in the pipe would be the start of the next
+    /// part. Returns `moved`, or the error if no byte was moved.
     #[cold]
     fn renew(&mut self, moved: usize, error: Option<Errno>) -> io::Result<usize> {
         *self = Self::new(Some(self.bytes as u64))?;
@@ -228,7 +231,8 @@ impl Call for Sendfile {
     }
 }
 
-/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
+/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if no byte
+/// was moved.
 #[inline]
 fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
     let mut moved = 0;
@@ -345,7 +349,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     Ok(created)
 }
 
-/// Copies until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
+/// Copies until all bytes are moved or the source ends. Returns an error only if no byte was moved.
 #[inline]
 fn copy_all(from: &File, mut read_at: u64, to: &File, mut write_at: u64, bytes: usize) -> io::Result<usize> {
     let mut moved = 0;

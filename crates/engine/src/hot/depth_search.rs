@@ -65,7 +65,7 @@ impl Search {
         FoundDepth { depth: self.depth, is_last: self.last }
     }
 
-    /// Evaluates a window; `None` if no operation completed in the window.
+    /// Returns the step after a window; `None` if no operation completed in the window.
     fn evaluate_window(&mut self, block: &Block) -> Option<Next> {
         let all = || block.lanes.iter().flat_map(|lane| &lane.kinds).map(|tally| &tally.latency);
         let count: u64 = all().map(Histogram::count).sum();

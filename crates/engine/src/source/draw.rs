@@ -28,7 +28,8 @@ pub(super) enum WeightedDraw {
 }
 
 impl WeightedDraw {
-    /// Creates the choice. `what` names what is chosen in an error. Fails if all weights are zero.
+    /// Creates the choice. `what` is the name of the choices in the error. Fails if all weights are
+    /// zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
         if weights.len() == 1 && weights[0] > 0.0 {
@@ -114,7 +115,8 @@ pub(super) enum Lengths {
 }
 
 impl Lengths {
-    /// Compiles sizes. The unit of a range is `align`. If `align` is zero, the unit is the smallest size rounded up to `target_align`.
+    /// Compiles sizes. The unit of a range is `align`, or the smallest size if `align` is 0,
+    /// rounded up to a multiple of `target_align`.
     pub(super) fn new(sizes: &Sizes, align: u64, target_align: u64) -> Result<Self, String> {
         let lengths = match sizes {
             Sizes::Fixed(size) => Self::Fixed(*size),
@@ -164,7 +166,7 @@ impl Lengths {
         }
     }
 
-    /// Returns a size that violates the alignment of a target.
+    /// Returns a size that violates the alignment of a target; `None` if all sizes are aligned.
     pub(super) fn misfit(&self, align: u64) -> Option<u64> {
         let odd = |size: &u32| !u64::from(*size).is_multiple_of(align);
         let found = match self {

@@ -1,6 +1,7 @@
 //! Replay of a captured load: completions decide which operation is next.
 //!
-//! 1. A reader thread feeds operations through a ring ([`feed`]). It has determined which operation each one waits for.
+//! 1. A reader thread feeds operations through a ring ([`feed`]). The thread has determined which
+//!    earlier operation each one waits for.
 //! 2. The source keeps a table of operations that are read but not submitted yet, chained by task. For each task it also keeps the times
 //!    of the last [`REACH`] completions. All memory is allocated before the first operation.
 //! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is due when that one has completed and the
@@ -139,7 +140,7 @@ impl Feed {
 }
 
 impl Fed {
-    /// Whether the ring is full or its reader has ended.
+    /// Whether the ring is full or the thread that feeds it has ended.
     pub fn is_full(&self) -> bool {
         self.0.is_abandoned() || self.0.slots() == RING_CAPACITY
     }
@@ -196,7 +197,7 @@ pub struct Replay {
     depth: u32,
     /// The last operation of the current call.
     last_in_call: Option<DueStep>,
-    /// Whether operations wait for their captured times.
+    /// Whether operations are due at captured times, so that late ones are counted.
     is_timed: bool,
     counts: Arc<Counts>,
 }
@@ -209,8 +210,8 @@ struct DueStep {
 }
 
 impl Replay {
-    /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight. If `is_timed`, operations wait for their
-    /// captured times.
+    /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight.
+    /// `is_timed` is whether operations are due at captured times, so that late ones are counted.
     pub fn new(from: Fed, tasks: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
         let idle = |_| Task {
             first: NONE,
@@ -327,7 +328,7 @@ impl Replay {
 }
 
 impl Source for Replay {
-    /// Fills placeholders, because operations are chosen when there is room for them.
+    /// Fills `ops` with placeholders, because operations are chosen when there is room for them.
     fn refill(&mut self, ops: &mut [Op]) {
         ops.fill(Op { flags: Op::CHOSEN, ..Op::NONE });
     }
