@@ -309,7 +309,7 @@ fn typed(option: &str, value: &str) -> String {
 }
 
 fn refusal(option: &ToolOption, value: &str, why: &str) -> String {
-    // A reason without `; ` already says what to type.
+    // A reason without `; ` consists only of what to type.
     let link = if why.contains("; ") { ":" } else { " is not supported;" };
     format!("{}{link} {why}", typed(option.name, value))
 }

@@ -18,8 +18,9 @@ pub fn content(writes: u64) -> String {
     format!("{BEGIN}{writes}\n")
 }
 
-/// Names the state file of each stream of a phase, which is one clone. Ends a stream that loads its state file after as many operations
-/// as the file counts. `from` has the index of each stream's job.
+/// Names the state file of each stream of a phase. Each stream is one clone. A stream that loads
+/// its state file ends after as many operations as the file counts. `from` has the index of each
+/// stream's job.
 pub(super) fn apply(
     jobs: &[Job],
     from: &[usize],
