@@ -3,10 +3,13 @@
 //! 1. Everything is decided and allocated before the first operation.
 //! 2. A turn queues at most one batch, lane after lane, and submits it. It waits for a completion
 //!    only if no lane may submit another operation before one.
-//! 3. It reaps completions and counts them: in the measured window into the current block, otherwise only into the totals.
-//! 4. One timestamp is taken directly before each call that submits operations, and one directly after completions were taken. The depth is the
-//!    integral of operations in flight over the same timestamps, but separate from the latencies, so that Little's law checks both.
-//! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured window and cool-down.
+//! 3. It reaps completions and counts them: in the measured window into the current block,
+//!    otherwise only into the totals.
+//! 4. One timestamp is taken directly before each call that submits operations, and one directly
+//!    after completions were taken. The depth is the integral of operations in flight over the same
+//!    timestamps, but separate from the latencies, so that Little's law checks both.
+//! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured
+//!    window and cool-down.
 
 mod depth_search;
 
@@ -147,7 +150,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.engine.time()
     }
 
-    /// Returns the outcome. The caller fills in error, resource usage and wall time.
+    /// Returns what the loop counted. The caller adds what it measured around the loop, such as
+    /// resource usage and wall time.
     pub(crate) fn close(self) -> Outcome {
         self.recorder.close(Outcome {
             window_ns: self.engine.time().ns(self.window.end - self.window.start),
@@ -628,7 +632,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Counts a failed or short operation. It has no latency, because failed I/O is often the fastest.
+    /// Counts a failed or short operation. The latency is not recorded, because failed I/O is often
+    /// the fastest.
     #[cold]
     fn count_failure(&mut self, kind: Kind, result: i32) {
         let errno = (result < 0).then_some(-result);
@@ -675,7 +680,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Returns the end of the current interval or of the stage, whichever is first.
     fn next_edge(&self, now: u64) -> u64 {
         let interval = self.ticks(self.spec.interval_ns).max(1);
-        // The grid begins with the window, so that the intervals of all workers coincide.
+        // Intervals count from the start of the window, so that those of all workers coincide.
         let from = if self.stage == Stage::Window { self.window.start } else { self.start };
         let next = from + ((now - from) / interval + 1) * interval;
         next.min(self.end_of_stage())
@@ -847,7 +852,7 @@ impl Lane {
         self.source.begin_call();
     }
 
-    /// Asks the source for its choice at `now_ns` after the start.
+    /// Asks the source for its choice at `now_ns` after the end of the start delay.
     pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
         self.source.choose(now_ns)
     }

@@ -155,7 +155,8 @@ pub struct Block {
     pub end_ns: u64,
     /// Integral of the operations in flight over time, in operations times ns.
     pub depth_ns: u64,
-    /// Time in calls that submitted operations without waiting, and in taking completions directly after them, in ns.
+    /// Durations of the calls that submitted operations without waiting, in ns. Each includes the
+    /// time in which completions were taken directly after the call.
     pub submit: Histogram,
     /// Counts by lane.
     pub lanes: Box<[LaneTally]>,
@@ -237,7 +238,7 @@ impl Port {
 }
 
 impl Tap {
-    /// Passes every block that has arrived to `read`, and returns it empty.
+    /// Passes every block that has arrived to `read`, and sends the block back empty.
     pub fn take(&mut self, mut read: impl FnMut(&Block)) {
         while let Ok(mut block) = self.full.pop() {
             read(&block);
@@ -279,7 +280,7 @@ pub struct Outcome {
     pub depth_counts: Option<DepthCounts>,
     /// How closely the source followed a capture; `None` without a replay.
     pub replayed: Option<Replayed>,
-    /// Operations by priority; empty if all operations have the priority of the worker.
+    /// Latencies by priority; empty if all operations have the priority of the worker.
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,

@@ -1,7 +1,8 @@
-//! Recorders: what the loop does with single operations, for logs, verification, priorities, counts by target, and replays.
+//! Recorders: what the loop does with single operations, for logs, verification, priorities, counts
+//! by target, and replays.
 //!
-//! Without a need for single operations, the loop is compiled with [`Off`] and has no instruction
-//! for them. With [`Watched`] it also reports each completion to the source.
+//! A loop that is compiled with [`Off`] has no instruction for single operations. A loop that is
+//! compiled with [`Watched`] also reports each completion to the source.
 
 use crate::link::{Difference, Link, Outcome};
 use crate::source::Op;
@@ -34,9 +35,9 @@ pub(crate) trait Recorder: Sized {
     fn priority(&self, slot: u32) -> u16;
     /// Whether the data of a read is correct.
     fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
-    /// Ends an operation that was counted in the measured window.
+    /// Records an operation that completed in the measured window.
     fn end(&mut self, slot: u32, seen: Completion);
-    /// Returns whether wrong data ends the run.
+    /// Returns whether wrong data was read and ends the run.
     fn is_fatal(&self) -> bool;
     /// Adds the records to the outcome.
     fn close(&self, outcome: Outcome) -> Outcome;

@@ -134,8 +134,9 @@ impl IoCounts {
 
 /// Reads the counts of the kernel threads that io_uring started for the calling thread.
 ///
-/// These threads have their own counts and live as long as the ring, so they are read once, at the end. The kernel charges threads that
-/// ended earlier, and the threads of a C library, only to the process. The analysis treats that difference as unattributed.
+/// These threads have their own counts, which are read once, at the end of the run while the ring
+/// still exists. The kernel charges threads that ended earlier, and the threads of a C library,
+/// only to the process. The analysis treats that difference as unattributed.
 pub(crate) fn ring_thread_counts() -> ThreadIo {
     let mut sum = ThreadIo::default();
     let Ok(own) = fs::read_link("/proc/thread-self") else { return sum };

@@ -1,4 +1,5 @@
-//! The threads of a phase: starts workers together, takes their blocks, notices those that panic or hang, and ends them.
+//! The threads of a phase: starts workers together, takes their blocks, notices those that panic or
+//! hang, and ends them.
 //!
 //! 1. [`Workers::spawn`] starts one thread per spec and returns when all have set up.
 //! 2. [`Workers::open`] lets all begin together, or at a given time.
@@ -101,7 +102,8 @@ impl Workers {
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
             if !entry.library_threads {
-                // If the kernel refuses, looking up descriptors is slightly slower.
+                // If the kernel refuses a separate table, looking up descriptors is slightly
+                // slower.
                 let _ = sys::thread::own_file_table();
             }
             let copies: std::io::Result<Vec<OpenFile>> = shared.iter().map(OpenFile::copy).collect();
@@ -180,7 +182,8 @@ impl Workers {
         }
     }
 
-    /// Passes the logged operations that have arrived to `read`, in chunks, in the order of each worker.
+    /// Passes the logged operations that have arrived to `read`, in chunks of one worker. The
+    /// operations of a worker are in their order.
     pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };

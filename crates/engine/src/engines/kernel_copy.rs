@@ -1,8 +1,9 @@
-//! The engines `splice`, `sendfile` and `copy_file_range`: the kernel moves the bytes of an operation from one descriptor to another.
+//! The engines `splice`, `sendfile` and `copy_file_range`: the kernel moves the bytes of an
+//! operation from one descriptor to another.
 //!
 //! `splice` moves bytes through a pipe:
-//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the option `discard` it splices the pipe to
-//!    /dev/null instead, so that no byte is copied.
+//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the
+//!    option `discard` it splices the pipe to /dev/null instead, so that no byte is copied.
 //! 2. A write lends its memory to the pipe (`vmsplice`) and splices the pipe to the file.
 //! 3. An operation that is larger than the pipe is executed in parts.
 //!
@@ -10,10 +11,11 @@
 //! kernel copies every byte once. sendfile writes at the file position, so an operation seeks first
 //! if the position is elsewhere. The cost of sockets is not included.
 //!
-//! `copy_file_range` copies between the target and an unnamed file next to it, which has a range for each slot. A read copies into the
-//! unnamed file and reads the bytes from there with `pread`. A write writes its bytes there with `pwrite` and copies from there. With the
-//! option `bare` the calls of `pread` and `pwrite` are omitted, and no byte reaches memory. File systems that share blocks between files
-//! may move nothing. Block devices and direct I/O are not supported.
+//! `copy_file_range` copies between the target and an unnamed file next to it, which has a range
+//! for each slot. A read copies into the unnamed file and reads the bytes from there with `pread`.
+//! A write writes its bytes there with `pwrite` and copies from there. With the option `bare` the
+//! calls of `pread` and `pwrite` are omitted, and no byte reaches memory. File systems that share
+//! blocks between files may move nothing. Block devices and direct I/O are not supported.
 
 use crate::engines::targets::{Positions, Targets};
 use crate::interface::{Call, Granted, SYNC, refusal};
@@ -35,7 +37,7 @@ pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
     EngineOption::with_number("pipe", "size of the pipe in bytes"),
 ];
 
-/// Allowed pipe sizes in bytes: from one page to the largest power of two in 32 bits.
+/// Allowed pipe sizes in bytes: from one page to 2 GiB, the kernel's maximum.
 const PIPE_SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
 
 pub(super) struct Splice {

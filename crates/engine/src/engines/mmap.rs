@@ -1,5 +1,5 @@
-//! The engine `mmap`: loads from and stores to a mapped file. Every byte of an operation is copied between the mapping and the slot, so every
-//! page is accessed. Trims punch holes.
+//! The engine `mmap`: loads from and stores to a mapped file. Every byte of an operation is copied
+//! between the mapping and the slot, so every page is accessed. Trims punch holes.
 //!
 //! A mapping ends where the file ended when it was mapped. If the file is truncated or the device
 //! fails during the run, an operation ends short or with EIO, as a read would.

@@ -1,4 +1,5 @@
-//! Engines: the table [`ENGINES`], from which help, plans and workers are built, and what engines share.
+//! Engines: the table [`ENGINES`], from which help, plans and workers are built, and what engines
+//! share.
 //!
 //! The loop is compiled for each engine. The loop that records single operations is compiled only
 //! for `sim`, which has its own clock, and for `Boxed`. `Boxed` is a pointer to any engine, and

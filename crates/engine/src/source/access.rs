@@ -1,13 +1,16 @@
-//! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for every operation.
+//! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for
+//! every operation.
 //!
-//! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size and the place.
+//! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size
+//!    and the place.
 //! 2. A line with a pause is drawn once for a whole burst. A line may have replies: operations in
 //!    the opposite direction, one after each operation. A trim may be followed by a write of the
 //!    same bytes. Replies and these writes do not count as operations of the burst.
 //! 3. All lines of a lane share one position per target, so a sequential operation begins after the
 //!    previous operation of any line. Workers share the positions of interlocked lines, and
 //!    directions may have separate positions.
-//! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
+//! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost
+//!    less per operation.
 //! 5. [`Turns`] alternates between several accesses. The first operation of a turn waits until all
 //!    operations of the previous turn have completed. If the access has pauses or periods, the turn
 //!    also begins a burst. Each access continues where it was at the end of its last turn.
@@ -34,7 +37,7 @@ use std::sync::Arc;
 
 /// An access compiled for the targets of a lane.
 pub(super) struct Lines {
-    /// Which line is next.
+    /// Draws the line of the next burst or operation.
     choice: WeightedDraw,
     compiled: Vec<Line>,
     files: Vec<File>,
@@ -83,7 +86,7 @@ struct Line {
     times: u32,
     /// Whether the direction is drawn only with a new random place.
     mix_by_run: bool,
-    /// The last direction drawn.
+    /// The direction of the current run, if directions are drawn by run.
     run_kind: Option<Kind>,
 }
 

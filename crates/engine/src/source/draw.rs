@@ -1,12 +1,15 @@
 //! Random draws for every operation: choices by weight, directions, sizes, and ranks by Zipf's law.
 //!
-//! - [`Alias`]: one of many by weight in constant time (Walker, "An efficient method for generating discrete random variables with general
-//!   distributions", 1977; table by Vose, 1991). Unlike the library's table it needs no unpredictable branch.
+//! - [`Alias`]: one of many by weight in constant time (Walker, "An efficient method for generating
+//!   discrete random variables with general distributions", 1977; table by Vose, 1991). Unlike the
+//!   library's table it needs no unpredictable branch.
 //! - [`Kinds`], [`Lengths`]: directions and sizes with exact shares; constant ones cost no draw.
-//! - [`Zipf`]: rank k of n with a probability proportional to k^-theta, for any theta from 0. The first ranks and narrow buckets of the others
-//!   are drawn from one alias table. The weight of a bucket is an upper bound, and a rank drawn in it is accepted with its true share (von
-//!   Neumann's rejection). It is exact up to rounding. The usual approximation (Gray et al., "Quickly generating billion-record synthetic
-//!   databases", 1994) fails from theta 1 on.
+//! - [`Zipf`]: rank k of n with a probability proportional to k^-theta, for any theta from 0. The
+//!   first ranks, and narrow buckets of the other ranks, are drawn from one alias table. The weight
+//!   of a bucket is an upper bound, and a rank drawn in the bucket is accepted with its true share
+//!   (von Neumann's rejection). The distribution is exact up to rounding. The usual approximation
+//!   (Gray et al., "Quickly generating billion-record synthetic databases", 1994) fails from theta
+//!   1 on.
 
 use model::job::{Kind, Mix, Sizes};
 use rand::RngExt;
@@ -277,7 +280,8 @@ pub(super) struct Zipf {
 struct Bucket {
     first: u64,
     width: u64,
-    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing its power.
+    /// The smallest acceptance probability in the bucket. A draw below it is accepted without
+    /// computing a power.
     squeeze: f64,
 }
 

@@ -1,11 +1,11 @@
 //! Sources: which operation is next.
 //!
-//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a time, so one virtual call serves many
-//!    operations.
-//! 2. `access` draws lines, targets, directions and sizes. `order` finds the offset, with the random draws of `draw`, in the part of the
-//!    target that `span` describes.
-//! 3. Sources wrap other sources: `submit_times` adds times and rates, `wrappers` adds syncs, serial overlaps and evictions, `sharing`
-//! limits workers to their shares of the operations.
+//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a
+//!    time, so one virtual call serves many operations.
+//! 2. `access` draws lines, targets, directions and sizes. `order` finds the offset, with the
+//!    random draws of `draw`, in the part of the target that `span` describes.
+//! 3. Sources wrap other sources: `submit_times` adds times and rates, `wrappers` adds syncs,
+//!    serial overlaps and evictions, `sharing` limits workers to their shares of the operations.
 //! 4. `replay` follows a captured load.
 
 mod access;

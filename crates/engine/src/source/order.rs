@@ -3,14 +3,16 @@
 //! - [`NextOffset`]: random orders, or [`Walk`] for sequential ones. A uniform draw uses every
 //!   place where the operation's own size fits. All other random orders except [`Map`] use only the
 //!   places where the line's largest size fits.
-//! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one stride after the beginning of the last
-//!   one, or without a stride at the end of the last one, plus a hole, rounded up to the grid. At the end of the span the walk restarts,
-//!   as in diskspd, at the first place that is a whole number of steps from the worker's start, so that each pass visits the same places.
-//!   With drawn sizes and no stride, the last sizes of a pass are drawn until they fit, and the walk restarts at the first byte.
-//!   Backwards is the mirror image.
-//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for scattering ranks. A balanced Feistel network
-//!   permutes the next power of two; numbers outside the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite
-//!   Domains", 2002), less than twice on average.
+//! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one
+//!   stride after the beginning of the last one, or without a stride at the end of the last one,
+//!   plus a hole, rounded up to the grid. At the end of the span the walk restarts, as in diskspd,
+//!   at the first place that is a whole number of steps from the worker's start, so that each pass
+//!   visits the same places. With drawn sizes and no stride, the last sizes of a pass are drawn
+//!   until they fit, and the walk restarts at the first byte. Backwards is the mirror image.
+//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for
+//!   scattering ranks. A balanced Feistel network permutes the next power of two; numbers outside
+//!   the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
+//!   2002), less than twice on average.
 //! - [`Map`]: each block once with several sizes, like fio's random map. An operation begins at the
 //!   first untouched block from a drawn one on, and ends before the next touched block. Each worker
 //!   has its own part of the span.
@@ -26,9 +28,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// At this standard deviation (in spans) or above, uniform draws with rejection replace normal draws. Normal draws are
-/// repeated until one is inside the span. That is cheaper for a narrow bell, but would hardly ever end for a very wide
-/// one.
+/// At this standard deviation (as a fraction of the span) or above, uniform draws with rejection
+/// replace normal draws. Normal draws are repeated until one is inside the span. That is cheaper
+/// for a narrow bell, but would hardly ever end for a very wide one.
 const WIDE_DEVIATION: f64 = 0.4;
 
 /// How an order finds the next place.
@@ -48,7 +50,7 @@ pub(super) enum NextOffset {
     Zipf(Arc<Zipf>, Scatter),
     /// Self-similar: rank = count * u^exponent, for u uniform between 0 and 1.
     Pareto { exponent: f64, scatter: Scatter },
-    /// Normal around the middle of the span. The deviation is in spans.
+    /// Normal around the middle of the span. The deviation is a fraction of the span.
     Normal { deviation: f64, count: u64 },
     /// Uniform in one of several ranges.
     Zones(Alias, Vec<Range<u64>>),
@@ -482,7 +484,7 @@ impl Scatter {
         self.count
     }
 
-    /// Returns the image of `index`, which is below the count.
+    /// Returns the image of `index`. Both are below the count.
     #[inline]
     pub(super) fn position(&self, index: u64) -> u64 {
         let mut place = index;
@@ -524,7 +526,7 @@ pub(super) struct Map {
     first: u64,
     /// One bit per block, set if this pass has touched the block.
     touched: Vec<u64>,
-    /// Number of free blocks.
+    /// Number of free blocks, which this pass has not touched.
     free: u64,
     /// The order of the draws.
     order: Scatter,

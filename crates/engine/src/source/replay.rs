@@ -2,10 +2,11 @@
 //!
 //! 1. A reader thread feeds operations through a ring ([`feed`]). The thread has determined which
 //!    earlier operation each one waits for.
-//! 2. The source keeps a table of operations that are read but not submitted yet, chained by task. For each task it also keeps the times
-//!    of the last [`REACH`] completions. All memory is allocated before the first operation.
-//! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is due when that one has completed and the
-//!    captured wait has passed.
+//! 2. The source keeps a table of operations that are read but not submitted yet, chained by task.
+//!    For each task it also keeps the times of the last [`REACH`] completions. All memory is
+//!    allocated before the first operation.
+//! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is
+//!    due when that one has completed and the captured wait has passed.
 
 use super::{Choice, Op, Source};
 use model::job::Kind;
@@ -38,7 +39,8 @@ const NUMBER_BITS: u32 = 48;
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
-/// Stands for the completion that the first operations wait for: the start of the replay.
+/// Stands for the completion that an operation waits for if it waits for no other: the start of the
+/// replay.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
 /// An operation of the load.
@@ -306,7 +308,7 @@ impl Replay {
         Some(due)
     }
 
-    /// Removes the first operation of a task, which is due.
+    /// Removes and returns the first operation of a task. The operation must be due.
     fn release(&mut self, at: usize) -> Op {
         let task = &mut self.tasks[at];
         let place = task.first;

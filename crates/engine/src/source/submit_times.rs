@@ -1,15 +1,17 @@
-//! When operations are submitted: arrivals of an open loop, rate limits, think times, bursts, and rates of single directions.
+//! When operations are submitted: arrivals of an open loop, rate limits, think times, bursts, and
+//! rates of single directions.
 //!
 //! - Arrivals and limits set the times of operations in advance, counted from the end of the
 //!   worker's start delay. So a limited closed loop catches up after a stall, as in fio and
-//!   diskspd, and reaches the requested rate over the whole run. Times have a resolution of 2^-64 ns, so
-//!   fractional gaps do not drift. Syncs have the time of the operation before them.
+//!   diskspd, and reaches the requested rate over the whole run. Times have a resolution of 2^-64
+//!   ns, so fractional gaps do not drift. Syncs have the time of the operation before them.
 //! - [`Batches`] and [`OnOff`] are arrivals in bursts.
 //! - [`Pause`] draws think times; the loop waits.
-//! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when there is room for it.
-//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix. If the direction is ahead of its rate,
-//!   the direction that is due first is next. So a direction without a rate fills the remaining time, and the others catch up after a
-//!   stall, as in fio.
+//! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when
+//!   there is room for it.
+//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix.
+//!   If the direction is ahead of its rate, the direction that is due first is next. So a direction
+//!   without a rate fills the remaining time, and the others catch up after a stall, as in fio.
 
 use super::{Op, Source};
 use crate::source::Choice;
