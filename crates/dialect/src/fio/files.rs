@@ -196,7 +196,8 @@ fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increment {
     pub(super) bytes: u64,
-    /// Multiple to which a percentage is rounded up.
+    /// Multiple to which the start of each clone is rounded up; 1 unless the distance is a
+    /// percentage.
     align: u64,
 }
 

@@ -113,7 +113,7 @@ pub(super) fn refuse_sync_range(spec: &WorkerSpec) -> io::Result<()> {
         return Ok(());
     }
     let why = format!("{} has no sync_file_range", spec.engine.name);
-    let instead = "sync with fsync or fdatasync, or type --engine io_uring";
+    let instead = "type --fsync or --fdatasync instead, or --engine io_uring";
     Err(refusal(io::ErrorKind::Unsupported, why, instead))
 }
 

@@ -487,7 +487,7 @@ impl Place {
         let (worker, workers) = (share.worker, share.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && workers > 1 {
             return Err(
-                "workers that share one position cannot have a separate position for each direction; choose another start"
+                "workers that share one position cannot have a separate position for each direction; choose another --start"
                     .into(),
             );
         }
@@ -787,7 +787,7 @@ impl Strided {
             |order: &Order| matches!(order, Order::Sequential(Steps { start: Start::Interlocked, .. }));
         if access.lines.iter().any(|l| interlocked(&l.order)) {
             return Err(
-                "workers use different zones, so they cannot share a position; choose another start".into()
+                "workers use different zones, so they cannot share a position; choose another --start".into(),
             );
         }
         let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?.bytes;
