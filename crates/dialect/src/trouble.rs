@@ -139,7 +139,7 @@ pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     ))
 }
 
-/// Length in bytes from which on no similar name is searched for a word.
+/// Words of this many bytes or more get no similar name.
 const MAX_SIMILAR_CHARACTERS: usize = 64;
 
 /// The name that is most similar to a word; `None` if no similarity is at least `min_similarity` (1

@@ -147,7 +147,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("thinktime_blocks", "burst", "operations between two pauses").form(Number),
     honoured("thinktime_blocks_type", "", "both values count submissions, and a pause starts after the last completion").one_of(&["complete", "issue"], &[]),
     honoured("thinktime_iotime", "burst-time", "time between two pauses, from the end of a pause").form(Seconds),
-    honoured("rate", "limit-bandwidth", "bandwidth limit of each direction; a direction whose value is empty, as in rate=,1m, has none").no_replay(PACED).form(Numbers),
+    honoured("rate", "limit-bandwidth", "bandwidth limit of each direction; an empty value is no limit, as for reads in `rate=,1m`").no_replay(PACED).form(Numbers),
     honoured("rate_min", "min-rate", "minimum bandwidth; a slower job ends the run with an error").also(&["ratemin"]).form(Numbers),
     honoured("rate_process", "arrivals", "poisson is an open loop (`--rate`, `--arrivals poisson`): latency counts from the intended arrival").one_of(&["linear", "poisson"], &[]).no_replay(PACED),
     honoured("rate_cycle", "min-rate", "period of rate_min and rate_iops_min").also(&["ratecycle"]).form(Number),

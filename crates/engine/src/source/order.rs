@@ -324,7 +324,7 @@ pub(super) struct Walk {
     /// Distance of this worker's start from the edge where the walk begins: the start of the span,
     /// or its end if the walk goes backwards.
     first: u64,
-    /// Distance of the place where the walk restarts from the same edge.
+    /// Distance from the same edge to the place where the walk restarts.
     restart: u64,
     head: Option<Arc<Head>>,
 }

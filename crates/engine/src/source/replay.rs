@@ -39,8 +39,7 @@ const NUMBER_BITS: u32 = 48;
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
-/// Stands for the completion that an operation waits for if it waits for no other: the start of the
-/// replay.
+/// Used instead of a completion for operations that wait for none: the start of the replay.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
 /// An operation of the load.
