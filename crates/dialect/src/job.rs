@@ -123,7 +123,7 @@ fn read_tables(
     if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
 }
 
-/// The place of a problem.
+/// A problem as a mark at its place in the text.
 fn point(problem: &Problem, parts: &[Part]) -> Mark {
     let Some(settings) = parts.get(problem.phase).and_then(|part| part.streams.get(problem.stream)) else {
         return Mark::new(0..0, problem.in_toml());
@@ -136,7 +136,8 @@ fn point(problem: &Problem, parts: &[Part]) -> Mark {
     mark
 }
 
-/// The place of a problem within a table: the first of its keys in the table, otherwise the table's heading.
+/// A problem as a mark within a table. The place is the first of the problem's keys that is in the
+/// table, or the table's heading if none is.
 fn point_in(settings: &Settings, problem: &Problem) -> Mark {
     let mut places = problem.keys.iter().filter_map(|key| settings.spans.get(key)).cloned();
     let mut mark = Mark::new(places.next().unwrap_or(settings.head.clone()), problem.in_toml());
@@ -209,7 +210,8 @@ impl Reader {
         }
     }
 
-    /// The tables of an array, or a single table.
+    /// The tables of an array, or a single table. Reports any other value, and an array that is
+    /// empty or too long; the result is then empty.
     fn tables<'t>(
         &mut self,
         value: &'t Spanned<DeValue<'t>>,
@@ -239,7 +241,8 @@ impl Reader {
         Vec::new()
     }
 
-    /// Reads the settings of one table over those of the outer levels, which `settings` has.
+    /// Reads the settings of one table into `settings`, which already has those of the outer
+    /// levels. Returns the `phase` and `stream` tables in it.
     fn read_settings<'t>(
         &mut self,
         table: &'t DeTable<'t>,
@@ -298,8 +301,9 @@ impl Reader {
         inside
     }
 
-    /// Refuses settings in the table of a stream that reads back the blocks of another stream, because it takes all settings from that
-    /// stream. Settings of outer levels also hold for other streams and are allowed.
+    /// Refuses settings in the table of a stream that reads back the blocks of another stream: the
+    /// reading stream takes all settings from the other one. Settings of outer levels also hold for
+    /// other streams and are allowed.
     fn refuse_settings_of_read_back(&mut self, table: &DeTable<'_>) {
         for (name, _) in table {
             let word = name.get_ref().as_ref();
@@ -501,7 +505,7 @@ fn format_as_toml(meant: &Counterpart) -> String {
     }
 }
 
-/// The most similar known key.
+/// The advice about an unknown key: the most similar known key, or all known keys.
 fn offer(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied(), MIN_SIMILARITY) {
         Some(key) => format!("type {key}"),
@@ -524,9 +528,9 @@ struct Settings {
     spans: BTreeMap<&'static str, Range<usize>>,
     /// Byte range of the table's heading.
     head: Range<usize>,
-    /// Operations of a turn.
+    /// Number of operations of a turn.
     length: Option<Every>,
-    /// Start of the phase.
+    /// Start of the phase in ns after the start of the job.
     at: Option<u64>,
 }
 

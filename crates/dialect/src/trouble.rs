@@ -139,10 +139,11 @@ pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     ))
 }
 
-/// Longest word for which a similar name is searched.
+/// Words of this many bytes or more get no similar name.
 const MAX_SIMILAR_CHARACTERS: usize = 64;
 
-/// The most similar name, if its similarity is at least `min_similarity` (1 means equal).
+/// The name that is most similar to a word; `None` if no similarity is at least `min_similarity` (1
+/// means equal), or if the word is long.
 pub(crate) fn nearest<'n>(
     word: &str,
     names: impl IntoIterator<Item = &'n str>,

@@ -1,11 +1,15 @@
 //! The hot loop: one worker's time from the first operation to the last completion.
 //!
 //! 1. Everything is decided and allocated before the first operation.
-//! 2. A turn queues at most one batch, lane after lane, and submits it. It waits only if no lane has room.
-//! 3. It reaps completions and counts them: in the measured window into the current block, otherwise only into the totals.
-//! 4. One timestamp is taken directly before each call that submits operations, and one directly after completions were taken. The depth is the
-//!    integral of operations in flight over the same timestamps, but separate from the latencies, so that Little's law checks both.
-//! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured window and cool-down.
+//! 2. A turn queues at most one batch, lane after lane, and submits it. It waits for a completion
+//!    only if no lane may submit another operation before one.
+//! 3. It reaps completions and counts them: in the measured window into the current block,
+//!    otherwise only into the totals.
+//! 4. One timestamp is taken directly before each call that submits operations, and one directly
+//!    after completions were taken. The depth is the integral of operations in flight over the same
+//!    timestamps, but separate from the latencies, so that Little's law checks both.
+//! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured
+//!    window and cool-down.
 
 mod depth_search;
 
@@ -39,7 +43,8 @@ struct Slot {
 /// Why lanes could not submit in this turn.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Whether a lane with room for an operation must wait, for a time or for a completion.
+    /// Whether a lane has room for an operation that it may not submit yet, or the stop rule allows
+    /// no more operations.
     any: bool,
     /// The earliest time at which a waiting lane may submit; `u64::MAX` if none waits for a time.
     due: u64,
@@ -145,7 +150,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.engine.time()
     }
 
-    /// Returns the outcome. The caller fills in error, resource usage and wall time.
+    /// Returns what the loop counted. The caller adds what it measured around the loop, such as
+    /// resource usage and wall time.
     pub(crate) fn close(self) -> Outcome {
         self.recorder.close(Outcome {
             window_ns: self.engine.time().ns(self.window.end - self.window.start),
@@ -224,7 +230,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             }
             self.submit(wait)?;
             taken = self.engine.reap(&mut self.done);
-            // Not before the reap: an operation that completed in between would be counted as complete before it was.
+            // Read the clock after the reap. A timestamp from before the reap would be too early
+            // for an operation that completed in between.
             self.now = self.engine.time().now();
             if wait == 0 && self.stage == Stage::Window {
                 self.block.submit.record(self.engine.time().ns(self.now - now));
@@ -254,7 +261,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.clear();
     }
 
-    /// Counts completions at the last timestamp.
+    /// Counts `taken` completions, whose time is the last timestamp.
     #[inline]
     fn take(&mut self, taken: usize) -> Result<(), String> {
         self.integrate(self.now);
@@ -352,8 +359,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
     }
 
-    /// If the conditions of an operation allow its submission now, returns the timestamp from which its latency counts.
-    /// Otherwise notes what the lane waits for.
+    /// If the conditions of an operation allow its submission now, returns the timestamp from which
+    /// its latency counts. Otherwise notes what the lane waits for. A placeholder ([`Op::CHOSEN`])
+    /// also returns `None`, after the operations that the source chose have been queued.
     #[inline(never)]
     fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
         if R::KEEPS && op.flags & Op::CHOSEN != 0 {
@@ -379,8 +387,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         None
     }
 
-    /// Returns how many completions to wait for while a lane is held back: 0 if an operation becomes due first, or if another lane has
-    /// room.
+    /// Returns how many completions to wait for while a lane is held back. That is 1, or 0 in these
+    /// cases: nothing is in flight, a lane waits for a time, or the batch is full and another lane
+    /// may have room.
     #[cold]
     fn wait_while_held(&self, flying: u32) -> u32 {
         let batch_is_full = self.batch.len() == self.spec.batch.submit as usize;
@@ -402,7 +411,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Waits until about the timestamp `until`, or until an operation completes.
     fn pause(&mut self, until: u64) -> Result<(), String> {
-        // While busy waiting, keep reading the clock.
+        // Wait busily for some time after a completion: the caller reads the clock and calls again.
         if self.spec.spin_ns > 0 && self.now < self.last_completion + self.ticks(self.spec.spin_ns) {
             return Ok(());
         }
@@ -480,8 +489,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Asks the source of a lane to choose, and queues its operations up to the batch size. Otherwise notes what the lane waits for.
-    // Not inlined: that would change the code layout even of loops that never call this function.
+    /// Queues the operations that the source of a lane chooses, until the batch or the lane is
+    /// full. If the source stops earlier, notes what the lane waits for.
+    // Inlining this function would change the code layout even of loops that never call it.
     #[inline(never)]
     fn choose(&mut self, at: usize) {
         let most = self.spec.batch.submit as usize;
@@ -548,7 +558,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 const DIFFERS: i32 = 84;
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Counts a completion in the measured window at the last timestamp.
+    /// Counts a completion in the measured window. Its time is the last timestamp.
     #[inline]
     fn count(&mut self, done: Done) {
         let Slot { start, due, length, lane, kind } = self.slots[done.slot as usize];
@@ -622,7 +632,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         }
     }
 
-    /// Counts a failed or short operation. It has no latency, because failed I/O is often the fastest.
+    /// Counts a failed or short operation. The latency is not recorded, because failed I/O is often
+    /// the fastest.
     #[cold]
     fn count_failure(&mut self, kind: Kind, result: i32) {
         let errno = (result < 0).then_some(-result);
@@ -648,7 +659,8 @@ enum Stage {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Returns the time before the measured window. A stream with a start delay counts from its own start.
+    /// Returns the time in ns from the start to the measured window. The window of a stream that
+    /// starts after the warm-up begins with the stream.
     fn warmup_ns(&self) -> u64 {
         self.spec.warmup_ns.max(self.spec.delay_ns)
     }
@@ -668,7 +680,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Returns the end of the current interval or of the stage, whichever is first.
     fn next_edge(&self, now: u64) -> u64 {
         let interval = self.ticks(self.spec.interval_ns).max(1);
-        // The grid begins with the window, so that the intervals of all workers coincide.
+        // Intervals count from the start of the window, so that those of all workers coincide.
         let from = if self.stage == Stage::Window { self.window.start } else { self.start };
         let next = from + ((now - from) / interval + 1) * interval;
         next.min(self.end_of_stage())
@@ -685,8 +697,9 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.begin_interval(now);
     }
 
-    /// Ends an interval, at its regular end or at a stop. Gives the block to the collector and enters the next stage. Returns whether the
-    /// run is over.
+    /// Ends an interval, at its regular end or at a stop. Gives the block to the collector, or
+    /// extends the interval if no spare block has arrived. At the end of a stage enters the next
+    /// one. Returns whether the run is over.
     #[cold]
     fn close_interval(&mut self) -> bool {
         let now = self.now;
@@ -839,7 +852,7 @@ impl Lane {
         self.source.begin_call();
     }
 
-    /// Asks the source for its choice at `now_ns` after the start.
+    /// Asks the source for its choice at `now_ns` after the end of the start delay.
     pub(crate) fn choose(&mut self, now_ns: u64) -> Choice {
         self.source.choose(now_ns)
     }
@@ -873,7 +886,7 @@ impl Lane {
     }
 
     /// Returns whether the operation overlaps one in flight.
-    // Not inlined: that would cost operations without conditions one instruction.
+    // Inlining this function would cost operations without conditions one instruction.
     #[inline(never)]
     fn overlaps(&self, op: &Op) -> bool {
         let meets = |other: &Op| {

@@ -1,6 +1,8 @@
-//! The interface between workers and engines: the traits that the loop and the verifier use, and the error of an engine that cannot be set up.
+//! The interface between workers and engines: the traits that the loop and the verifier use, and
+//! the error of an engine that cannot be set up.
 //!
-//! Most engines are one blocking call per operation: they implement `Call`, and `BlockingEngine` makes an [`Engine`] of it.
+//! Most engines execute one blocking call per operation: they implement `Call`, and
+//! `BlockingEngine` turns the call into an [`Engine`].
 
 use crate::source::Op;
 use crate::spec::WorkerSpec;
@@ -20,7 +22,8 @@ pub trait Queue {
     fn queue_prior(&mut self, slot: u32, op: &Op, _priority: u16) {
         self.queue(slot, op);
     }
-    /// Submits the queued operations and waits for `wait` completions, at most 100 ms.
+    /// Submits the queued operations and waits for `wait` completions. The wait lasts at most 100
+    /// ms, unless the engine executes the operations within this call.
     ///
     /// # Errors
     /// An error of the interface itself. The error of an operation is in its result.
@@ -64,7 +67,7 @@ pub(crate) trait Call: Sized {
     fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize>;
 }
 
-/// Makes an engine of a blocking call. The engine executes one operation at a time.
+/// Turns a blocking call into an engine, which executes one operation at a time.
 pub(crate) struct BlockingEngine<C> {
     call: C,
     clock: Clock,
@@ -119,7 +122,8 @@ impl<C: Call> Queue for BlockingEngine<C> {
     }
 }
 
-/// How late a sleep may end, in ns. A pause sleeps shorter by this time, and then reads the clock until the pause is over.
+/// How late a sleep may end, in ns. A pause therefore sleeps this much less. The caller then reads
+/// the clock until the pause is over.
 const OVERSLEEP_NS: u64 = 100_000;
 
 /// Sleeps until shortly before `ns` have passed. Returns at once if the time is too short to sleep.
@@ -130,7 +134,8 @@ pub(crate) fn pause(ns: u64) {
     }
 }
 
-/// Calls `wait` with a timeout that ends shortly before `ns`, because timers expire late. After that the caller reads the clock until
+/// Calls `wait` with a timeout that ends [`OVERSLEEP_NS`] before `ns` have passed, because timers
+/// expire late. Does not wait if `ns` is not longer than that. The caller reads the clock until
 /// `ns` have passed.
 pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> io::Result<()> {
     match ns.checked_sub(OVERSLEEP_NS) {

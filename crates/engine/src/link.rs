@@ -46,7 +46,7 @@ const SPIN: Duration = Duration::from_millis(2);
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
-    /// Delay of the last worker after the given start, in ns.
+    /// How long after the start time the last worker began, in ns.
     late_ns: AtomicU64,
 }
 
@@ -107,7 +107,7 @@ impl StartBarrier {
         self.late_ns.fetch_max(late, Ordering::Relaxed);
     }
 
-    /// Returns how late the last worker began after the start time, in ns.
+    /// Returns how long after the start time the last worker began, in ns.
     pub(crate) fn late_ns(&self) -> u64 {
         self.late_ns.load(Ordering::Relaxed)
     }
@@ -137,7 +137,7 @@ impl StartBarrier {
 /// Spare blocks per worker. If the collector holds all of them, the current interval is extended.
 const SPARE_BLOCKS: usize = 3;
 
-/// One kind of operation in one lane and interval.
+/// Counts of one kind of operation in one lane and interval.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Bytes moved.
@@ -155,7 +155,8 @@ pub struct Block {
     pub end_ns: u64,
     /// Integral of the operations in flight over time, in operations times ns.
     pub depth_ns: u64,
-    /// Time in calls that submitted operations without waiting, and in taking completions directly after them, in ns.
+    /// Durations of the calls that submitted operations without waiting, in ns. Each includes the
+    /// time in which completions were taken directly after the call.
     pub submit: Histogram,
     /// Counts by lane.
     pub lanes: Box<[LaneTally]>,
@@ -211,7 +212,7 @@ pub struct Tap {
     empty: Producer<Box<Block>>,
 }
 
-/// Connects a worker with the collector, with its spare blocks.
+/// Creates both ends of the exchange between a worker and the collector, with the spare blocks.
 pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
     let (full_in, full_out) = RingBuffer::new(SPARE_BLOCKS);
     let (mut empty_in, empty_out) = RingBuffer::new(SPARE_BLOCKS);
@@ -237,7 +238,7 @@ impl Port {
 }
 
 impl Tap {
-    /// Passes every block that has arrived to `read`, and returns it empty.
+    /// Passes every block that has arrived to `read`, and sends the block back empty.
     pub fn take(&mut self, mut read: impl FnMut(&Block)) {
         while let Ok(mut block) = self.full.pop() {
             read(&block);
@@ -279,7 +280,7 @@ pub struct Outcome {
     pub depth_counts: Option<DepthCounts>,
     /// How closely the source followed a capture; `None` without a replay.
     pub replayed: Option<Replayed>,
-    /// Operations by priority; empty if all operations have the priority of the worker.
+    /// Latencies by priority; empty if all operations have the priority of the worker.
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,

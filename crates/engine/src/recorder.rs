@@ -1,7 +1,8 @@
-//! Recorders: what the loop does with single operations, for logs, verification, priorities, counts by target, and replays.
+//! Recorders: what the loop does with single operations, for logs, verification, priorities, counts
+//! by target, and replays.
 //!
-//! The loop is compiled twice per engine. With [`Off`] it has no instruction for single operations. With [`Watched`] it also reports each
-//! completion to the source.
+//! A loop that is compiled with [`Off`] has no instruction for single operations. A loop that is
+//! compiled with [`Watched`] also reports each completion to the source.
 
 use crate::link::{Difference, Link, Outcome};
 use crate::source::Op;
@@ -25,7 +26,8 @@ pub(crate) trait Recorder: Sized {
     const KEEPS: bool;
     /// Creates the recorder of a worker. Called before the loop takes the sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
-    /// Begins an operation on its slot. May overwrite the operation's data for verification.
+    /// Begins an operation on its slot. If writes are verified, puts the pattern into a write's
+    /// `data`.
     fn begin(&mut self, slot: u32, op: &Op, data: &mut [u8]);
     /// Returns the operation on a slot.
     fn op(&self, slot: u32) -> Op;
@@ -33,9 +35,9 @@ pub(crate) trait Recorder: Sized {
     fn priority(&self, slot: u32) -> u16;
     /// Whether the data of a read is correct.
     fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
-    /// Ends an operation that was counted in the measured window.
+    /// Records an operation that completed in the measured window.
     fn end(&mut self, slot: u32, seen: Completion);
-    /// Returns whether wrong data ends the run.
+    /// Returns whether wrong data was read and ends the run.
     fn is_fatal(&self) -> bool;
     /// Adds the records to the outcome.
     fn close(&self, outcome: Outcome) -> Outcome;
@@ -44,7 +46,7 @@ pub(crate) trait Recorder: Sized {
 /// Times of a completed operation, in ns.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
-    /// End of the operation, in ns since the phase began.
+    /// End of the operation, in ns since the worker began.
     pub(crate) end: u64,
     pub(crate) latency: u64,
     pub(crate) service: u64,
@@ -210,7 +212,7 @@ pub(crate) struct Priorities {
     random: Xoshiro256PlusPlus,
     /// For each slot, the number (from 1) of the priority share that its operation belongs to; 0 for none.
     share_by_slot: Vec<u8>,
-    /// Latencies by share and kind.
+    /// Latencies from the submission, by priority share (0 for none) and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
     /// Priority of operations that belong to no priority share.
     own: Option<IoPriority>,
@@ -252,7 +254,7 @@ impl Priorities {
         share.map_or(0, |one| one.priority.number() as u16)
     }
 
-    /// Counts a latency.
+    /// Counts the time `ns` from the submission to the completion of the operation on a slot.
     pub(crate) fn count(&mut self, slot: u32, kind: Kind, ns: u64) {
         let share = usize::from(self.share(slot));
         if let Some(latency) = self.latencies[share].get_mut(kind as usize) {
@@ -314,7 +316,8 @@ impl ByTarget {
         }
     }
 
-    /// Returns the counts as those of `worker`. Leaves out kinds without completions.
+    /// Returns the counts of each target, labelled with the index of the worker. Leaves out kinds
+    /// without completions.
     pub(crate) fn ends(&self, worker: u32) -> Vec<LaneEnd> {
         let end = |(lane, counts): (u32, &[LaneKind; Kind::MOVING.len()])| {
             let kinds = Kind::MOVING.into_iter().zip(counts).filter(|(_, kind)| !kind.latency.is_empty());

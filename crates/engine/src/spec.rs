@@ -11,8 +11,9 @@ use std::sync::Arc;
 use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
-/// At this block size in bytes or above, the loop fills the buffer of the next write while the queue is full. For
-/// smaller blocks the extra call costs more than it saves.
+/// At this block size in bytes or above, the loop fills the buffer of the next write while the
+/// queue is full. That takes a second submitting call per turn, which costs more than it saves with
+/// smaller blocks.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
@@ -92,7 +93,7 @@ pub struct WorkerSpec {
     pub chooses: bool,
     /// Settings for counts by target; `None` if counts by lane are enough.
     pub by_target: Option<ByTargetSpec>,
-    /// Time of busy waiting at the start of each pause, in ns.
+    /// Time after a completion, in ns, during which the worker waits busily instead of sleeping.
     pub spin_ns: u64,
     /// Verification settings: the pattern that the worker writes, and whether it checks reads.
     pub verify: Option<Verify>,
@@ -158,7 +159,7 @@ impl WorkerSpec {
         self.sources.len() * (self.depth + u32::from(self.fills_ahead())) as usize
     }
 
-    /// Returns whether the worker records single operations.
+    /// Returns whether the worker needs a recorder of single operations.
     pub(crate) fn is_watched(&self) -> bool {
         self.log
             || self.count_depth

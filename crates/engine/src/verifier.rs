@@ -289,10 +289,10 @@ impl Work for Writer<'_> {
     }
 
     fn synced(&mut self, result: i32) {
-        // An earlier write may have failed after this sync was requested.
         if result < 0 {
             self.fail(Kind::Sync, self.begun, result);
         }
+        // The sync has failed, or a write failed after the sync was requested.
         if self.ending.is_some() {
             return;
         }

@@ -108,13 +108,15 @@ fn place_thread(spec: &WorkerSpec) -> io::Result<()> {
     Ok(())
 }
 
-/// Size of the buffer for the file: seven lines with numbers of at most 20 digits.
+/// Size in bytes of the buffer for `/proc/thread-self/io`, which has seven lines with numbers of at
+/// most 20 digits.
 const MAX_IO_FILE_BYTES: usize = 512;
 
 /// Name prefixes of a ring's kernel threads. The id of the thread that owns the ring follows.
 const RING_THREAD_PREFIXES: [&str; 2] = ["iou-wrk-", "iou-sqp-"];
 
-/// The kernel's I/O counts of the calling thread (`/proc/thread-self/io`), which are separate for each stream. The file is opened before the
+/// The kernel's I/O counts of the calling thread (`/proc/thread-self/io`). Counts of threads,
+/// unlike those of the process, can be added up for each stream. The file is opened before the
 /// start and read at the first and last timestamp, outside the loop.
 pub(crate) struct IoCounts(Known<File>);
 
@@ -132,8 +134,9 @@ impl IoCounts {
 
 /// Reads the counts of the kernel threads that io_uring started for the calling thread.
 ///
-/// These threads have their own counts and live as long as the ring, so they are read once, at the end. The kernel charges threads that
-/// ended earlier, and the threads of a C library, only to the process. The analysis treats that difference as unattributed.
+/// These threads have their own counts, which are read once, at the end of the run while the ring
+/// still exists. The kernel charges threads that ended earlier, and the threads of a C library,
+/// only to the process. The analysis treats that difference as unattributed.
 pub(crate) fn ring_thread_counts() -> ThreadIo {
     let mut sum = ThreadIo::default();
     let Ok(own) = fs::read_link("/proc/thread-self") else { return sum };

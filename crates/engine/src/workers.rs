@@ -1,8 +1,10 @@
-//! The threads of a phase: starts workers together, takes their blocks, notices those that panic or hang, and ends them.
+//! The threads of a phase: starts workers together, takes their blocks, notices those that panic or
+//! hang, and ends them.
 //!
 //! 1. [`Workers::spawn`] starts one thread per spec and returns when all have set up.
 //! 2. [`Workers::open`] lets all begin together, or at a given time.
-//! 3. The collector takes blocks and logged operations, and names workers that are stuck in the kernel.
+//! 3. The collector takes blocks and logged operations, and reports workers that are stuck in the
+//!    kernel.
 //! 4. [`Workers::finish`] returns the outcomes.
 
 use crate::interface::CannotBegin;
@@ -29,7 +31,8 @@ pub struct Who {
 
 struct Worker {
     who: Who,
-    /// The files of the worker's spec. The worker uses duplicates in its own file table, so this thread must close the originals.
+    /// The files of the worker's spec. The worker uses duplicates, so this thread must close the
+    /// originals.
     files: Arc<Vec<OpenFile>>,
     engine: &'static str,
     thread: JoinHandle<Outcome>,
@@ -99,7 +102,8 @@ impl Workers {
         let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
             if !entry.library_threads {
-                // If the kernel refuses, looking up descriptors is slightly slower.
+                // If the kernel refuses a separate table, looking up descriptors is slightly
+                // slower.
                 let _ = sys::thread::own_file_table();
             }
             let copies: std::io::Result<Vec<OpenFile>> = shared.iter().map(OpenFile::copy).collect();
@@ -154,17 +158,17 @@ impl Workers {
         self.barrier.open_at(at);
     }
 
-    /// Returns the delay in ns of the last worker after the time given to [`Self::open_at`].
+    /// Returns how long after the time given to [`Self::open_at`] the last worker began, in ns.
     pub fn late_ns(&self) -> u64 {
         self.barrier.late_ns()
     }
 
-    /// Stops all workers after their current turn.
+    /// Stops all workers after their current turn of the hot loop.
     pub fn stop(&self) {
         self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Stops the workers of a stream after their current turn.
+    /// Stops the workers of a stream after their current turn of the hot loop.
     pub fn stop_stream(&self, stream: usize) {
         let same_stream = self.all.iter().filter(|w| w.who.stream == stream);
         same_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
@@ -178,7 +182,8 @@ impl Workers {
         }
     }
 
-    /// Passes the logged operations that have arrived to `read`, in chunks, in the order of each worker.
+    /// Passes the logged operations that have arrived to `read`, in chunks of one worker. The
+    /// operations of a worker are in their order.
     pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };
@@ -208,7 +213,8 @@ impl Workers {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Returns a message about a worker that has been in one system call for too long.
+    /// Returns a message about the first worker that has been in one system call for too long;
+    /// `None` if there is none.
     pub fn stuck(&mut self) -> Option<String> {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {

@@ -189,7 +189,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
         stream.line.mix_by_run = is_mixed && target.random_percent < 100;
         return;
     }
-    // A stride of 0 repeats one block, so reduce the region to this block.
+    // A stride of 0 repeats one block: `region` reduces the region to this block.
     if target.step() != u64::from(target.block) {
         stream.steps.stride_bytes = target.step();
     }
@@ -328,7 +328,9 @@ impl Source {
         source
     }
 
-    /// Returns where an option is in the text, by the option's prefix. With [`TARGET`], returns where the target is.
+    /// Returns the place of a target of a profile. On a command line, returns the place of the last
+    /// word that begins with `option` after the dash, or of the target for [`TARGET`]; the whole
+    /// text if there is none.
     fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
         let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
         let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));

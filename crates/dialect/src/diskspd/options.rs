@@ -1,4 +1,4 @@
-//! The table of DISKSPD's options and how each is handled. Its command line, its help and
+//! The table of DISKSPD's options and how each is handled. The help of `fathom diskspd` and
 //! docs/reference/diskspd.md are made from it.
 
 use crate::options::{ToolOption, honoured, no_effect, refused};

@@ -30,7 +30,7 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
             let is_template = line.ask != Ask::Profile && target.path.starts_with('*');
             let template = is_template.then(|| {
                 format!(
-                    "template target '{}' was not substituted - all template targets must be substituted to run a profile; type as many targets",
+                    "template target '{}' was not substituted - all template targets must be substituted to run a profile; type a target for each after the options",
                     target.path
                 )
             });
@@ -47,7 +47,7 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
     (marks, warnings)
 }
 
-/// The errors of the rules whose condition holds.
+/// The errors of the rules that are broken.
 fn broken<const N: usize>(
     rules: [(bool, &'static str, impl Into<String>); N],
 ) -> impl Iterator<Item = OptionError> {

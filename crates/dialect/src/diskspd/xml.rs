@@ -257,7 +257,7 @@ impl Reader<'_> {
             }
         }
         if let Some(align) = random {
-            // If both elements are present, accesses are random.
+            // If both Random and StrideSize are present, accesses are random.
             target.alignment = Some(align);
             target.random_percent = if target.random_percent == 0 { 100 } else { target.random_percent };
         } else {

@@ -141,7 +141,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     } else {
         set_step(job, rw, &sizes, stream)?;
     }
-    // Each direction continues from its own last operation if it is sequential.
+    // In a mix, each sequential direction continues from its own last operation.
     let is_partly_random = matches!(stream.random, Some(Order::Mixed(_) | Order::MixedEach(_)));
     let continues = stream.random.is_none() || is_partly_random || stream.line.consecutive > 1;
     if rw.kind.is_mixed() && continues {

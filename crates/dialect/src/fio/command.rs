@@ -45,7 +45,7 @@ pub struct CommandLine {
     pub aux_path: Option<String>,
     /// The output formats in the order in which fio writes them, by their names in `--format`.
     pub formats: Vec<&'static str>,
-    /// Interval of intermediate outputs in ns; `None` for output only at the end.
+    /// Interval of intermediate outputs in ns; `None` for output only at the end of the run.
     pub status_interval_ns: Option<u64>,
     /// Whether the bandwidth of all jobs together is written to separate files.
     pub bandwidth_log: bool,

@@ -106,7 +106,8 @@ pub(super) fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
     Ok(Some((least, most)).filter(|_| least < most))
 }
 
-/// Gives each file of a clone its own size if `filesize` is a range, and limits the clone to `size`. The sizes are those of fio.
+/// Gives each file of a clone its own size if `filesize` is a range, and limits the clone to
+/// `size`. The drawn sizes are the same as in fio.
 pub(super) fn draw_sizes(
     job: &Job,
     clone: u32,
@@ -119,7 +120,7 @@ pub(super) fn draw_sizes(
     let mut random = Taus88::for_file_sizes(job, clone)?;
     for path in paths(job, clone, files) {
         let length = environment.length(&path);
-        let why = format!("{path} has another size; remove the file, or type its size");
+        let why = format!("the size of {path} is not in this range; remove the file, or type its size");
         let is_other = length.as_ref().is_ok_and(|length| !(least..=most).contains(length));
         job.refuse_if(is_other, "filesize", why)?;
         let drawn = length.unwrap_or_else(|_| {
@@ -195,7 +196,8 @@ fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increment {
     pub(super) bytes: u64,
-    /// Multiple to which a percentage is rounded up.
+    /// Multiple to which the start of each clone is rounded up; 1 unless the distance is a
+    /// percentage.
     align: u64,
 }
 
@@ -229,7 +231,7 @@ struct Shares<'j> {
     job: &'j Job,
     environment: &'j dyn Environment,
     files: u32,
-    /// Alignment in bytes.
+    /// The smallest operation in bytes, to which sizes and offsets are aligned.
     least: u32,
 }
 
@@ -243,7 +245,8 @@ impl Shares<'_> {
         Ok(operations * u64::from(self.least))
     }
 
-    /// A percentage of each file as an offset: the next multiple of `offset_align`, or of the smallest operation.
+    /// A percentage of each file as an offset, rounded up to a multiple of `offset_align` or,
+    /// without that option, of the smallest operation.
     fn offset(&self, percent: f64) -> Result<u64, Fault> {
         // A missing file has size 0 when fio computes the offset.
         if percent == 0.0 || self.are_missing() {

@@ -309,7 +309,7 @@ fn typed(option: &str, value: &str) -> String {
 }
 
 fn refusal(option: &ToolOption, value: &str, why: &str) -> String {
-    // A reason without `; ` already says what to type.
+    // A reason without `; ` consists only of what to type.
     let link = if why.contains("; ") { ":" } else { " is not supported;" };
     format!("{}{link} {why}", typed(option.name, value))
 }
@@ -442,7 +442,8 @@ impl Job {
         self.options.get(option).map_or(Units::USUAL, |typed| typed.units)
     }
 
-    /// The value of an option of the table; empty if it was typed without one.
+    /// The value of an option of the table; empty if it was typed without one, `None` if it was not
+    /// typed.
     pub(super) fn text(&self, option: &str) -> Option<&str> {
         self.options.get(option).map(|typed| typed.assignment.value.trim())
     }
@@ -465,7 +466,7 @@ impl Job {
         self.text("read_iolog").is_some_and(|file| !file.is_empty())
     }
 
-    /// Returns which of two equivalent options was typed last.
+    /// Returns which of two equivalent options was typed last; `None` if neither was typed.
     pub(super) fn last<'o>(&self, first: &'o str, second: &'o str) -> Option<&'o str> {
         let at = |option| self.options.get(option).map(|typed| typed.at);
         let last = if at(first) >= at(second) { first } else { second };

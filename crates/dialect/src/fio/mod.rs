@@ -30,7 +30,7 @@ pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fi
 /// Name of the command line in messages.
 const COMMAND_LINE: &str = "command line";
 
-/// A part of a command line, in its order.
+/// A part of a command line.
 #[derive(Clone, Debug)]
 pub enum Piece {
     /// A job file.

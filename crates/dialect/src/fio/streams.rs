@@ -133,7 +133,7 @@ pub(super) fn engine(
     };
     let locks_memory = job.number("lockmem")?.is_some_and(|bytes| bytes > 0);
     let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct());
-    let why = "fathom locks no memory, which would leave less for the page cache; type direct=1, or limit the memory of fathom's cgroup and remove the option";
+    let why = "fathom cannot lock memory to make the page cache smaller; type direct=1, or limit the memory of fathom's cgroup and remove the option";
     job.refuse_if(locks_memory && is_cached, "lockmem", why)?;
     Ok(DEEP.contains(&engine) && !trims_in_call)
 }
@@ -843,7 +843,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
 
 /// The latency value of a line that stands for several operations.
 fn log_value(job: &Job) -> Result<LogValue, Fault> {
-    // Two names of one option, the newer one first.
+    // `log_window_value` is the newer name of `log_max_value`.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");
     match (option, job.text(option)) {
         ("log_window_value", Some("max")) => Ok(LogValue::Largest),

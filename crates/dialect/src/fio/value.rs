@@ -262,7 +262,7 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     Ok((ranks, decimals))
 }
 
-/// Numbers of the bits of a mask.
+/// The numbers of the bits that a CPU mask sets, separated by commas.
 pub(super) fn mask(text: &str) -> Result<String, String> {
     let bits = Units::USUAL.whole(text)?;
     let numbers: Vec<String> =

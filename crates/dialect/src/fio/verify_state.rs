@@ -1,6 +1,7 @@
-//! State files of verified writes. A job that writes with `verify` leaves `local-NAME-N-verify.state`, where N counts the clones of all
-//! jobs. A later call with `verify_state_load` reads back only as many operations as the file counts. The content is fathom's own text:
-//! fio could not verify fathom's blocks by it.
+//! State files of verified writes. A job that writes with `verify` leaves
+//! `local-NAME-N-verify.state`, where N is the number of the clone among the clones of all jobs. A
+//! later call with `verify_state_load` reads back only as many operations as the file counts. The
+//! content is fathom's own text, because fio cannot verify fathom's blocks anyway.
 
 use crate::fio::access::parse_rw;
 use crate::fio::job_file::{Environment, Fault, Job};
@@ -18,8 +19,9 @@ pub fn content(writes: u64) -> String {
     format!("{BEGIN}{writes}\n")
 }
 
-/// Names the state file of each stream of a phase, which is one clone. Ends a stream that loads its state file after as many operations
-/// as the file counts. `from` has the index of each stream's job.
+/// Names the state file of each stream of a phase. Each stream is one clone. A stream that loads
+/// its state file ends after as many operations as the file counts. `from` has the index of each
+/// stream's job.
 pub(super) fn apply(
     jobs: &[Job],
     from: &[usize],

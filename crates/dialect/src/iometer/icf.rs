@@ -350,7 +350,7 @@ impl Reader {
     }
 }
 
-/// `size,% of size,% reads,% random,delay,burst,align,reply`.
+/// Parses `size,% of size,% reads,% random,delay,burst,align,reply`.
 fn line(value: &str) -> Result<Line, String> {
     let [size, share, reads, random, delay, burst, align, reply] = numbers::<8>(value)?;
     let percent = |n: u64, what: &str| {
@@ -385,7 +385,7 @@ fn entry_at<'t, T>(text: &str, all: &'t [T]) -> Option<&'t T> {
     all.get(text.trim().parse::<usize>().ok()?)
 }
 
-/// `start [end] step LAW`.
+/// Parses `start step LAW`, or `start end step LAW` if `has_end`.
 fn rises(value: &str, has_end: bool) -> Result<Rises, String> {
     let fields = fields(value);
     let (end, by, law) = match (fields.as_slice(), has_end) {

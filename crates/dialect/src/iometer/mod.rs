@@ -177,7 +177,7 @@ fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
     let names = target_names(icf);
     if !replacements.is_empty() && replacements.len() != names.len() {
         let why = format!(
-            "the workers name {} targets ({}), but {} are given; type as many",
+            "the workers name {} targets ({}), but {} are given; type one for each",
             names.len(),
             names.join(", "),
             replacements.len()
@@ -311,7 +311,8 @@ struct Load<'i> {
     outstanding: u32,
 }
 
-/// The tests with the access specification that each worker has at this position.
+/// The tests in which each worker runs the access specification at position `at` of the worker's
+/// list.
 fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     let all = active(icf, at);
     if all.is_empty() {
@@ -340,7 +341,8 @@ fn cycle_tests(icf: &Icf, at: usize) -> Vec<Vec<Load<'_>>> {
     }
 }
 
-/// Workers that have an access specification at this position, each with all of its targets.
+/// Workers that have an access specification at position `at` of their list, each with all of its
+/// targets.
 fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     let loads = |(number, manager)| {
         let load = move |worker| {
@@ -360,7 +362,7 @@ fn up_to(rises: Rises, most: usize) -> Vec<usize> {
     below.chain([most]).map(|n| n as usize).collect()
 }
 
-/// A test for each number of workers: the first ones of each manager.
+/// A test for each number of workers: each has this many of the first workers of each manager.
 fn by_workers<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     let before = |at: usize| all[..at].iter().filter(|l| l.number == all[at].number).count();
     let first_workers = |count: usize| {
@@ -370,7 +372,7 @@ fn by_workers<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     up_to(icf.workers, most).into_iter().map(first_workers).collect()
 }
 
-/// A test for each number of targets: each worker has at most this many of its first targets.
+/// A test for each number of targets: each worker uses at most this many of its first targets.
 fn by_targets<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     let first_targets =
         |count: usize| all.iter().map(|load| Load { targets: load.targets.min(count), ..*load }).collect();

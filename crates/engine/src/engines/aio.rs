@@ -1,7 +1,8 @@
 //! The engines `libaio` and `posixaio`: asynchronous I/O before io_uring.
 //!
-//! `libaio` is `io_submit` and `io_getevents` of the kernel, for any depth with direct I/O. With buffered files the submission blocks until the
-//! operation is complete, and the depth means nothing. `posixaio` is `aio_read` and `aio_write` of the C library: its threads execute the
+//! `libaio` is `io_submit` and `io_getevents` of the kernel, for any depth with direct I/O. With
+//! buffered files the submission blocks until the operation is complete, so the depth has no
+//! effect. `posixaio` is `aio_read` and `aio_write` of the C library: its threads execute the
 //! operations, in glibc one at a time per file. Neither has trims.
 
 use crate::engines::targets;

@@ -1,18 +1,22 @@
-//! The engines `splice`, `sendfile` and `copy_file_range`: the kernel moves the bytes of an operation from one descriptor to another.
+//! The engines `splice`, `sendfile` and `copy_file_range`: the kernel moves the bytes of an
+//! operation from one descriptor to another.
 //!
 //! `splice` moves bytes through a pipe:
-//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the option `discard` it splices the pipe to
-//!    /dev/null instead, so that no byte is copied.
+//! 1. A read splices from the file into the pipe and copies the bytes out with `read`. With the
+//!    option `discard` it splices the pipe to /dev/null instead, so that no byte is copied.
 //! 2. A write lends its memory to the pipe (`vmsplice`) and splices the pipe to the file.
 //! 3. An operation that is larger than the pipe is executed in parts.
 //!
-//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the kernel copies every byte once. Before an
-//! operation, it seeks in the written file if the file position is elsewhere. The cost of sockets is not included.
+//! `sendfile` copies between the target and a file in memory whose pages are the slots, so the
+//! kernel copies every byte once. sendfile writes at the file position, so an operation seeks first
+//! if the position is elsewhere. The cost of sockets is not included.
 //!
-//! `copy_file_range` copies between the target and an unnamed file next to it, which has a range for each slot. A read copies into the
-//! unnamed file and reads the bytes from there with `pread`. A write writes its bytes there with `pwrite` and copies from there. With the
-//! option `bare` the calls of `pread` and `pwrite` are omitted, and no byte reaches memory. File systems that share blocks between files
-//! may move nothing. Block devices and direct I/O are not supported.
+//! `copy_file_range` copies between the target and an unnamed file in the same directory. The
+//! unnamed file has a range for each slot. A read copies into the slot's range and reads the bytes
+//! with `pread`. A write puts its bytes into the range with `pwrite` and copies from there. With
+//! the option `bare` the calls of `pread` and `pwrite` are omitted, and no byte reaches memory.
+//! File systems that share blocks between files may move nothing. Block devices and direct I/O are
+//! not supported.
 
 use crate::engines::targets::{Positions, Targets};
 use crate::interface::{Call, Granted, SYNC, refusal};
@@ -34,7 +38,7 @@ pub(super) const SPLICE_OPTIONS: &[EngineOption] = &[
     EngineOption::with_number("pipe", "size of the pipe in bytes"),
 ];
 
-/// Allowed pipe sizes in bytes: from one page to the largest power of two in 32 bits.
+/// Allowed pipe sizes in bytes: from one page to 2 GiB, the kernel's maximum.
 const PIPE_SIZES: std::ops::RangeInclusive<usize> = 4096..=1 << 31;
 
 pub(super) struct Splice {
@@ -90,7 +94,8 @@ impl Call for Splice {
     }
 }
 
-/// Executes an operation in several calls until one call is short. Returns an error only if the first call moved nothing.
+/// Executes an operation in parts of at most `part` bytes, until a call moves nothing or fails.
+/// Returns an error only if no byte was moved.
 #[inline]
 fn in_parts(
     data: &mut [u8],
@@ -161,7 +166,8 @@ impl Pipe {
         Ok(inside)
     }
 
-    /// Replaces the pipe after a short part: leftover bytes would be the start of the next part.
+    /// Replaces the pipe after a short call: bytes left in the pipe would be the start of the next
+    /// part. Returns `moved`, or the error if no byte was moved.
     #[cold]
     fn renew(&mut self, moved: usize, error: Option<Errno>) -> io::Result<usize> {
         *self = Self::new(Some(self.bytes as u64))?;
@@ -228,7 +234,8 @@ impl Call for Sendfile {
     }
 }
 
-/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
+/// Calls sendfile until all bytes are moved or the source ends. Returns an error only if no byte
+/// was moved.
 #[inline]
 fn send_all(to: &File, from: &File, mut offset: u64, bytes: usize) -> io::Result<usize> {
     let mut moved = 0;
@@ -345,7 +352,7 @@ fn unnamed_copy_file(spec: &WorkerSpec) -> io::Result<File> {
     Ok(created)
 }
 
-/// Copies until all bytes are moved or the source ends. Returns an error only if the first call moved nothing.
+/// Copies until all bytes are moved or the source ends. Returns an error only if no byte was moved.
 #[inline]
 fn copy_all(from: &File, mut read_at: u64, to: &File, mut write_at: u64, bytes: usize) -> io::Result<usize> {
     let mut moved = 0;

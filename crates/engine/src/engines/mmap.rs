@@ -1,8 +1,8 @@
-//! The engine `mmap`: loads from and stores to a mapped file. Every byte of an operation is copied between the mapping and the slot, so every
-//! page is accessed. Trims punch holes.
+//! The engine `mmap`: loads from and stores to a mapped file. Every byte of an operation is copied
+//! between the mapping and the slot, so every page is accessed. Trims punch holes.
 //!
-//! Bytes after the end that the file had when it was mapped do not exist. If the file is truncated or the device fails during the run, an
-//! operation ends short or with EIO, as a read would.
+//! A mapping ends where the file ended when it was mapped. If the file is truncated or the device
+//! fails during the run, an operation ends short or with EIO, as a read would.
 
 use crate::engines::targets::Targets;
 use crate::interface::{Call, Granted, LEAVE_OUT, SYNC, refusal};

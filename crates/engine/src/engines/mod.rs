@@ -1,7 +1,9 @@
-//! Engines: the table [`ENGINES`], from which help, plans and workers are built, and what engines share.
+//! Engines: the table [`ENGINES`], from which help, plans and workers are built, and what engines
+//! share.
 //!
-//! The loop is compiled once per engine. The loop that records single operations is compiled only once, for `Boxed`, which is any engine
-//! as a pointer: each of its calls goes through the pointer. [`probe`] sets up an engine without running operations.
+//! The loop is compiled for each engine. The loop that records single operations is compiled only
+//! for `sim`, which has its own clock, and for `Boxed`. `Boxed` is a pointer to any engine, and
+//! each call goes through the pointer. [`probe`] sets up an engine without running operations.
 
 mod aio;
 mod io_uring;
@@ -55,7 +57,8 @@ pub struct Entry {
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,
 }
 
-/// The result of opening an engine: the engine as a pointer, and the features that the kernel granted.
+/// The result of opening an engine: a pointer to the engine, and the features that the kernel
+/// granted.
 pub(crate) type Opened = io::Result<(Box<dyn Queue>, Granted)>;
 
 impl Deref for Entry {
@@ -210,7 +213,7 @@ pub static ENGINES: &[Entry] = &[
     ),
     without_data::<without_data::Ftruncate>(
         "ftruncate",
-        "each write sets the length of a file to its offset: moves no data",
+        "each write sets the file's length to the offset of the write: moves no data",
         &[Kind::Write, Kind::Sync],
     ),
     without_data::<without_data::Fallocate>(
@@ -263,7 +266,7 @@ pub fn probe(
     opened.map(drop).map_err(|error| CannotBegin::for_engine(0, engine.name, &error))
 }
 
-/// An engine of any type as a pointer.
+/// A pointer to an engine of any type.
 struct Boxed {
     queue: Box<dyn Queue>,
     clock: Clock,

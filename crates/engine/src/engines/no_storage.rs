@@ -58,14 +58,14 @@ impl Queue for Null {
     }
 }
 
-/// Service time of every operation.
+/// Service time of every operation in ns.
 const LATENCY_NS: u64 = 100_000;
 /// Name of the option that limits how many operations the device serves at once.
 const SERVERS: &str = "servers";
 
 pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
     SERVERS,
-    "at most N operations at once, 10,000 per second each; the others wait",
+    "serve at most N operations at once, so N x 10,000 per second; the others wait",
 )];
 
 pub(super) struct Sim {

@@ -87,7 +87,7 @@ impl Preadv {
             Kind::Sync => self.targets.sync(&first),
         };
         match answer {
-            // The bytes that the call moved belong to the operations of the row in their order.
+            // Assign the moved bytes to the operations of the row from the first one on.
             Ok(mut moved) => {
                 for (slot, op) in &self.queued[row] {
                     let own = moved.min(op.length as usize);
@@ -114,7 +114,8 @@ impl Preadv {
     }
 }
 
-/// Returns the length of the row at the start of the queue: the first operation and all that are adjacent to it.
+/// Returns the number of operations in the row at the start of the queue: the first operation and
+/// those that continue it without a gap, up to the limits of one call.
 fn row_length(queued: &[(u32, Op)]) -> usize {
     let moves = |op: &Op| matches!(op.kind, Kind::Read | Kind::Write);
     let mut bytes = queued.first().map_or(0, |(_, op)| u64::from(op.length));

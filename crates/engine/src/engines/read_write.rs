@@ -1,10 +1,11 @@
 //! The engines `sync`, `vsync` and `rw`: one read or write call per operation.
 //!
-//! `sync` is pread and pwrite, with options for readahead and for writing to a new file. It calls the kernel directly (rustix), because
-//! the C library's functions are cancellation points, which cost about 20 ns per call in a process with several threads. `vsync` is
-//! preadv2 and pwritev2, with flags for a single operation that an open file cannot have. `rw` is read and write from the position of the
-//! file. It seeks only if an operation does not begin where the last one ended. With the option `vectors` an operation uses several
-//! buffers (`readv`, `writev`).
+//! `sync` is pread and pwrite, with options for readahead and for writing to a new file. It calls
+//! the kernel directly (rustix), because the C library's functions are cancellation points, which
+//! cost about 20 ns per call in a process with several threads. `vsync` is preadv2 and pwritev2,
+//! whose flags apply to one call. `rw` is read and write from the position of the file. It seeks
+//! only if an operation does not begin where the last one ended. With the option `vectors` an
+//! operation uses several buffers (`readv`, `writev`).
 
 use crate::engines::targets::{self, Positions, Targets};
 use crate::interface::{Call, Granted, LEAVE_OUT, refusal};
@@ -137,8 +138,8 @@ fn request_readahead(file: &File, op: &Op, window: u64, requested: &mut Range<u6
     Ok(())
 }
 
-/// Frees all blocks of a file before the run, because a new file has none. Returns how many bytes to allocate before the first write; that
-/// allocation is part of the run.
+/// Frees all blocks of a file before the run, because a new file has none. Returns the number of
+/// bytes to allocate during the run, before the first write; `None` without the option `fallocate`.
 fn renew(file: &File, renewal: Renewal) -> io::Result<Option<u64>> {
     let about = file.metadata()?;
     if !about.is_file() {
@@ -292,7 +293,7 @@ pub(super) struct Rw {
     targets: Targets,
     positions: Positions,
     vectors: usize,
-    /// Each buffer's length is a multiple of this number of bytes.
+    /// The length of each buffer except the last is a multiple of this number of bytes.
     granularity: usize,
 }
 

@@ -49,7 +49,7 @@ impl<S: Library> Call for Streams<S> {
 
     #[inline]
     fn execute(&mut self, slot: u32, op: &Op) -> io::Result<usize> {
-        // A trim may be longer than a slot.
+        // The buffer is sliced only for reads and writes, because a trim may be longer than a slot.
         let (data, length) = (self.arena.slot_mut(slot as usize), op.length as usize);
         if op.kind == Kind::Write {
             self.targets.write(op);

@@ -69,8 +69,9 @@ impl Targets {
         &target.file
     }
 
-    /// Trims bytes: punches a hole in a file, discards on a device. `fallocate` of a device would request zeroes instead, which some
-    /// devices with discards do not support. File systems send discards too.
+    /// Trims bytes: punches a hole in a file, or discards bytes of a device. Returns the length of
+    /// the operation. `fallocate` on a device would request zeros instead of a discard, and some
+    /// devices with discards do not support that.
     pub(super) fn trim(&self, op: &Op) -> io::Result<usize> {
         let (file, bytes) = (self.write(op), u64::from(op.length));
         if self.devices[op.file as usize] {
@@ -82,7 +83,7 @@ impl Targets {
         Ok(op.length as usize)
     }
 
-    /// Makes writes durable.
+    /// Runs the plan's sync call on the file of an operation. Returns 0.
     pub(super) fn sync(&self, op: &Op) -> io::Result<usize> {
         let file = self.read(op);
         match self.flush {
@@ -112,7 +113,7 @@ pub(super) fn refuse_sync_range(spec: &WorkerSpec) -> io::Result<()> {
         return Ok(());
     }
     let why = format!("{} has no sync_file_range", spec.engine.name);
-    let instead = "sync with fsync or fdatasync, or type --engine io_uring";
+    let instead = "type --fsync or --fdatasync instead, or --engine io_uring";
     Err(refusal(io::ErrorKind::Unsupported, why, instead))
 }
 
@@ -154,7 +155,8 @@ pub(super) const ABOUT_ATOMIC: &str =
 /// `STATX_WRITE_ATOMIC` of `linux/stat.h`, kernel 6.11.
 const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 
-/// Checks that the files of a spec support atomic writes of its size. Returns whether the option is set.
+/// Checks that the files of a spec support atomic writes of the spec's operation size. Returns
+/// whether the option is set.
 ///
 /// # Errors
 /// A refusal that names the option.

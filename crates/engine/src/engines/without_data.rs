@@ -65,7 +65,7 @@ impl Change for AllocateBlocks {
     }
 }
 
-/// A write sets the length of the file to its offset.
+/// A write sets the length of the file to the offset of the write.
 pub(super) struct SetLength;
 
 impl Change for SetLength {

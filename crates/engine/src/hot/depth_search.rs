@@ -1,8 +1,11 @@
-//! The search for the depth under a latency target (`latency_target` of fio), while the loop runs.
+//! The search for the largest depth that meets a latency target (`latency_target` of fio), while
+//! the loop runs.
 //!
 //! 1. The depth begins at 1 and doubles while a window meets the target.
-//! 2. After the first miss it goes halfway between the largest depth that met the target and the smallest that missed it.
-//! 3. Between two windows all operations in flight complete, so that no window contains operations of another depth.
+//! 2. After the first miss it goes halfway between the largest depth that met the target and the
+//!    smallest that missed it.
+//! 3. Between two windows all operations in flight complete, so that no window contains operations
+//!    of another depth.
 
 use crate::hot::{Budget, Loop, Stage};
 use crate::interface::Engine;
@@ -11,7 +14,8 @@ use crate::recorder::Recorder;
 use model::histogram::Histogram;
 use model::job::{FoundDepth, LatencyTarget};
 
-/// Consecutive windows that must meet the target at the largest known depth before the search tries a larger one.
+/// Number of consecutive windows that must meet the target one below a missed depth before the
+/// search tries the missed depth again.
 const STABLE: u32 = 3;
 
 /// The state of a worker's search.
@@ -65,7 +69,7 @@ impl Search {
         FoundDepth { depth: self.depth, is_last: self.last }
     }
 
-    /// Evaluates a window; `None` if no operation completed in the window.
+    /// Returns the step after a window; `None` if no operation completed in the window.
     fn evaluate_window(&mut self, block: &Block) -> Option<Next> {
         let all = || block.lanes.iter().flat_map(|lane| &lane.kinds).map(|tally| &tally.latency);
         let count: u64 = all().map(Histogram::count).sum();

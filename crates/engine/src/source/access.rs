@@ -1,15 +1,22 @@
-//! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for every operation.
+//! An access compiled for the targets of a lane: lines, targets, directions and sizes drawn for
+//! every operation.
 //!
-//! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size and the place.
-//! 2. A line with a pause keeps its turn for a whole burst. A reply follows each operation in the opposite direction. A trim may be
-//!    followed by a write of the same bytes. Replies and these writes do not count as operations of the burst.
-//! 3. All lines of a lane share one position per target, so that sequential means after the previous operation. Workers share the
-//!    positions of interlocked lines, and directions may have separate positions.
-//! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost less per operation.
-//! 5. [`Turns`] alternates between several accesses. A turn begins with an operation that waits for the previous turn. If the access has
-//!    pauses or periods, the turn also begins a burst. Each access continues where it was in its last turn.
-//! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over the span, and each visits all zones.
-//!    Only sequential blocks of one size use the incomplete zone at the end of the span, because they do not reach beyond it.
+//! 1. As in Iometer's access specifications, the line is drawn first, then the direction, the size
+//!    and the place.
+//! 2. A line with a pause is drawn once for a whole burst. A line may have replies: operations in
+//!    the opposite direction, one after each operation. A trim may be followed by a write of the
+//!    same bytes. Replies and these writes do not count as operations of the burst.
+//! 3. All lines of a lane share one position per target, so a sequential operation begins after the
+//!    previous operation of any line. Workers share the positions of interlocked lines, and
+//!    directions may have separate positions.
+//! 4. Plain accesses (one line, one size, one target) use [`Sequential`] and [`Random`], which cost
+//!    less per operation.
+//! 5. [`Turns`] alternates between several accesses. The first operation of a turn waits until all
+//!    operations of the previous turn have completed. If the access has pauses or periods, the turn
+//!    also begins a burst. Each access continues where it was at the end of its last turn.
+//! 6. [`Strided`] uses one zone of the span at a time. Workers begin at zones that are spread over
+//!    the span, and each visits all zones. Only sequential blocks of one size use the incomplete
+//!    zone at the end of the span, because other operations could reach beyond the span.
 
 use crate::source::draw::{Kinds, Lengths, WeightedDraw};
 use crate::source::order::{Last, NextOffset, Straight, Walk};
@@ -30,7 +37,7 @@ use std::sync::Arc;
 
 /// An access compiled for the targets of a lane.
 pub(super) struct Lines {
-    /// Which line is next.
+    /// Draws the line of the next burst or operation.
     choice: WeightedDraw,
     compiled: Vec<Line>,
     files: Vec<File>,
@@ -42,7 +49,7 @@ pub(super) struct Lines {
     line: usize,
     /// Number of operations that remain in the current burst.
     left_in_burst: u32,
-    /// Start of the current burst in ns after the first operation, if bursts begin at fixed times.
+    /// Start of the current burst, if bursts begin at fixed times: the time of [`Op::AT`] in ns.
     clock_ns: u64,
     reply: Option<Reply>,
     /// The operation to repeat at the same offset, and the number of repetitions left.
@@ -64,9 +71,10 @@ struct Line {
     pair: Option<u8>,
     /// Whether each direction has its own position.
     has_own_positions: bool,
-    /// Number of consecutive operations at each random place.
+    /// Number of operations in a row: the first is at a random place, the others follow it
+    /// sequentially.
     row: u32,
-    /// Number of operations that remain at the current random place.
+    /// Number of operations that remain in the current row.
     left_in_row: u32,
     /// For each direction, the probability that an operation continues after the last one; `None` without random run lengths.
     continue_chance: Option<[f64; 3]>,
@@ -74,11 +82,11 @@ struct Line {
     restarts: bool,
     /// Number of interleaved positions.
     interleaved: u32,
-    /// Number of operations at each place.
+    /// Number of operations at the same offset.
     times: u32,
     /// Whether the direction is drawn only with a new random place.
     mix_by_run: bool,
-    /// The last direction drawn.
+    /// The direction of the current run, if directions are drawn by run.
     run_kind: Option<Kind>,
 }
 
@@ -385,7 +393,8 @@ impl Line {
         })
     }
 
-    /// Returns the start of the next burst and its flags. Advances the clock if bursts begin at fixed times.
+    /// Returns `at_ns` and `flags` of the first operation of a burst. Advances the clock if bursts
+    /// begin at fixed times.
     fn begin_burst(&self, clock_ns: &mut u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u8) {
         let drawn = self.pause.draw(rng);
         if !self.by_period {
@@ -438,7 +447,7 @@ impl Line {
         self.lengths.iter().flatten().map(Lengths::most).max().map_or(1, u64::from)
     }
 
-    /// Returns a size that violates the alignment of a target, if any.
+    /// Returns a size that violates the alignment of a target; `None` if all sizes are aligned.
     fn misfit(&self, align: u64) -> Option<u64> {
         let reply = u64::from(self.reply_bytes);
         self.lengths
@@ -478,7 +487,7 @@ impl Place {
         let (worker, workers) = (share.worker, share.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && workers > 1 {
             return Err(
-                "workers that share one position cannot have a separate position for each direction; choose another start"
+                "workers that share one position cannot have a separate position for each direction; choose another --start"
                     .into(),
             );
         }
@@ -487,7 +496,8 @@ impl Place {
         let walk = Walk::new(span, steps, least, fixed, worker, workers, head);
         let next_offset =
             NextOffset::new(plan, span, least..=most, target.index, worker, workers, &share.common)?;
-        // Interleaved sequential positions start at different parts of the span, for all workers together.
+        // The interleaved sequential positions of all workers together start evenly spread over the
+        // span.
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
         let drawn = !matches!(plan.order, Order::Sequential(_) | Order::Mixed(_));
         let begin = |run: u32| {
@@ -777,7 +787,7 @@ impl Strided {
             |order: &Order| matches!(order, Order::Sequential(Steps { start: Start::Interlocked, .. }));
         if access.lines.iter().any(|l| interlocked(&l.order)) {
             return Err(
-                "workers use different zones, so they cannot share a position; choose another start".into()
+                "workers use different zones, so they cannot share a position; choose another --start".into(),
             );
         }
         let span = target.span(access.offset_bytes, access.span_bytes, access.largest_bytes().into())?.bytes;

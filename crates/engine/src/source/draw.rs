@@ -1,12 +1,15 @@
 //! Random draws for every operation: choices by weight, directions, sizes, and ranks by Zipf's law.
 //!
-//! - [`Alias`]: one of many by weight in constant time (Walker, "An efficient method for generating discrete random variables with general
-//!   distributions", 1977; table by Vose, 1991). Unlike the library's table it needs no unpredictable branch.
+//! - [`Alias`]: one of many by weight in constant time (Walker, "An efficient method for generating
+//!   discrete random variables with general distributions", 1977; table by Vose, 1991). Unlike the
+//!   library's table it needs no unpredictable branch.
 //! - [`Kinds`], [`Lengths`]: directions and sizes with exact shares; constant ones cost no draw.
-//! - [`Zipf`]: rank k of n with a probability proportional to k^-theta, for any theta from 0. The first ranks and narrow buckets of the others
-//!   are drawn from one alias table. The weight of a bucket is an upper bound, and a rank drawn in it is accepted with its true share (von
-//!   Neumann's rejection). It is exact up to rounding. The usual approximation (Gray et al., "Quickly generating billion-record synthetic
-//!   databases", 1994) fails from theta 1 on.
+//! - [`Zipf`]: rank k of n with a probability proportional to k^-theta, for any theta from 0. The
+//!   first ranks, and narrow buckets of the other ranks, are drawn from one alias table. The weight
+//!   of a bucket is an upper bound, and a rank drawn in the bucket is accepted with its true share
+//!   (von Neumann's rejection). The distribution is exact up to rounding. The usual approximation
+//!   (Gray et al., "Quickly generating billion-record synthetic databases", 1994) fails from theta
+//!   1 on.
 
 use model::job::{Kind, Mix, Sizes};
 use rand::RngExt;
@@ -28,7 +31,8 @@ pub(super) enum WeightedDraw {
 }
 
 impl WeightedDraw {
-    /// Creates the choice. `what` names what is chosen in an error. Fails if all weights are zero.
+    /// Creates the choice. `what` is the name of the choices in the error. Fails if all weights are
+    /// zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
         if weights.len() == 1 && weights[0] > 0.0 {
@@ -114,7 +118,8 @@ pub(super) enum Lengths {
 }
 
 impl Lengths {
-    /// Compiles sizes. The unit of a range is `align`. If `align` is zero, the unit is the smallest size rounded up to `target_align`.
+    /// Compiles sizes. The unit of a range is `align`, or the smallest size if `align` is 0,
+    /// rounded up to a multiple of `target_align`.
     pub(super) fn new(sizes: &Sizes, align: u64, target_align: u64) -> Result<Self, String> {
         let lengths = match sizes {
             Sizes::Fixed(size) => Self::Fixed(*size),
@@ -164,7 +169,7 @@ impl Lengths {
         }
     }
 
-    /// Returns a size that violates the alignment of a target.
+    /// Returns a size that violates the alignment of a target; `None` if all sizes are aligned.
     pub(super) fn misfit(&self, align: u64) -> Option<u64> {
         let odd = |size: &u32| !u64::from(*size).is_multiple_of(align);
         let found = match self {
@@ -275,7 +280,8 @@ pub(super) struct Zipf {
 struct Bucket {
     first: u64,
     width: u64,
-    /// The smallest acceptance probability in the bucket. A draw below it is accepted without computing its power.
+    /// The smallest acceptance probability in the bucket. A draw below it is accepted without
+    /// computing a power.
     squeeze: f64,
 }
 

@@ -1,11 +1,11 @@
 //! Sources: which operation is next.
 //!
-//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a time, so one virtual call serves many
-//!    operations.
-//! 2. `access` draws lines, targets, directions and sizes. `order` finds the offset, with the random draws of `draw`, in the part of the
-//!    target that `span` describes.
-//! 3. Sources wrap other sources: `submit_times` adds times and rates, `wrappers` adds syncs, serial overlaps and evictions, `sharing`
-//!    adds shares of several workers.
+//! 1. [`lanes`] compiles a stream of the plan into one source per lane. A source fills a batch at a
+//!    time, so one virtual call serves many operations.
+//! 2. `access` draws lines, targets, directions and sizes. `order` finds the offset, with the
+//!    random draws of `draw`, in the part of the target that `span` describes.
+//! 3. Sources wrap other sources: `submit_times` adds times and rates, `wrappers` adds syncs,
+//!    serial overlaps and evictions, `sharing` limits workers to their shares of the operations.
 //! 4. `replay` follows a captured load.
 
 mod access;
@@ -52,7 +52,8 @@ pub struct Op {
 }
 
 impl Op {
-    /// Do not submit the operation before `at_ns` after the lane's first operation. In an open loop its latency counts from this time.
+    /// Do not submit the operation before `at_ns` after the end of the worker's start delay. In an
+    /// open loop the latency counts from this time.
     pub const AT: u8 = 1;
     /// Do not submit the operation before `at_ns` after the lane's last completion, nor while any operation of the lane is in flight.
     pub const AFTER: u8 = 2;
@@ -76,12 +77,13 @@ impl Op {
 /// Maximum number of operations per refill.
 pub const LOOK_AHEAD: usize = 64;
 
-/// What a source chooses when its lane has room for an operation.
+/// What a source chooses when its lane has room for an operation. Times count from the end of the
+/// worker's start delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Submit this operation. Also has the time in ns after the start at which it was due.
+    /// Submit this operation. The number is the time at which it was due, in ns.
     Now(Op, u64),
-    /// Submit no operation before this time, in ns after the start.
+    /// Submit no operation before this time, in ns.
     At(u64),
     /// Submit no operation before another one completes.
     Later,
@@ -108,7 +110,8 @@ pub trait Source: Send {
     /// Called before the first choice of a submitting call. Later choices belong to the same call.
     fn begin_call(&mut self) {}
 
-    /// Chooses the operation for a placeholder with [`Op::CHOSEN`] at `now_ns` after the start.
+    /// Chooses the operation for a placeholder with [`Op::CHOSEN`]. `now_ns` is the time since the
+    /// end of the worker's start delay.
     fn choose(&mut self, _now_ns: u64) -> Choice {
         Choice::End
     }
@@ -160,7 +163,7 @@ pub fn lanes(
     }
     if stream.pauses().next().is_some() && stream.pace != Pace::Closed {
         return Err(
-            "a stream with pauses between bursts cannot have a pace too; remove the pauses or the pace"
+            "a stream with pauses between bursts cannot have a rate too; remove the pauses or the rate"
                 .into(),
         );
     }
@@ -173,7 +176,7 @@ pub fn lanes(
     let each = stream.targets_each();
     if each == 0 || (stream.clones == Some(Clones::Own) && each * share.workers as usize != count) {
         return Err(format!(
-            "{count} targets cannot be divided equally among {} clones; name a multiple of the clones",
+            "{count} targets cannot be divided equally among {0} clones; name a multiple of {0} targets",
             share.workers
         ));
     }
@@ -210,7 +213,7 @@ pub fn lanes(
     lanes.map(lane).collect()
 }
 
-/// Builds the source of one lane with pace and syncs.
+/// Builds the source of one lane, with its rate and syncs.
 fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result<Box<dyn Source>, String> {
     let seed = split_mix(split_mix(share.seed).wrapping_add(lane));
     // A clone acts as the only worker.
@@ -265,7 +268,7 @@ impl Back {
         Self { writer, once: Some(Once { blocks: HashSet::with_capacity(writes as usize), left: writes }) }
     }
 
-    /// Returns the number of blocks by drawing all of them.
+    /// Returns the number of different blocks of [`Self::each_block`], by drawing all of them.
     pub fn blocks(mut self) -> u64 {
         while self.once.as_ref().is_some_and(|once| once.left > 0) {
             self.read();
@@ -273,7 +276,7 @@ impl Back {
         self.once.map_or(0, |once| once.blocks.len() as u64)
     }
 
-    /// Returns the next write as a read.
+    /// Returns the next write as a read, or [`Op::NONE`] if its block was already read.
     fn read(&mut self) -> Op {
         // Draw one operation at a time, so that none is lost. Only sources with writes are read back, so the loop ends.
         let mut drawn = [Op::NONE];

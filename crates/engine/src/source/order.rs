@@ -1,17 +1,21 @@
 //! Orders of offsets: where on a span the next operation is.
 //!
-//! - [`NextOffset`]: random orders, or [`Walk`] for sequential ones. Uniform places depend on the size of the operation. All other orders
-//!   use the places where the line's largest size fits.
-//! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one stride after the beginning of the last
-//!   one, or without a stride at the end of the last one, plus a hole, rounded up to the grid. At the end of the span the walk restarts,
-//!   as in diskspd, at the first place that is a whole number of steps from the worker's start, so that each pass visits the same places.
-//!   With drawn sizes and no stride, the last sizes of a pass are drawn until they fit, and the walk restarts at the first byte.
-//!   Backwards is the mirror image.
-//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for scattering ranks. A balanced Feistel network
-//!   permutes the next power of two; numbers outside the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite
-//!   Domains", 2002), less than twice on average.
-//! - [`Map`]: each block once with several sizes, like fio's random map. An operation begins at the first free block after a drawn one
-//!   and ends at the next touched block. Each worker has its own part of the span.
+//! - [`NextOffset`]: random orders, or [`Walk`] for sequential ones. A uniform draw uses every
+//!   place where the operation's own size fits. All other random orders except [`Map`] use only the
+//!   places where the line's largest size fits.
+//! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one
+//!   stride after the beginning of the last one, or without a stride at the end of the last one,
+//!   plus a hole, rounded up to the grid. At the end of the span the walk restarts, as in diskspd,
+//!   at the first place that is a whole number of steps from the worker's start, so that each pass
+//!   visits the same places. With drawn sizes and no stride, the last sizes of a pass are drawn
+//!   until they fit, and the walk restarts at the first byte. Backwards is the mirror image.
+//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for
+//!   scattering ranks. A balanced Feistel network permutes the next power of two; numbers outside
+//!   the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
+//!   2002), less than twice on average.
+//! - [`Map`]: each block once with several sizes, like fio's random map. An operation begins at the
+//!   first untouched block from a drawn one on, and ends before the next touched block. Each worker
+//!   has its own part of the span.
 
 use crate::source::draw::{Alias, Zipf};
 use crate::source::sharing::{Common, Head};
@@ -24,9 +28,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// At this standard deviation (in spans) or above, uniform draws with rejection replace normal draws. Normal draws are
-/// repeated until one is inside the span. That is cheaper for a narrow bell, but would hardly ever end for a very wide
-/// one.
+/// At this standard deviation (as a fraction of the span) or above, uniform draws with rejection
+/// replace normal draws. Normal draws are repeated until one is inside the span. That is cheaper
+/// for a narrow bell, but would hardly ever end for a very wide one.
 const WIDE_DEVIATION: f64 = 0.4;
 
 /// How an order finds the next place.
@@ -44,9 +48,9 @@ pub(super) enum NextOffset {
     Map(Map),
     /// Zipf's law.
     Zipf(Arc<Zipf>, Scatter),
-    /// Self-similar: rank = count * u^exponent.
+    /// Self-similar: rank = count * u^exponent, for u uniform between 0 and 1.
     Pareto { exponent: f64, scatter: Scatter },
-    /// Normal around the middle of the span. The deviation is in spans.
+    /// Normal around the middle of the span. The deviation is a fraction of the span.
     Normal { deviation: f64, count: u64 },
     /// Uniform in one of several ranges.
     Zones(Alias, Vec<Range<u64>>),
@@ -129,7 +133,8 @@ impl NextOffset {
         }
     }
 
-    /// Draws the next place relative to the span; `None` to continue sequentially. Reduces `size` if it does not fit.
+    /// Draws the next place, in bytes from the start of the span; `None` to continue sequentially.
+    /// Reduces `size` if fewer bytes are free there ([`Map`]).
     #[inline]
     pub(super) fn draw(&mut self, align: u64, size: &mut u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let place = match self {
@@ -313,16 +318,18 @@ pub(super) struct Walk {
     stride: u64,
     hole: u64,
     backwards: bool,
-    /// Distance between places if all sizes are equal, otherwise the alignment.
+    /// Distance between places if the walk has a stride or all sizes are equal, otherwise the
+    /// alignment.
     lattice: u64,
-    /// Distance from the edge of the span to this worker's start.
+    /// Distance of this worker's start from the edge where the walk begins: the start of the span,
+    /// or its end if the walk goes backwards.
     first: u64,
-    /// Distance from the edge of the span to the place where the walk restarts.
+    /// Distance from the same edge to the place where the walk restarts.
     restart: u64,
     head: Option<Arc<Head>>,
 }
 
-/// A forward walk with one size and one worker, which needs only four numbers.
+/// A forward walk with one size and a position that is not shared, which needs only four numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Straight {
     next: u64,
@@ -365,8 +372,9 @@ impl Walk {
         self.head.is_some()
     }
 
-    /// Returns the bytes from the next operation to the end of the span. Returns `u64::MAX` unless the walk goes forward, without a stride
-    /// and with one worker.
+    /// Returns the bytes from the next operation to the end of the span. Returns `u64::MAX` before
+    /// the first operation, and for a walk that goes backwards, has a stride or shares its
+    /// position.
     #[inline]
     pub(super) fn left(&self, last: Last) -> u64 {
         let fills = self.head.is_none() && !self.backwards && self.stride == 0 && last.start != Head::FRESH;
@@ -383,7 +391,8 @@ impl Walk {
             None => self.step(last, size),
             Some(head) => head.advance(|seen| {
                 let start = self.step(Last { start: seen, end: seen }, size);
-                // Only a forward walk without a stride counts its restart from the end of the last operation.
+                // A forward walk without a stride continues from the end of this operation, any
+                // other walk from its start.
                 let from_end = self.stride == 0 && !self.backwards;
                 (if from_end { start + size } else { start }, start)
             }),
@@ -406,7 +415,8 @@ impl Walk {
         if next <= self.span.room(size) { next } else { self.begin(self.restart, size) }
     }
 
-    /// Returns the place at a distance from the edge. If the size does not fit there, returns the place closest to the edge.
+    /// Returns the place at a distance from the edge where the walk begins. If the size does not
+    /// fit there, returns the place where the walk restarts, or the edge itself.
     #[cold]
     fn begin(&self, distance: u64, size: u64) -> u64 {
         let room = self.span.room(size);
@@ -474,7 +484,7 @@ impl Scatter {
         self.count
     }
 
-    /// Returns the image of `index`, which is below the count.
+    /// Returns the image of `index`. Both are below the count.
     #[inline]
     pub(super) fn position(&self, index: u64) -> u64 {
         let mut place = index;
@@ -516,7 +526,7 @@ pub(super) struct Map {
     first: u64,
     /// One bit per block, set if this pass has touched the block.
     touched: Vec<u64>,
-    /// Number of free blocks.
+    /// Number of free blocks, which this pass has not touched.
     free: u64,
     /// The order of the draws.
     order: Scatter,

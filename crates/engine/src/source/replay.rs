@@ -1,10 +1,12 @@
 //! Replay of a captured load: completions decide which operation is next.
 //!
-//! 1. A reader thread feeds operations through a ring ([`feed`]). It has determined which operation each one waits for.
-//! 2. The source keeps a table of operations that are read but not submitted yet, chained by task. For each task it also keeps the times
-//!    of the last [`REACH`] completions. All memory is allocated before the first operation.
-//! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is due when that one has completed and the
-//!    captured wait has passed.
+//! 1. A reader thread feeds operations through a ring ([`feed`]). The thread has determined which
+//!    earlier operation each one waits for.
+//! 2. The source keeps a table of operations that are read but not submitted yet, chained by task.
+//!    For each task it also keeps the times of the last [`REACH`] completions. All memory is
+//!    allocated before the first operation.
+//! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is
+//!    due when that one has completed and the captured wait has passed.
 
 use super::{Choice, Op, Source};
 use model::job::Kind;
@@ -37,7 +39,7 @@ const NUMBER_BITS: u32 = 48;
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
 const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
-/// Stands for the completion that the first operations wait for: the start of the replay.
+/// Used instead of a completion for operations that wait for none: the start of the replay.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
 /// An operation of the load.
@@ -139,7 +141,7 @@ impl Feed {
 }
 
 impl Fed {
-    /// Whether the ring is full or its reader has ended.
+    /// Whether the ring is full or the thread that feeds it has ended.
     pub fn is_full(&self) -> bool {
         self.0.is_abandoned() || self.0.slots() == RING_CAPACITY
     }
@@ -196,7 +198,7 @@ pub struct Replay {
     depth: u32,
     /// The last operation of the current call.
     last_in_call: Option<DueStep>,
-    /// Whether operations wait for their captured times.
+    /// Whether operations are due at captured times, so that late ones are counted.
     is_timed: bool,
     counts: Arc<Counts>,
 }
@@ -209,8 +211,8 @@ struct DueStep {
 }
 
 impl Replay {
-    /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight. If `is_timed`, operations wait for their
-    /// captured times.
+    /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight.
+    /// `is_timed` is whether operations are due at captured times, so that late ones are counted.
     pub fn new(from: Fed, tasks: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
         let idle = |_| Task {
             first: NONE,
@@ -305,7 +307,7 @@ impl Replay {
         Some(due)
     }
 
-    /// Removes the first operation of a task, which is due.
+    /// Removes and returns the first operation of a task. The operation must be due.
     fn release(&mut self, at: usize) -> Op {
         let task = &mut self.tasks[at];
         let place = task.first;
@@ -327,7 +329,7 @@ impl Replay {
 }
 
 impl Source for Replay {
-    /// Fills placeholders, because operations are chosen when there is room for them.
+    /// Fills `ops` with placeholders, because operations are chosen when there is room for them.
     fn refill(&mut self, ops: &mut [Op]) {
         ops.fill(Op { flags: Op::CHOSEN, ..Op::NONE });
     }

@@ -38,7 +38,7 @@ impl Common {
         Self { group, ..self }
     }
 
-    /// Adds the files of the stream's targets in order, if it evicts them before each pass.
+    /// Adds the files of the stream's targets in order, if the stream evicts them before each pass.
     #[must_use]
     pub fn with_files(self, files: Option<Arc<[File]>>) -> Self {
         Self { files, ..self }
@@ -137,7 +137,7 @@ impl Member {
         Ok(member)
     }
 
-    /// Allows an operation and counts it, or returns the ns after which to ask again.
+    /// Allows an operation and counts it, or returns when to ask again, like [`Source::hold`].
     fn hold(&self) -> Option<u64> {
         if !self.is_active.load(Ordering::Relaxed) {
             self.begin();

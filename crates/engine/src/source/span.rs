@@ -86,7 +86,7 @@ impl Target {
     pub(super) fn misfit(&self, what: &str, bytes: u64) -> String {
         format!(
             "target {} needs multiples of {} bytes, and {what} of {bytes} bytes is not a multiple; \
-             choose a multiple, or go through the page cache",
+             choose a multiple, or type --cache buffered",
             self.index, self.align
         )
     }
@@ -137,7 +137,7 @@ impl Pieces {
     }
 }
 
-/// A source whose offsets are moved to where their bytes lie on the target.
+/// A source that converts the offsets of another source to offsets on the target.
 struct Placed<P> {
     inner: Box<dyn Source>,
     /// Returns the offset of an operation on the target.
@@ -190,7 +190,8 @@ impl<P: Fn(&Op) -> u64 + Send> Source for Placed<P> {
     }
 }
 
-/// Moves the operations of a source that draws offsets in the concatenated pieces of a target to these pieces.
+/// Wraps a source whose offsets are in the concatenated pieces of a target. The result has the
+/// offsets on the target.
 pub fn in_pieces(inner: Box<dyn Source>, pieces: Pieces) -> Box<dyn Source> {
     Box::new(Placed { inner, place: move |op: &Op| pieces.place(op.offset, op.length.into()) })
 }

@@ -1,14 +1,17 @@
-//! When operations are submitted: arrivals of an open loop, rate limits, think times, bursts, and rates of single directions.
+//! When operations are submitted: arrivals of an open loop, rate limits, think times, bursts, and
+//! rates of single directions.
 //!
-//! - Arrivals and limits set the times of operations in advance, relative to the lane's first operation. So a limited closed loop catches
-//!   up after a stall, as in fio and diskspd, and reaches the requested rate over the whole run. Times have a resolution of 2^-64 ns, so
-//!   fractional gaps do not drift. Syncs have the time of the operation before them.
+//! - Arrivals and limits set the times of operations in advance, counted from the end of the
+//!   worker's start delay. So a limited closed loop catches up after a stall, as in fio and
+//!   diskspd, and reaches the requested rate over the whole run. Times have a resolution of 2^-64
+//!   ns, so fractional gaps do not drift. Syncs have the time of the operation before them.
 //! - [`Batches`] and [`OnOff`] are arrivals in bursts.
 //! - [`Pause`] draws think times; the loop waits.
-//! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when there is room for it.
-//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix. If the direction is ahead of its rate,
-//!   the direction that is due first is next. So a direction without a rate fills the remaining time, and the others catch up after a
-//!   stall, as in fio.
+//! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when
+//!   there is room for it.
+//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix.
+//!   If the direction is ahead of its rate, the direction that is due first is next. So a direction
+//!   without a rate fills the remaining time, and the others catch up after a stall, as in fio.
 
 use super::{Op, Source};
 use crate::source::Choice;
@@ -23,7 +26,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 const NS_PER_S: f64 = 1e9;
 const FRACTION_BITS: u32 = 64;
 
-/// A time or duration in 2^-64 ns. Saturates after 584 years.
+/// A time or duration in units of 2^-64 ns. Saturates after 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 struct Moment(u128);
 
@@ -59,7 +62,7 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Adds a lane's part of the stream's pace to its source.
+/// Adds a lane's part of the stream's rate to the lane's source.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed => inner,
@@ -68,7 +71,7 @@ pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Res
             None => inner,
         },
         Pace::Each { .. } => {
-            return Err("separate rates need a workload that chooses the direction of each operation".into());
+            return Err("separate rates of directions are not possible here; type one rate for all".into());
         }
         Pace::Open { iops, arrivals: Arrivals::Constant } => {
             let period = period(iops)?;
@@ -499,7 +502,7 @@ impl ByKind {
         };
         let waits = stream.waits().next().is_some();
         if waits || line.has_pairs() || line.reply_bytes > 0 || line.times > 1 || line.mix_by_run {
-            return Err("rates of directions cannot be combined with a setting that also chooses the next operation; leave one of them out".into());
+            return Err("separate rates of reads, writes and trims cannot be combined with shares of operations, serialized overlaps, replies, writes after trims, repeated offsets or runs of one direction; leave one of them out".into());
         }
         let limit = |kind| Limited::new(iops.for_kind(kind), bytes_per_s.for_kind(kind), place.lanes);
         let limits = [limit(Kind::Read)?, limit(Kind::Write)?, limit(Kind::Trim)?];

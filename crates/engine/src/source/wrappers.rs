@@ -2,9 +2,10 @@
 //!
 //! - [`Flushed`] adds syncs after writes, evenly spread ([`Evenly`]).
 //! - [`Serial`] marks operations that wait for overlapping ones in flight.
-//! - [`EachPass`] evicts a file before each pass over it except the first, as fio does (`loop_cache_invalidate` in `io_u.c`). In
-//!   sequential order, a pass ends where the offsets of one direction restart. In any other order, it ends after a certain number of
-//!   bytes. Pages in use remain, and dirty pages are only queued for write back.
+//! - [`EachPass`] evicts a file before each pass over it except the first, as fio does
+//!   (`loop_cache_invalidate` in `io_u.c`). In sequential order, a pass ends where the offsets of
+//!   one direction restart. In any other order, it ends after as many bytes as the worker accesses
+//!   in a pass. Pages in use remain, and dirty pages are only queued for write back.
 
 use crate::source::{Choice, Op, Share, Source};
 use model::job::{Flush, Kind, Order, Stream};

@@ -132,7 +132,7 @@ fn invalid_zones_are_refused() {
     let shared = refused([4096, 4096, 0], |s| {
         s.access.lines[0].order = Order::Sequential(Steps { start: Start::Interlocked, ..Steps::default() });
     });
-    assert!(shared.contains("another start"), "{shared}");
+    assert!(shared.contains("another --start"), "{shared}");
 }
 
 #[test]
