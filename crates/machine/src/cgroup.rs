@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
-/// Attempts to remove a cgroup that one of fathom's threads is just leaving.
+/// Maximum number of attempts to remove a cgroup that one of fathom's threads is just leaving.
 const MAX_REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
@@ -314,8 +314,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     }
 }
 
-/// Returns the `cpu.stat` that counts the throttled time of this process: of the nearest cgroup with a limit, or if
-/// none has a limit, of the nearest cgroup with such a file.
+/// Returns the path of the `cpu.stat` that counts the throttled time of this process: that of the
+/// nearest cgroup with a limit. Without a limit it is that of the nearest cgroup with such a file.
 ///
 /// # Errors
 ///

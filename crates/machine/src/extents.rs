@@ -40,7 +40,8 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
     read(file, region.start..region.end.min(metadata.len()))
 }
 
-/// Adds up the extents of a loop device's backing file; `None` if the device is not a loop device.
+/// Adds up the extents of a loop device's backing file; `None` if `device` is not a bound loop
+/// device.
 pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Extents>> {
     let metadata = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
     let number = number_of(metadata.rdev());
@@ -294,7 +295,8 @@ fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Translates pieces of a file to the device. `map` has the pieces in which the file itself is stored, in order.
+/// Translates pieces with offsets in a file (`physical`) to the device that stores the file. `map`
+/// has the pieces of the file itself, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {

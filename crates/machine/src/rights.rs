@@ -74,8 +74,8 @@ fn tracing() -> Known<()> {
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
 }
 
-/// Tests whether a device can be opened for reading. Opening does no I/O, and the permission bits alone do
-/// not decide.
+/// Tests whether a device can be opened for reading, by opening it: the permission bits alone do
+/// not decide. This does no I/O.
 fn readable_device(root: &Root, name: &str) -> Known<()> {
     // `/sys` writes `!` for `/` in device names.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));

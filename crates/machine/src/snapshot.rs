@@ -102,7 +102,8 @@ impl Watch {
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the devices and the names of all fathom's threads. Keeps only values that differ from `last`.
+    /// Reads the devices and the names of all fathom's threads. Keeps only the device values that
+    /// differ from `last`.
     pub fn during(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
         let now = self.devices.iter().map(|path| self.read(path.clone()));
