@@ -25,8 +25,7 @@ use sys::arena::Arena;
 use sys::ioctl;
 use sys::ioctl::Extent;
 
-/// Adds up the extents of a whole file. Writes dirty pages back only if they hide how the file will be
-/// stored.
+/// Adds up the extents of a whole file. The kernel writes the file's dirty pages back first.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
     map_region_extents(file, 0..u64::MAX)
 }

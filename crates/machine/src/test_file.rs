@@ -156,7 +156,7 @@ impl TestFile {
         }
         if target < asked / MIB * MIB {
             self.notes.push(format!(
-                "the test file is {} instead of {}, so that 5 % of its file system stay free",
+                "the test file is {} instead of {}: fathom leaves 5 % of a file system free, in memory half of what is available",
                 show_bytes(target),
                 show_bytes(asked)
             ));
@@ -399,7 +399,7 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
         return Err(no_room(dir, room));
     }
     Err(MachineError::Refused(format!(
-        "--size {} does not fit: {} has room for {}, since 5 % of its file system stay free; type --size {}m or less, or make room",
+        "--size {} does not fit: {} has room for {} (fathom leaves 5 % of a file system free, in memory half of what is available); type --size {}m or less, or make room",
         show_bytes(asked_bytes),
         name::shown(dir),
         show_bytes(room),
@@ -419,8 +419,8 @@ fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
 
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
-        "{} has room for only {} (5 % of its file system stay free), and a test file needs {}; make room, or name another \
-         directory",
+        "{} has room for only {} (fathom leaves 5 % of a file system free, in memory half of what is available), and a test \
+                 file needs {}; make room, or name another directory",
         name::shown(dir),
         show_bytes(room),
         show_bytes(LEAST_BYTES)

@@ -249,7 +249,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Returns the number of operations that have not been reaped.
+    /// Returns the number of operations whose completions have not been taken from the kernel.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }

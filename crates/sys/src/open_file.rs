@@ -44,7 +44,8 @@ impl OpenFile {
         Self { file, writable, closing: None }
     }
 
-    /// Wraps a file that adds an error of its close to `errors`, with the index of its target.
+    /// Wraps a file. If the file is writable, an error of its close is added to `errors`, with the
+    /// index of its target.
     pub fn reporting(file: File, writable: bool, target: usize, errors: &CloseErrors) -> Self {
         Self { file, writable, closing: writable.then(|| (target, errors.clone())) }
     }

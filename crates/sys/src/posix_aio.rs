@@ -171,7 +171,7 @@ impl PosixAio {
         }
     }
 
-    /// Returns the number of operations that have not been reaped.
+    /// Returns the number of operations whose results have not been taken from the library.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }
