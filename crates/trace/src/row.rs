@@ -220,7 +220,7 @@ impl Ends {
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
-    /// Returns how many requests ago the request at this index ended: 1 for the last one.
+    /// Returns how many requests ago the end at this index was added: 1 for the last request.
     #[inline]
     pub fn requests_ago(&self, at: usize) -> u64 {
         ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1

@@ -429,7 +429,7 @@ impl LoadOfPart<'_> {
     fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
-            "{} of {} writes are stable when they complete (FUA), and as many have a flush",
+            "{} of {} writes are stable when they complete (FUA), and there are about as many flushes",
             show_count(stable as f64),
             show_count(writes as f64)
         );
@@ -576,7 +576,7 @@ fn format_law(law: &Law, factor: f64) -> (String, String) {
     (shorten_times(&think.to_flag()), format!("{near}{scaled}"))
 }
 
-/// Rounds times of 1 ms and more to us if the rounding changes them by less than a thousandth.
+/// Rounds times of 1 ms and more to us, which changes them by less than a thousandth.
 fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece

@@ -101,7 +101,8 @@ pub(super) enum Loop {
 pub(super) struct Signs {
     /// Share of operations that overlap others of the part.
     pub(super) overlapping: f64,
-    /// Index of dispersion of the operations, or of the busy intervals if operations overlap.
+    /// Index of dispersion in 10 ms and in 100 ms: of the operations, or of the busy intervals if
+    /// operations overlap.
     pub(super) idc: [Option<f64>; 2],
 }
 
