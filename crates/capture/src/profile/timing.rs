@@ -344,7 +344,7 @@ impl Step {
 }
 
 impl OpSteps {
-    /// Doubles the length of intervals.
+    /// Merges neighbouring intervals, so that there are half as many.
     fn halve_steps(&mut self) {
         for at in 0..MAX_STEPS {
             let [one, other] = [2 * at, 2 * at + 1].map(|at| self.steps.get(at).copied().unwrap_or_default());
