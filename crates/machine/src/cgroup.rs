@@ -36,8 +36,8 @@ const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.thrott
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
 const V2_IO_FILES: [&str; 1] = ["io.stat"];
-/// The cgroup that this process entered. Its owner and a forced exit both take the value from here, so only one of them leaves the
-/// cgroup.
+/// The cgroup that this process entered. Dropping [`OwnCgroup`] and a forced exit both take the
+/// value from here, so only one of them leaves the cgroup.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
 /// The changes that leaving must undo.
@@ -57,7 +57,8 @@ const PROCESS: &str = "cgroup.procs";
 /// CPUs then.
 const V1_THREAD: &str = "tasks";
 
-/// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
+/// A cgroup for this process alone, or for one of its threads and what the thread starts. Dropping
+/// this value moves them back and removes the cgroup.
 #[derive(Debug)]
 pub struct OwnCgroup {
     description: Cgroup,

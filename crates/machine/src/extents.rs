@@ -85,11 +85,11 @@ struct Sum {
     out: Extents,
     /// End of the region in the file.
     end: u64,
-    /// End of the last extent in the file. The bytes up to the next extent are a hole.
+    /// End, in the file, of the extents added so far. The bytes up to the next extent are a hole.
     reached: u64,
     /// Bitwise OR of all device offsets. The lowest set bit is their common alignment.
     places: u64,
-    /// Length of the contiguous piece that ends with the last extent.
+    /// Length of the contiguous piece that ends with the extent added last.
     piece_bytes: u64,
     /// End of that piece in the file and on the device.
     piece_end: [u64; 2],
@@ -212,8 +212,8 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
     Err("the chain of devices below the target does not end".into())
 }
 
-/// Proves the map: reads the beginning of some pieces from both sides and compares them. `device` is open for
-/// direct reads in multiples of `align`.
+/// Proves that the pieces are correct: reads the beginning of some of them from both sides and
+/// compares the bytes. `device` is open for direct reads in multiples of `align`.
 ///
 /// # Errors
 ///
@@ -286,7 +286,7 @@ pub(crate) fn counts_from_device(file: &File) -> Known<()> {
     Ok(())
 }
 
-/// Returns the stored extents of a file.
+/// Returns where the first `bytes` of a file are stored, without holes and unwritten extents.
 fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     counts_from_device(file)?;
     let all = ioctl::extents(file, bytes).map_err(|e| fiemap_reason(&e))?;

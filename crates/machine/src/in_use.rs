@@ -40,7 +40,7 @@ const SWAP: &str = "swap space in use";
 /// File systems that can be mounted from a file without a loop device.
 const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-/// Maximum length of a chain of holders that is followed to name the user.
+/// Maximum number of devices built on each other that are followed upwards to name the user.
 const MAX_HOLDERS: usize = 16;
 /// Maximum number of devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
 const MAX_LEVELS: usize = 16;
@@ -287,12 +287,14 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     }))
 }
 
-/// Returns the mount of the device `number`. `inside` is the root of the mount namespace.
+/// Returns the mount of the device `number`. `inside` is the root directory of the mount namespace,
+/// empty for that of this process.
 fn mount_of_device<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
     mounts.iter().find(|m| is_mount_of(root, m, number, inside))
 }
 
-/// Returns whether a mount is of the device `number`. `inside` is the root of the mount namespace.
+/// Returns whether a mount is of the device `number`. `inside` is the root directory of the mount
+/// namespace, empty for that of this process.
 pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
     let source = || root.device_number(&format!("{inside}{}", mount.source));
     // A file system on several devices shows an anonymous number, and one device as its source.
@@ -700,9 +702,9 @@ const BLOCK: usize = 4096;
 /// Unit of the sizes and offsets in sysfs.
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 
-/// Finds the user of an open file by its content: a device in use that holds the same. If there is
-/// none but the file has a signature, the use is hidden. `user_of` finds the user of a block device
-/// by its kernel name.
+/// Finds the user of an open file by its content: a device in use that holds the same file system.
+/// If there is none but the file has a signature, the use is hidden. `user_of` finds the user of a
+/// block device by its kernel name.
 ///
 /// # Errors
 /// Why the file cannot be read, or why the use of a matching device is unknown.

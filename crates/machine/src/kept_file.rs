@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Made {
     /// The mark, held while the file is written; `None` if the file gets no mark.
     pub writing: Option<Writing>,
-    /// Whether another program had created the file, empty. fathom must not remove such a file.
+    /// Whether the file was an empty one that another program had created. fathom must not remove
+    /// it.
     pub found_empty: bool,
 }
 

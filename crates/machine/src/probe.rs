@@ -16,7 +16,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 
-/// Number of blocks read.
+/// Maximum number of blocks read.
 const BLOCKS: u64 = 64;
 /// Minimum block size in bytes.
 const MIN_BLOCK_BYTES: u64 = 4096;

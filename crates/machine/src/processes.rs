@@ -127,11 +127,13 @@ impl Processes {
 /// Maximum number of ancestors of an ended process that are searched.
 const MAX_ANCESTORS: usize = 64;
 
-/// The I/O that processes did before an earlier sample, if they ended since then. When a parent waits for them, the kernel adds their
-/// I/O to the parent's. If the parent has ended too, each living ancestor is a possible reaper, because any of them may be a
-/// subreaper; then the I/O is subtracted from all of them.
+/// The I/O, up to the earlier sample, of the processes that have ended since. When a parent waits
+/// for an ended process, the kernel adds the I/O of that process to the parent's. If the parent has
+/// ended too, each living ancestor is a possible reaper, because any of them may be a subreaper;
+/// then the I/O is subtracted from all of them.
 struct EndedIo<T> {
-    /// The I/O of the ended processes by the process that may have waited for them; `None` if it is hidden.
+    /// Pairs of a process that may have waited for an ended one, and the I/O of the ended one;
+    /// `None` if that I/O is hidden.
     by_reaper: Vec<(u32, Option<T>)>,
     /// Whether the reaper of an ended process is unknown.
     is_reaper_unknown: bool,
@@ -405,8 +407,8 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// Sum over the live threads, without ended threads and children. If no child has ended, the counters of
-    /// the process.
+    /// Sum over the live threads, without ended threads and children. If no child has ended, the
+    /// same as `counters`.
     threads: IoCounters,
 }
 
@@ -426,7 +428,7 @@ pub struct Moved {
 }
 
 impl ProcessIo {
-    /// Takes a sample. For processes without I/O since `before`, it reads only one file.
+    /// Takes a sample. For each process without I/O since `before`, it reads only one file.
     ///
     /// # Errors
     /// Why `/proc` cannot be listed, or that the process of [`Whose::ThreadsOf`] does not exist.
@@ -718,7 +720,7 @@ mod tests {
     }
 }
 
-/// The I/O of processes before the window is not their parents' I/O when they end in the window.
+/// If processes end in the window, their I/O before the window does not count as their parents'.
 #[cfg(test)]
 mod ended_in_window_tests {
     use super::process_io_tests::io;

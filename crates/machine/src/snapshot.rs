@@ -45,7 +45,8 @@ pub type Part<'f> = (&'f File, Range<u64>);
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    /// `stat` files of all layers, top layers first, and the files that show whether the kernel counts there.
+    /// `stat` files of all layers, top layers first, and the files that show whether the kernel
+    /// counts the I/O of a layer.
     devices: Vec<String>,
     /// Files of the cgroup.
     cgroup: Vec<String>,

@@ -41,7 +41,8 @@ const FREE_SHARE: u64 = 20;
 const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
-/// Test files of this process that have a name. Their owner or a forced exit removes them.
+/// Test files of this process that have a name. Dropping the [`TestFile`] or a forced exit removes
+/// them.
 static NAMED: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
 /// A test file. Dropping it removes the file.

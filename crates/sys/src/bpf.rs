@@ -558,7 +558,7 @@ impl Maps {
         code.code
     }
 
-    /// Makes the thread that runs the program the parent.
+    /// Program that stores the thread that runs it as the parent.
     fn be_parent(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.call(CURRENT_TASK);

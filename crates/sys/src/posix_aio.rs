@@ -27,7 +27,8 @@ enum Command {
 /// Control blocks (`aiocb`) with the files and buffers of their operations.
 pub struct PosixAio {
     slots: ManuallyDrop<Slots>,
-    /// One control per slot. Controls are accessed only by address, because the library writes to those in flight.
+    /// One control block per slot. Control blocks are accessed only by address, because the library
+    /// writes to those in flight.
     controls: ManuallyDrop<Vec<aiocb>>,
     queued: Vec<(u32, Command)>,
     /// Slots in flight.

@@ -25,7 +25,7 @@ const MAX_QUEUED_NS: u64 = 60_000_000_000;
 /// Maximum delay between the completion event and the kernel's counting of the request, unless a task is stopped in between.
 const COUNTING_DELAY_NS: u64 = 1_000_000;
 
-/// Place and kind of a request in flight.
+/// First sector and operation of a request in flight.
 type Place = (u64, Op);
 
 /// The requests in flight at one place, as the numbers of the oldest and the newest; each request refers to the next one.
