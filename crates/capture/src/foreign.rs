@@ -179,7 +179,7 @@ impl<'r> Lines<'r> {
             self.number += 1;
             self.line = String::from_utf8_lossy(&bytes).trim().to_owned();
             if read as u64 == MAX_LINE_BYTES {
-                return Err(self.error_at("a line of 64 KiB or more, so the file is not a trace"));
+                return Err(self.error_at("the line has 64 KiB or more, so the file is not a trace"));
             }
             if !self.line.is_empty() {
                 return Ok(Some(self.line.clone()));
@@ -529,7 +529,7 @@ fn letters(categories: u32, sectors: u32) -> String {
     letters
 }
 
-/// ns per unit of time.
+/// ns per unit of time in MSR Cambridge CSV.
 const UNIT_NS: u64 = 100;
 
 /// Returns whether a line is MSR Cambridge CSV, or its heading.

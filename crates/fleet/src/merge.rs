@@ -85,7 +85,7 @@ pub(super) fn common_times(all: &Times) -> CommonTimes {
     all.iter().map(|(phase, windows)| (*phase, unequal_windows(windows))).collect()
 }
 
-/// Whether all hosts ran for equally long.
+/// Whether all hosts ran equally long.
 fn ran_equally_long(window: &Window) -> bool {
     window.together_ns() as f64 >= EQUALLY_LONG_SHARE * window.total_ns() as f64
 }
@@ -427,7 +427,8 @@ const DISTURBANCES_MAX: usize = 8;
 /// Notes of several hosts about a run, each once with the hosts that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// For each note: the hosts that wrote it, and its position among the notes of the lowest of their ranks.
+    /// For each note: the hosts that wrote it, and its position among the notes of the lowest rank
+    /// of these hosts.
     notes: BTreeMap<String, (Which, u32)>,
     /// Number of different notes, summed over all hosts.
     count: u32,

@@ -1,4 +1,4 @@
-//! Test files: created, filled, verified, and removed whichever way fathom exits.
+//! Test files: created, filled, verified, and removed when fathom exits.
 //!
 //! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks it.
 //! 2. fathom reserves the space in one piece if the file system can, and fills the file with unique data, with direct I/O if that works.
@@ -421,7 +421,7 @@ fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
         "{} has room for only {} (fathom leaves 5 % of a file system free, in memory half of what is available), and a test \
-                 file needs {}; make room, or name another directory",
+         file needs {}; make room, or name another directory",
         name::shown(dir),
         show_bytes(room),
         show_bytes(LEAST_BYTES)

@@ -55,7 +55,7 @@ impl SizeCounts {
     }
 
     /// Reduces the sizes to a few classes, in multiples of `align` sectors. Frequent sizes remain.
-    /// Neighbouring rare sizes are combined to a class with their mean size.
+    /// Neighbouring rare sizes become one class with their mean size.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
         let few = self.counts.len() <= MAX_SIZE_CLASSES;

@@ -500,7 +500,8 @@ impl LoadOfPart<'_> {
         )
     }
 
-    /// Adds the keys for what the stream waits for. Returns the operations per burst.
+    /// Adds the keys for what the stream waits for before its next operations. Returns the number
+    /// of operations per burst.
     fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",

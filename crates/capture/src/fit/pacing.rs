@@ -46,7 +46,7 @@ const MIN_CALL_OPERATIONS: f64 = 1.5;
 /// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
 
-/// The operations of a part in time.
+/// When the operations of a part begin and end: what decides how its stream is paced.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     in_flight: InFlight,

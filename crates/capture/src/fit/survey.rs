@@ -16,11 +16,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task with a higher share of all operations has its own stream.
+/// A task, or tasks of one name together, with at least this share of all operations become a part
+/// of their own.
 const OWN_OPERATIONS: f64 = 0.01;
-/// A task with a higher share of all bytes has its own stream.
+/// The same for the share of all bytes.
 const OWN_BYTES: f64 = 0.02;
-/// A task with a higher share of all syncs has its own stream.
+/// The same for the share of all syncs.
 const OWN_SYNCS: f64 = 0.05;
 /// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
@@ -226,7 +227,7 @@ impl Surveyed {
         }
     }
 
-    /// Returns whether a task has enough operations for its own stream.
+    /// Returns whether tasks with these operations become a part of their own.
     fn is_own(&self, seen: &Observations) -> bool {
         let share = |own: u64, all: u64| if all == 0 { 0.0 } else { own as f64 / all as f64 };
         seen.data > 0
