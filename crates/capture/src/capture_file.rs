@@ -454,7 +454,7 @@ pub enum Unreadable {
     #[error("the file is not a fathom capture")]
     NoCapture,
     /// The format version is unknown.
-    #[error("a capture of format {0}, but this fathom reads format 1; use the fathom that wrote it")]
+    #[error("the capture has format {0}, but this fathom reads format 1; use the fathom that wrote it")]
     Version(String),
     /// The header is missing or damaged.
     #[error("the capture cannot be read because its header is {0}")]

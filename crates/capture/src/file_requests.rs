@@ -10,8 +10,9 @@ use trace::row::Row;
 /// The byte ranges of the files at the beginning and at the end of the capture. In each list the ranges are ordered and do not touch.
 #[derive(Debug)]
 pub struct Within {
-    /// Ranges that the files had at the beginning or the end of the capture, and ranges that they had at both times.
+    /// Ranges that the files had at the beginning or at the end of the capture.
     ever: Vec<(u64, u64)>,
+    /// Ranges that the files had at both times.
     always: Vec<(u64, u64)>,
     /// The counts so far.
     pub seen: OfFiles,

@@ -179,7 +179,7 @@ impl<'r> Lines<'r> {
             self.number += 1;
             self.line = String::from_utf8_lossy(&bytes).trim().to_owned();
             if read as u64 == MAX_LINE_BYTES {
-                return Err(self.error_at("a trace has no line of 64 KiB or more"));
+                return Err(self.error_at("the line has 64 KiB or more, so the file is not a trace"));
             }
             if !self.line.is_empty() {
                 return Ok(Some(self.line.clone()));
@@ -529,7 +529,7 @@ fn letters(categories: u32, sectors: u32) -> String {
     letters
 }
 
-/// ns per unit of time.
+/// ns per unit of time in MSR Cambridge CSV.
 const UNIT_NS: u64 = 100;
 
 /// Returns whether a line is MSR Cambridge CSV, or its heading.
@@ -580,7 +580,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
 
 /// Bits of the offset within a file.
 const FILE_BITS: u32 = 41;
-/// Maximum number of files. Further files have no region.
+/// Maximum number of files of a log. A log with more files is refused.
 const MAX_FILES: usize = 1 << 20;
 /// ns per us.
 const US: u64 = 1000;
@@ -659,7 +659,7 @@ impl Regions {
             return Ok(());
         }
         if offset >> FILE_BITS > 0 || length >> FILE_BITS > 0 {
-            return Err(lines.error_at("the offset is beyond 2 TiB"));
+            return Err(lines.error_at("the offset or the length is beyond 2 TiB"));
         }
         Ok(into.put_operation(at_ns, None, rwbs, region << FILE_BITS | offset, length, &task)?)
     }

@@ -314,7 +314,7 @@ impl Load {
         self.figures.in_flight.total_ns > 0
     }
 
-    /// Returns whether the capture has single writes that are stable at completion.
+    /// Returns whether the capture has writes that are stable at completion (FUA).
     pub fn has_stable_writes(&self) -> bool {
         self.figures.has_stable
     }

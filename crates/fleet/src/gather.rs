@@ -128,10 +128,11 @@ impl Hosts {
             }
     }
 
-    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that sent no last message and has been
-    /// silent since can be lost. If a process is killed, the launcher notices it before rank 0 and ends the other processes with a
-    /// signal. Then the lost host, not the signal, is the cause. On further hosts MPI may stop until the launcher ends them; the reason
-    /// names these hosts after the lost host.
+    /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that
+    /// sent no last message and has been silent since can be lost. If a process is killed, the
+    /// launcher notices it before rank 0 and ends the other processes with a signal. Then the lost
+    /// host, not the signal, is the cause. MPI calls on further hosts may not return until the
+    /// launcher ends these hosts. The reason names or counts them after the lost host.
     ///
     /// Changes nothing if no host was lost, or if a host has reported an error or is already known to be lost.
     pub(super) fn identify_lost_host(&self, ended: Instant, has_answered: impl Fn(usize) -> bool) {

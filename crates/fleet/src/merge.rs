@@ -85,7 +85,7 @@ pub(super) fn common_times(all: &Times) -> CommonTimes {
     all.iter().map(|(phase, windows)| (*phase, unequal_windows(windows))).collect()
 }
 
-/// Whether all hosts ran for equally long.
+/// Whether all hosts ran equally long.
 fn ran_equally_long(window: &Window) -> bool {
     window.together_ns() as f64 >= EQUALLY_LONG_SHARE * window.total_ns() as f64
 }
@@ -93,7 +93,7 @@ fn ran_equally_long(window: &Window) -> bool {
 /// One phase, added up over some hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Phase {
-    /// The lowest rank among the hosts. `end` has the start and the times that this rank recorded.
+    /// The lowest rank among the hosts. `start` and the end time are those of this rank.
     first: u32,
     /// The number of hosts.
     hosts: u32,
@@ -418,7 +418,8 @@ fn run_parts(rank: u32, did: (u64, u64, u64)) -> (RunParts, Vec<Vec<Interval>>) 
     ran(rank, did, RunEnding::Complete, &[])
 }
 
-/// Maximum number of different notes per run. They are kept in alphabetical order, so that all hosts keep the same ones.
+/// Maximum number of different notes per run. The first ones in alphabetical order are kept, so
+/// that the order in which hosts are added has no effect.
 const NOTES_MAX: usize = 64;
 /// Maximum number of disturbances per run and kind. The largest ones are kept.
 const DISTURBANCES_MAX: usize = 8;
@@ -426,7 +427,8 @@ const DISTURBANCES_MAX: usize = 8;
 /// Notes of several hosts about a run, each once with the hosts that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// For each note: the hosts that wrote it, and its position among the notes of the lowest of their ranks.
+    /// For each note: the hosts that wrote it, and its position among the notes of the lowest rank
+    /// of these hosts.
     notes: BTreeMap<String, (Which, u32)>,
     /// Number of different notes, summed over all hosts.
     count: u32,

@@ -112,7 +112,7 @@ pub(super) struct EarlyEnd {
     pub(super) why: String,
     /// The exit code of fathom.
     pub(super) code: u8,
-    /// Whether the reason is only a silence that rank 0 noticed. The lost host may then be another one.
+    /// Whether the reason is only that `rank` was silent. The lost host may then be another one.
     pub(super) is_silence: bool,
 }
 

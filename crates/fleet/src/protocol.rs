@@ -404,7 +404,8 @@ impl Hosts {
         }
     }
 
-    /// Ends the measurement on all hosts because of a failure on this host.
+    /// Ends the measurement on all hosts because of a failure on this host. Returns the failure
+    /// with which this host leaves.
     pub fn end_all(&self, failure: Failure) -> Failure {
         match (&failure, self.shared.early_end()) {
             // Another host had already ended the measurement.

@@ -99,7 +99,7 @@ fn least_bytes(planned: &[Planned], at: usize) -> u64 {
 fn same_targets(our_name: &str, one: &Plan, their_name: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(
-            "{our_name} has {} targets and {their_name} has {}: names that lead to one file on one host lead to several on the other; name the same kind of targets on all hosts",
+            "{our_name} has {} targets and {their_name} has {}, perhaps because two names lead to the same file on one of them; name the same kind of targets on all hosts",
             one.targets.len(),
             other.targets.len()
         ));
@@ -401,7 +401,7 @@ fn is_own_file(target: &Target) -> bool {
     target.role == Role::Made && target.made_for != MadeFor::All && target.common.is_some()
 }
 
-/// Limits streams that share a file to the blocks of each worker.
+/// Limits the bytes of streams that share a file to those of each worker's blocks.
 fn fit_parts(plan: &mut Plan) -> Result<(), String> {
     let tasks: Vec<(usize, Option<u64>)> = (0..plan.jobs.len())
         .flat_map(|job| {

@@ -120,14 +120,14 @@ fn no_host_begins_a_phase_that_one_cannot_begin() {
 }
 
 /// A number of hosts with which one host has a parent other than rank 0 in the tree.
-const TWO_FLOORS: usize = 18;
+const TWO_LEVELS: usize = 18;
 
 #[test]
 fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
-    for lost in [None, Some(TWO_FLOORS - 1)] {
+    for lost in [None, Some(TWO_LEVELS - 1)] {
         let read = Mutex::new(None);
         let is_gone = AtomicBool::new(lost.is_none());
-        met(TWO_FLOORS, |hosts| {
+        met(TWO_LEVELS, |hosts| {
             if Some(hosts.rank) == lost {
                 // Drop the requests and wait until the transport thread has ended: until then it answers pings.
                 let transport = hosts.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -151,7 +151,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
             hosts.leave();
         });
         let readings = read.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default();
-        assert_eq!(readings.len(), TWO_FLOORS);
+        assert_eq!(readings.len(), TWO_LEVELS);
         for (rank, reading) in readings.iter().enumerate() {
             // All hosts read the same clock here, so the offset of a reading is its error.
             let is_right = reading.is_some_and(|r| r.offset_ns.unsigned_abs() <= r.error_ns() + 2);
@@ -160,18 +160,18 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
     }
 }
 
-/// The summary of a run on a host. The run was disturbed on some hosts.
+/// The summary of a run on a host. The run was disturbed on the last host.
 fn summary(rank: usize) -> Summary {
     let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
     let by = vec![Disturbance::StolenCpu { share: 0.2 }];
-    let disturbed = (rank == TWO_FLOORS - 1).then_some(Disturbed { attempt: 0, by });
+    let disturbed = (rank == TWO_LEVELS - 1).then_some(Disturbed { attempt: 0, by });
     Summary { disturbed, ..Summary::from_phases(at, std::iter::empty()) }
 }
 
 #[test]
 fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
     let agreed = Mutex::new(Vec::new());
-    met(TWO_FLOORS, |hosts| {
+    met(TWO_LEVELS, |hosts| {
         let (run, intervals) = simulated_run(hosts.rank as u64);
         let own = summary(hosts.rank);
         let (summary, _) = hosts
@@ -182,14 +182,14 @@ fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
     });
     let agreed = agreed.into_inner().unwrap_or_else(PoisonError::into_inner);
     let own = simulated_run(0).0.end.map_or(0, |e| e.streams[0].kinds[&Kind::Read].latency.count());
-    assert_eq!((agreed.len(), agreed[0].latency.count()), (TWO_FLOORS, own * TWO_FLOORS as u64));
+    assert_eq!((agreed.len(), agreed[0].latency.count()), (TWO_LEVELS, own * TWO_LEVELS as u64));
     assert!(agreed.iter().all(|one| *one == agreed[0]), "all hosts get the same summary");
     assert!(agreed[0].disturbed.is_some(), "all hosts measure the run again");
 }
 
 #[test]
 fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
-    met(TWO_FLOORS, |hosts| {
+    met(TWO_LEVELS, |hosts| {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
             let agreed = hosts.agree(&[run], &[intervals], &summary(hosts.rank), |_| {});
@@ -223,7 +223,7 @@ fn header(plan: model::plan::Plan, machine: model::machine::Machine) -> Header {
 /// The fleet in rank 0's result if these hosts fall silent before they report.
 fn gathered(silent: &[usize]) -> model::fleet::Fleet {
     let all = Mutex::new(None);
-    met(TWO_FLOORS, |hosts| {
+    met(TWO_LEVELS, |hosts| {
         let session = session(&format!("gathered-{}", hosts.rank));
         let own = session.record().unwrap_or_else(|why| panic!("{why:?}"));
         hosts.begin(&own.header, "gathered", false).unwrap_or_else(|why| panic!("{why:?}"));
@@ -248,7 +248,7 @@ fn gathered(silent: &[usize]) -> model::fleet::Fleet {
 fn rank_0_gets_the_final_reports_of_all_hosts() {
     let fleet = gathered(&[]);
     let ranks: Vec<u32> = fleet.hosts.iter().map(|h| h.rank).collect();
-    assert_eq!(ranks, (0..TWO_FLOORS as u32).collect::<Vec<_>>());
+    assert_eq!(ranks, (0..TWO_LEVELS as u32).collect::<Vec<_>>());
     assert!(fleet.hosts.iter().all(|h| h.verdict.is_some()) && fleet.lost.is_none(), "{fleet:?}");
 }
 
@@ -258,7 +258,7 @@ fn losing_a_host_keeps_the_reports_of_all_others() {
     assert_eq!(fleet.lost.map(|lost| lost.host).as_deref(), Some("h1"));
     let silent: Vec<&str> =
         fleet.hosts.iter().filter(|h| h.verdict.is_none()).map(|h| h.name.as_str()).collect();
-    assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_FLOORS));
+    assert_eq!((silent, fleet.hosts.len()), (vec!["h1"], TWO_LEVELS));
 }
 
 /// Returns what rank 0 concludes about the lost host if host 1 is killed at 450 ms and the launcher sends a signal to the others at 1,400

@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
-/// Attempts to remove a cgroup that one of fathom's threads is just leaving.
+/// Maximum number of attempts to remove a cgroup that one of fathom's threads is just leaving.
 const MAX_REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
@@ -36,8 +36,8 @@ const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.thrott
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
 const V2_IO_FILES: [&str; 1] = ["io.stat"];
-/// The cgroup that this process entered. Its owner and a forced exit both take the value from here, so only one of them leaves the
-/// cgroup.
+/// The cgroup that this process entered. Dropping [`OwnCgroup`] and a forced exit both take the
+/// value from here, so only one of them leaves the cgroup.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
 /// The changes that leaving must undo.
@@ -57,7 +57,8 @@ const PROCESS: &str = "cgroup.procs";
 /// CPUs then.
 const V1_THREAD: &str = "tasks";
 
-/// A cgroup for this process alone. Dropping it moves the process back and removes the cgroup.
+/// A cgroup for this process alone, or for one of its threads and what the thread starts. Dropping
+/// this value moves them back and removes the cgroup.
 #[derive(Debug)]
 pub struct OwnCgroup {
     description: Cgroup,
@@ -314,8 +315,8 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     }
 }
 
-/// Returns the `cpu.stat` that counts the throttled time of this process: of the nearest cgroup with a limit, or if
-/// none has a limit, of the nearest cgroup with such a file.
+/// Returns the path of the `cpu.stat` that counts the throttled time of this process: that of the
+/// nearest cgroup with a limit. Without a limit it is that of the nearest cgroup with such a file.
 ///
 /// # Errors
 ///

@@ -199,8 +199,8 @@ fn read_flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> 
     }
 }
 
-/// Returns the kernel name of the device if the user typed a device name; `None` for a path, or if no device
-/// has that name.
+/// Returns the kernel name of the device that the user typed by its kernel name or volume name;
+/// `None` for a path, or if no device has that name.
 pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     let mut parts = typed.components();
     let (Some(Component::Normal(only)), None) = (parts.next(), parts.next()) else { return None };
@@ -213,8 +213,8 @@ pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     root.list(ALL).ok()?.into_iter().find(is_volume)
 }
 
-/// Returns the path of the device's node, such as `/dev/vda`; `None` if no device has the typed name, or if
-/// that node is another device.
+/// Returns the path of the device's node, such as `/dev/vda`; `None` if no device has the typed
+/// name, or if the node belongs to another device.
 pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
     let name = kernel_name(root, typed)?;
     // The kernel writes `!` for `/` in names such as cciss/c0d0.

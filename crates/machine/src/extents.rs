@@ -25,8 +25,7 @@ use sys::arena::Arena;
 use sys::ioctl;
 use sys::ioctl::Extent;
 
-/// Adds up the extents of a whole file. Writes dirty pages back only if they hide how the file will be
-/// stored.
+/// Adds up the extents of a whole file. The kernel writes the file's dirty pages back first.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
     map_region_extents(file, 0..u64::MAX)
 }
@@ -40,7 +39,8 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
     read(file, region.start..region.end.min(metadata.len()))
 }
 
-/// Adds up the extents of a loop device's backing file; `None` if the device is not a loop device.
+/// Adds up the extents of a loop device's backing file; `None` if `device` is not a bound loop
+/// device.
 pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Extents>> {
     let metadata = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
     let number = number_of(metadata.rdev());
@@ -85,11 +85,11 @@ struct Sum {
     out: Extents,
     /// End of the region in the file.
     end: u64,
-    /// End of the last extent in the file. The bytes up to the next extent are a hole.
+    /// End, in the file, of the extents added so far. The bytes up to the next extent are a hole.
     reached: u64,
     /// Bitwise OR of all device offsets. The lowest set bit is their common alignment.
     places: u64,
-    /// Length of the contiguous piece that ends with the last extent.
+    /// Length of the contiguous piece that ends with the extent added last.
     piece_bytes: u64,
     /// End of that piece in the file and on the device.
     piece_end: [u64; 2],
@@ -212,8 +212,8 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
     Err("the chain of devices below the target does not end".into())
 }
 
-/// Proves the map: reads the beginning of some pieces from both sides and compares them. `device` is open for
-/// direct reads in multiples of `align`.
+/// Proves that the pieces are correct: reads the beginning of some of them from both sides and
+/// compares the bytes. `device` is open for direct reads in multiples of `align`.
 ///
 /// # Errors
 ///
@@ -286,7 +286,7 @@ pub(crate) fn counts_from_device(file: &File) -> Known<()> {
     Ok(())
 }
 
-/// Returns the stored extents of a file.
+/// Returns where the first `bytes` of a file are stored, without holes and unwritten extents.
 fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     counts_from_device(file)?;
     let all = ioctl::extents(file, bytes).map_err(|e| fiemap_reason(&e))?;
@@ -294,7 +294,8 @@ fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Translates pieces of a file to the device. `map` has the pieces in which the file itself is stored, in order.
+/// Translates pieces with offsets in a file (`physical`) to the device that stores the file. `map`
+/// has the pieces of the file itself, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {

@@ -70,7 +70,8 @@ fn cpu_model(cpuinfo: &str) -> Known<String> {
     }
 }
 
-/// Returns the hypervisor: by its own name, by the firmware, or by the drivers in use.
+/// Returns the hypervisor: by its own name, by the firmware, or by the drivers in use; `None` if
+/// there is none.
 fn virtual_by(root: &Root, cpuinfo: &str) -> Known<Option<String>> {
     let flags = cpuinfo.lines().find(|l| l.starts_with("flags"));
     let is_flagged = flags.is_some_and(|l| l.split_ascii_whitespace().any(|f| f == "hypervisor"));
@@ -139,7 +140,8 @@ fn enabled_sleep_states(root: &Root) -> Known<String> {
     root.first_lines(&paths)
 }
 
-/// Returns the libraries mapped into this process, once each, in the order of addresses.
+/// Returns `LD_PRELOAD` if it is set, and the libraries mapped into this process, once each, in the
+/// order of addresses.
 fn mapped_libraries(root: &Root) -> Known<String> {
     let maps = root.read("/proc/self/maps")?;
     let environment = root.read("/proc/self/environ").map_err(|why| format!("/proc/self/environ: {why}"))?;

@@ -9,8 +9,8 @@
 //!    is built on) is compared with mounts of all visible namespaces, swap, btrfs members and loop devices.
 //! 2. A file: swap, mounts without a loop device, loop devices, then writers. Overlays and mirrored
 //!    directories lead to further files.
-//! 3. Writers: a lease asks the kernel whether any other descriptor is open for writing. If it cannot answer,
-//!    the open files and mappings of all processes are compared.
+//! 3. Writers: a lease asks the kernel whether any other descriptor is open for writing. If the
+//!    kernel cannot answer, the open files and mappings of all processes are compared.
 //! 4. Content: a server or a FUSE program may show a file under another identity (FUSE, NFS, SMB, 9P). The
 //!    bytes that identify its file system are compared with every block device, and a match in use makes the
 //!    file used.
@@ -40,7 +40,7 @@ const SWAP: &str = "swap space in use";
 /// File systems that can be mounted from a file without a loop device.
 const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-/// Maximum length of a chain of holders that is followed to name the user.
+/// Maximum number of devices built on each other that are followed upwards to name the user.
 const MAX_HOLDERS: usize = 16;
 /// Maximum number of devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
 const MAX_LEVELS: usize = 16;
@@ -126,8 +126,9 @@ fn user_in_stack(
     user_below(root, name, levels)
 }
 
-/// Finds a user of the devices and files below a device. The members of a volume or an array can be in use only by loop devices and by
-/// other volumes: the kernel keeps mounts and swap away from them. Other volumes have other bytes.
+/// Finds a user of the devices and files below a device. The members of a volume or an array can be
+/// in use only by loop devices and by other volumes: the kernel keeps mounts and swap away from
+/// them. Other volumes do not count, because they use other bytes of the members.
 fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, String> {
     let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let deeper = || {
@@ -286,12 +287,14 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     }))
 }
 
-/// Returns the mount of the device `number`. `inside` is the root of the mount namespace.
+/// Returns the mount of the device `number`. `inside` is the root directory of the mount namespace,
+/// empty for that of this process.
 fn mount_of_device<'m>(root: &Root, mounts: &'m [Mount], number: &str, inside: &str) -> Option<&'m Mount> {
     mounts.iter().find(|m| is_mount_of(root, m, number, inside))
 }
 
-/// Returns whether a mount is of the device `number`. `inside` is the root of the mount namespace.
+/// Returns whether a mount is of the device `number`. `inside` is the root directory of the mount
+/// namespace, empty for that of this process.
 pub(crate) fn is_mount_of(root: &Root, mount: &Mount, number: &str, inside: &str) -> bool {
     let source = || root.device_number(&format!("{inside}{}", mount.source));
     // A file system on several devices shows an anonymous number, and one device as its source.
@@ -310,8 +313,9 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
 /// Finds the user of an open file. Fails if the use is unknown.
 ///
 /// 1. The file itself: swap, a mount, a loop device, or a program that has it open for writing.
-/// 2. If a program mirrors a directory: mounts of the mirrored file. Its writers do not count, because the mirroring program itself opens
-///    the file for writing as soon as a user writes.
+/// 2. If a program mirrors a directory: swap, mounts and loop devices of the mirrored file. Its
+///    writers do not count, because the mirroring program itself opens the file for writing as soon
+///    as a user writes.
 /// 3. If the file is in an overlay: the file that holds its data.
 /// 4. With `by_content`: devices in use that have the same content, if the file system may show files of another file system or host.
 pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
@@ -405,7 +409,8 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
     Ok(loop_over(&crate::loop_devices::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
 }
 
-/// Returns where and by whom a file is mounted without a loop device, as with erofs and FUSE programs.
+/// Returns where, and as which file system, a file is mounted without a loop device. erofs and FUSE
+/// programs can do that.
 ///
 /// # Errors
 ///
@@ -542,8 +547,8 @@ fn holds_for(is_so: impl Fn() -> bool, at_most: Duration) -> bool {
     false
 }
 
-/// Finds a program that has one of these devices, or a file below them, open for writing. Ignores this
-/// process, which claims the devices.
+/// Finds a program that has one of these devices or files open for writing. Ignores this process,
+/// which claims the devices.
 pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     let mut seen = search_processes(root, all);
     for _ in 0..HIDDEN_RETRIES {
@@ -697,8 +702,9 @@ const BLOCK: usize = 4096;
 /// Unit of the sizes and offsets in sysfs.
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 
-/// Finds the user of an open file by its content. `user_of` finds the user of a block device by its kernel
-/// name.
+/// Finds the user of an open file by its content: a device in use that holds the same file system.
+/// If there is none but the file has a signature, the use is hidden. `user_of` finds the user of a
+/// block device by its kernel name.
 ///
 /// # Errors
 /// Why the file cannot be read, or why the use of a matching device is unknown.

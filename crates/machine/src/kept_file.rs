@@ -23,11 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Made {
     /// The mark, held while the file is written; `None` if the file gets no mark.
     pub writing: Option<Writing>,
-    /// Whether another program had created the file, empty. fathom must not remove such a file.
+    /// Whether the file was an empty one that another program had created. fathom must not remove
+    /// it.
     pub found_empty: bool,
 }
 
-/// Creates a file, or writes a file of fathom's again if the plan found it. `progress` gets the bytes written and the total.
+/// Creates a file, or writes the file again that the plan found (`planned`): one of fathom's, or an
+/// empty one. `progress` gets the bytes written and the total.
 ///
 /// # Errors
 /// If a file exists that the plan did not find, if permission or space is missing, or if the stop flag is
@@ -108,7 +110,8 @@ fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(Fil
     )))
 }
 
-/// Fills a file with data up to its length. Does nothing if it is complete.
+/// Fills a file with data up to `bytes`. Keeps the data of a file without holes and unwritten
+/// blocks, and never shortens it.
 fn fill(
     path: &Path,
     file: &File,

@@ -20,7 +20,7 @@ pub(crate) struct Loop {
     pub(crate) name: String,
     /// The backing file or block device, or why it is unknown.
     pub(crate) backing: Known<Identity>,
-    /// Files below an overlay that hold the same bytes as the backing file.
+    /// Files below an overlay or a mirrored directory that hold the same bytes as the backing file.
     pub(crate) beneath: Vec<Identity>,
     /// Whether the device is or may be bound read-only. Otherwise the kernel has its backing file open for writing.
     pub(crate) read_only: bool,
@@ -98,8 +98,8 @@ pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u6
     loop_status(root, name).map(|status| (backing_identity(&status), status.offset_bytes))
 }
 
-/// Reads the status of a loop device, which names its backing file or device. A recorded copy of a machine
-/// has no such device.
+/// Reads the status of a loop device, which names its backing file or device. Fails for a recorded
+/// copy of a machine, which has no devices.
 ///
 /// # Errors
 /// Why the device cannot be opened or read, or that its name in `/dev` is that of another device.

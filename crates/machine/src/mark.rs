@@ -64,12 +64,13 @@ pub fn is_ours(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_open(&file))
 }
 
-/// Returns whether an open file is one of fathom's.
+/// Returns whether an open file is fathom's and still holds exactly what fathom wrote.
 pub(crate) fn is_open(file: &File) -> bool {
     state(file) == State::Ours
 }
 
-/// Returns whether fathom may create the file or write it again: an existing file must be fathom's own, or empty.
+/// Returns whether fathom may write an existing file again: the file must be fathom's own, or
+/// empty. False if there is no file.
 pub fn may_be_made(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_open(&file) || is_empty(&file).unwrap_or(false))
 }
@@ -269,7 +270,8 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
-    /// A file of fathom's with 8 KiB of data. `None` if files in the directory for temporary files get no marks.
+    /// Makes a file of fathom's with 8 KiB of data. Returns `None` if files in its directory get no
+    /// marks.
     fn made(path: &Path) -> io::Result<Option<()>> {
         let mut file = File::create_new(path)?;
         let Some(writing) = Writing::begin_on(path, &file) else {

@@ -41,7 +41,8 @@ impl Named {
         self.place.as_ref().ok()?.ram.clone()
     }
 
-    /// Returns why no device below the path is visible; `None` for a path in memory or with a device.
+    /// Returns why a device below the path is not visible; `None` for a path in memory, or if all
+    /// devices are visible.
     pub fn blind(&self) -> Option<String> {
         match &self.place {
             Ok(place) if place.ram.is_some() => None,
@@ -192,7 +193,7 @@ mod tests {
         let resolved = resolve::resolve(&Root::real(), dir.path()).map(|place| (place.layers, place.tops));
         assert_eq!(resolved.ok(), places.last().map(|place| (place.layers.clone(), place.tops.clone())));
         let paths: Vec<String> = found.iter().map(|named| named.path.display().to_string()).collect();
-        // The value of `count=5` may be a file that the command creates, so it is listed too.
+        // The value of `bs=1M` may be a file that the command creates, so it is listed too.
         assert!(paths.contains(&there) && paths.contains(&new), "{paths:?}");
         assert!(!paths.iter().any(|path| path == "/nowhere/x" || path == "-n"), "{paths:?}");
         assert_eq!(paths.iter().filter(|path| **path == there).count(), 1);

@@ -1,8 +1,8 @@
 //! The page cache before a run: counts a target's cached pages, evicts them, and waits until write-back is at rest.
 //!
-//! On overlayfs `cachestat` reports 0 cached pages even if pages are cached. `mincore` reports every page of another user's file as
-//! cached. So `cachestat` is not used on overlays, and `mincore` only if the caller owns the file or may write it. Caches of other files
-//! are never dropped.
+//! On overlayfs `cachestat` reports 0 cached pages even if pages are cached. `mincore` reports
+//! every page of another user's file as cached. So `cachestat` is not used on overlays, and
+//! `mincore` only by root and by the owner of the file. Caches of other files are never dropped.
 
 use crate::error::describe;
 use crate::file_systems::OVERLAY_MAGIC;
@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::file_pages;
 
-/// Attempts to evict a file. The first attempt misses pages in a per-CPU list.
+/// Maximum number of attempts to evict a file. The first attempt misses pages in a per-CPU list.
 const MAX_EVICTIONS: u32 = 5;
 const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
 const POLL: Duration = Duration::from_millis(20);
-/// If the dirty bytes fall by less than this in one period, waiting longer is useless.
+/// If the unwritten bytes fall by less than this within [`PATIENCE`], waiting longer is useless.
 const MIN_FALL_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Writes a file's dirty pages back, evicts it from the page cache, and counts the pages that remain.
 ///
 /// # Errors
-/// Why it could not be written back, or why the remaining pages are unknown.
+/// Why the file could not be written back or evicted, or why the remaining pages are unknown.
 pub fn evict(file: &File) -> Known<Pages> {
     match file.sync_data() {
         // A read-only file system has nothing to write back.
@@ -60,7 +60,8 @@ pub fn write_back(file: &File) -> Known<()> {
     rustix::fs::syncfs(file).map_err(|e| format!("syncfs: {}", describe(&e.into())))
 }
 
-/// Reads a range of a file into the page cache, until the end of the range or the stop flag.
+/// Reads a range of a file into the page cache. Ends early at the end of the file, or if the stop
+/// flag is set.
 ///
 /// # Errors
 /// Why the range could not be read.
@@ -104,8 +105,8 @@ impl Settled {
     }
 }
 
-/// Waits until dirty pages and write-back are at rest or no longer fall, at most until `limit` or the stop
-/// flag.
+/// Waits until the bytes that are dirty or in write-back are few ([`BACKLOG_BYTES`]), no longer
+/// fall or are unknown, until `limit` has passed, or until the stop flag is set.
 pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
     let start = Instant::now();
     let mut lowest = u64::MAX;

@@ -16,7 +16,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use sys::arena::Arena;
 
-/// Number of blocks read.
+/// Maximum number of blocks read.
 const BLOCKS: u64 = 64;
 /// Minimum block size in bytes.
 const MIN_BLOCK_BYTES: u64 = 4096;
@@ -24,7 +24,7 @@ const MIN_BLOCK_BYTES: u64 = 4096;
 /// the machine or its host slows first and second reads alike. When all first reads preceded the second ones, such a moment made the
 /// first reads of one in 200 honest runs take four times as long.
 const ROUND: usize = 8;
-/// No further block begins after this time. It is enough for 64 blocks of a rotating disk.
+/// No further block begins after this time. A rotating disk may read fewer than 64 blocks in it.
 const PROBE_TIME: Duration = Duration::from_millis(500);
 /// Time limit for a read of a target that does not answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

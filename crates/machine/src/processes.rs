@@ -1,4 +1,5 @@
-//! Processes: the CPU time and I/O of every process between two snapshots, and how a process has files open.
+//! Processes: the CPU time and I/O of every process between two samples, and the open files of a
+//! process.
 //!
 //! 1. [`Processes`] samples the CPU time and the storage bytes of all processes (`/proc/PID/stat`, `/proc/PID/io`).
 //! 2. [`ProcessIo`] samples the I/O counters of all processes, or of the threads of one (`proc_pid_io(5)`).
@@ -6,8 +7,9 @@
 //!    `/proc` does not report which descriptor the I/O goes through.
 //!
 //! When a parent waits for an ended child, the kernel adds all I/O of the child to the parent's counters, so a shell seems to do the I/O
-//! of its commands. This includes the I/O before the earlier sample, so both samples subtract what they counted earlier for a process
-//! that is gone (`EndedIo`). If that amount or the parent is unknown, no amount is reported.
+//! of its commands. This includes the child's I/O before the earlier sample. So [`Processes`] and
+//! [`ProcessIo`] both subtract what the earlier sample counted for a process that is gone
+//! (`EndedIo`). If that amount or the parent is unknown, no amount is reported.
 //!
 //! [`ProcessIo`] also separates the I/O of children:
 //! 1. The page faults of ended children in `/proc/PID/stat` grow exactly when the kernel adds a child's counters.
@@ -63,8 +65,8 @@ pub struct Busy {
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that the process read and wrote; `None` without permission, or if the part of a child from before the earlier sample is
-    /// unknown. Written bytes count when they are made dirty.
+    /// Bytes that the process read and wrote; `None` without permission, or if a child ended whose
+    /// I/O before the earlier sample is unknown. Written bytes count when they are made dirty.
     pub io_bytes: Option<u64>,
 }
 
@@ -125,18 +127,21 @@ impl Processes {
 /// Maximum number of ancestors of an ended process that are searched.
 const MAX_ANCESTORS: usize = 64;
 
-/// The I/O that processes did before an earlier sample, if they ended since then. When a parent waits for them, the kernel adds their
-/// I/O to the parent's. If the parent has ended too, each living ancestor is a possible reaper, because any of them may be a
-/// subreaper; then the I/O is subtracted from all of them.
+/// The I/O, up to the earlier sample, of the processes that have ended since. When a parent waits
+/// for an ended process, the kernel adds the I/O of that process to the parent's. If the parent has
+/// ended too, each living ancestor is a possible reaper, because any of them may be a subreaper;
+/// then the I/O is subtracted from all of them.
 struct EndedIo<T> {
-    /// The I/O of the ended processes by the process that may have waited for them; `None` if it is hidden.
+    /// Pairs of a process that may have waited for an ended one, and the I/O of the ended one;
+    /// `None` if that I/O is hidden.
     by_reaper: Vec<(u32, Option<T>)>,
     /// Whether the reaper of an ended process is unknown.
     is_reaper_unknown: bool,
 }
 
 impl<T: Copy + Default + PartialEq> EndedIo<T> {
-    /// `parents` has all processes of the earlier sample, `gone` those of them that ended since.
+    /// `parents` maps each process of the earlier sample to its parent, and `gone` maps each
+    /// process that ended since to its I/O in that sample.
     fn new(parents: &BTreeMap<u32, u32>, gone: &BTreeMap<u32, Option<T>>) -> Self {
         let mut ended = Self { by_reaper: Vec::new(), is_reaper_unknown: false };
         for (pid, io) in gone.iter().filter(|(_, io)| **io != Some(T::default())) {
@@ -158,7 +163,7 @@ impl<T: Copy + Default + PartialEq> EndedIo<T> {
 }
 
 /// Returns the processes that may have waited for an ended process: its parent, or all living ancestors if the parent has ended
-/// too; `None` if an ancestor is unknown. Parents outside the namespace (id 0) are left out.
+/// too; `None` if an ancestor is unknown. Id 0 stands for a parent outside the namespace.
 fn possible_reapers(
     pid: u32,
     parents: &BTreeMap<u32, u32>,
@@ -193,7 +198,8 @@ pub fn name(root: &Root, pid: u32) -> String {
 }
 
 fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
-    // The page faults are read last: if a child ends between the two files, its I/O must not be taken for this process's.
+    // Read the page faults last: if a child ends between the two readings, its I/O must not be
+    // taken for this process's.
     let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
     let Stat { name, parent, cpu_ticks, began, children_faults, .. } =
         read_stat(root, &format!("/proc/{pid}"))?;
@@ -284,14 +290,15 @@ pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     read_stat(root, &dir).map(|stat| stat.faults)
 }
 
-/// Maximum number of descriptors read per process. The remaining descriptors of a process are ignored.
+/// Maximum number of descriptors read per process. If there are more, [`Open::cut`] is set.
 const MAX_DESCRIPTORS: usize = 256;
-/// Maximum number of threads read per process. The descriptors of the remaining threads are ignored.
+/// Maximum number of threads whose descriptors are read per process. If there are more,
+/// [`Open::cut`] is set.
 const MAX_THREADS: usize = 64;
 /// The link target of an io_uring.
 const IO_URING_LINK: &str = "anon_inode:[io_uring]";
 
-/// Reads how a process has files on these devices open.
+/// Reads how a process opened its files on these devices.
 ///
 /// # Errors
 /// Why the process's descriptors or mappings are not visible.
@@ -301,7 +308,8 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     let mut open = Open::default();
     let mut left = MAX_DESCRIPTORS;
     read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
-    // Threads may have separate file tables. If two tables have the same descriptor numbers, only one of them is read.
+    // Threads may have separate file tables. A table with the descriptor numbers of the
+    // process's own table is taken for that table.
     let tasks = root.list(&format!("{dir}/task"))?;
     open.cut |= tasks.len() > MAX_THREADS;
     for task in tasks.iter().take(MAX_THREADS) {
@@ -399,8 +407,8 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// Sum over the live threads, without ended threads and children. If no child has ended, the counters of
-    /// the process.
+    /// Sum over the live threads, without ended threads and children. If no child has ended, the
+    /// same as `counters`.
     threads: IoCounters,
 }
 
@@ -420,7 +428,7 @@ pub struct Moved {
 }
 
 impl ProcessIo {
-    /// Takes a sample. For processes without I/O since `before`, it reads only one file.
+    /// Takes a sample. For each process without I/O since `before`, it reads only one file.
     ///
     /// # Errors
     /// Why `/proc` cannot be listed, or that the process of [`Whose::ThreadsOf`] does not exist.
@@ -431,7 +439,8 @@ impl ProcessIo {
         };
         let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
         let ids: BTreeSet<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
-        // After the end of a process, its first thread remains until its parent waits for it.
+        // After the end of a process, its first thread remains until the parent waits for
+        // the process.
         if let (Whose::ThreadsOf(_), 1, Some(only)) = (whose, ids.len(), ids.first())
             && read_stat(root, &format!("{dir}/{only}")).is_some_and(|stat| stat.ended)
         {
@@ -466,7 +475,8 @@ impl ProcessIo {
         for id in &ids {
             read_into(&mut sample, *id);
         }
-        // Read the parents again of processes that ended while this sample was taken, because the parents now have their I/O.
+        // If a process ended while this sample was taken, its parent now has its I/O, so
+        // read the parent again.
         let has_ended = |id: &&u32| !sample.all.contains_key(id) && !sample.without_counters.contains_key(id);
         let parents = ids.iter().filter(has_ended).filter_map(|id| Some(before?.all.get(id)?.stat.parent));
         let parents: BTreeSet<u32> = parents.filter(|parent| sample.all.contains_key(parent)).collect();
@@ -570,8 +580,8 @@ impl IoCounters {
     }
 }
 
-/// Returns the I/O of this process's ended children so far: the process's counters minus those of its
-/// threads.
+/// Returns the I/O of this process's ended children and threads so far: the process's counters
+/// minus those of its live threads.
 ///
 /// # Errors
 /// Returns why `/proc/self/io` cannot be read.
@@ -710,7 +720,7 @@ mod tests {
     }
 }
 
-/// The I/O of processes before the window is not their parents' I/O when they end in the window.
+/// If processes end in the window, their I/O before the window does not count as their parents'.
 #[cfg(test)]
 mod ended_in_window_tests {
     use super::process_io_tests::io;

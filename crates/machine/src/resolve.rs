@@ -134,9 +134,9 @@ const MOUNTINFO: &str = "/proc/self/mountinfo";
 pub struct OnDevices {
     /// `major:minor` of the devices.
     devices: Vec<String>,
-    /// Text of [`MOUNTINFO`] when the mounts were last followed.
+    /// Text of [`MOUNTINFO`] from which `mounts` was made.
     text: String,
-    /// `major:minor` of files on these devices, and the ids of the mounts in this namespace.
+    /// The mounts on these devices: the `major:minor` of their files, and the id in this namespace.
     mounts: Vec<(String, u64)>,
 }
 
@@ -148,7 +148,7 @@ impl OnDevices {
         on_devices
     }
 
-    /// Follows the mounts again if the mounts or the devices have changed.
+    /// Finds the mounts again if the mounts of this process or the devices have changed.
     pub fn renew(&mut self, root: &Root, devices: &[String]) {
         let text = root.read(MOUNTINFO).unwrap_or_default();
         if text != self.text || devices != self.devices {

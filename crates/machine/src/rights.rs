@@ -34,7 +34,8 @@ pub struct Rights {
     pub io_uring_advice: Option<&'static str>,
     /// Whether a context of libaio can be set up.
     pub libaio: Known<()>,
-    /// Whether `/sys` is mounted read-only, as in a container. Its settings can then be changed only outside.
+    /// Whether `/sys` is mounted read-only, as in a container. Its settings can then be changed
+    /// only outside of the container.
     pub sys_is_read_only: bool,
     /// Version of the cgroup hierarchy in which a cgroup can be created, or why none can.
     pub cgroup: Known<u8>,
@@ -74,8 +75,8 @@ fn tracing() -> Known<()> {
         .map_err(|e| format!("{TRACE_POINT} of tracefs: {}", describe(&e.into())))
 }
 
-/// Tests whether a device can be opened for reading. Opening does no I/O, and the permission bits alone do
-/// not decide.
+/// Tests whether a device can be opened for reading, by opening it: the permission bits alone do
+/// not decide. This does no I/O.
 fn readable_device(root: &Root, name: &str) -> Known<()> {
     // `/sys` writes `!` for `/` in device names.
     let path = root.path(&format!("/dev/{}", name.replace('!', "/")));
@@ -168,7 +169,7 @@ fn may_set_sysctl(root: &Root) -> bool {
 }
 
 fn with_memory_file(set_up: impl FnOnce(Arena, Vec<OpenFile>) -> io::Result<()>) -> io::Result<()> {
-    // The test ring uses a file in memory, because an empty root directory has no /dev.
+    // The test uses a file in memory, because a minimal container has no /dev.
     let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
     set_up(Arena::new(1, rustix::param::page_size())?, vec![OpenFile::new(file, false)])
 }

@@ -89,7 +89,7 @@ impl Root {
         Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
     }
 
-    /// Returns the trimmed text of a file; `None` if the file is missing or empty.
+    /// Returns the trimmed text of a file; `None` if the file is empty or cannot be read.
     pub fn word(&self, path: &str) -> Option<String> {
         let text = self.read(path).ok()?;
         let word = text.trim().trim_matches('\0').trim();
@@ -108,8 +108,8 @@ impl Root {
         Ok(names)
     }
 
-    /// Returns the paths that match a pattern, sorted. A `*` stands for any part of a name, once in each
-    /// name.
+    /// Returns the paths that match a pattern, sorted. A `*` stands for any part of a name. Each
+    /// name may have one.
     ///
     /// # Errors
     /// Why the directory before the first `*` cannot be listed, so that nothing is known about matches.

@@ -2,7 +2,7 @@
 //!
 //! A device is written only if `--destroy` names it. It is never written while the device, a part of it or a
 //! device built on it is in use, or while it holds anything with a signature. An existing file is written
-//! only if `--destroy` names it. Each refusal says what to type instead.
+//! only if `--destroy` names it. A refusal says what to type instead, if anything helps.
 //!
 //! 1. Planning: [`may_write_device`] and [`may_write_file`].
 //! 2. Opening: [`open_device`] claims the device exclusively, checks everything again and refuses any other
@@ -369,9 +369,11 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
     )))
 }
 
-/// Opens a target for operations. Never uses `O_NONBLOCK`, because io_uring would fail operations instead of waiting for the device. Uses
-/// `O_NOATIME` if the kernel allows it to this user, because updating the access time is not part of the workload and takes up to 3 % of
-/// a read from the page cache. The caller of a regular file then calls [`must_be_open`], before any operation.
+/// Opens a target for operations. Never uses `O_NONBLOCK`, because io_uring would fail operations
+/// instead of waiting for the device. Uses `O_NOATIME` if the kernel allows it to this user:
+/// updating the access time is not part of the workload, and takes up to 3 % of the time of a read
+/// from the page cache. For a regular file, the caller must call [`must_be_open`] before any
+/// operation.
 ///
 /// # Errors
 ///

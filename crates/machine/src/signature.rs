@@ -705,7 +705,8 @@ mod tests {
     }
 
     /// Superblocks that the tools of Debian 12 created: name, MiB of the image, and its bytes as
-    /// `offset:bytes` in hexadecimal, mostly only the line with the magic number. The FAT has no name.
+    /// `offset:bytes` in hexadecimal, mostly only the line with the magic number. The FAT image has
+    /// no name in its boot sector.
     const MADE: &[(&str, u64, &str)] = &[
         ("f2fs", 128, "400:1020f5f201000f000900000003000000"),
         ("exfat", 16, "0:eb769045584641542020200000000000"),

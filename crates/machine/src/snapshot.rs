@@ -45,7 +45,8 @@ pub type Part<'f> = (&'f File, Range<u64>);
 #[derive(Clone, Debug)]
 pub struct Watch {
     root: Root,
-    /// `stat` files of all layers, top layers first, and the files that show whether the kernel counts there.
+    /// `stat` files of all layers, top layers first, and the files that show whether the kernel
+    /// counts the I/O of a layer.
     devices: Vec<String>,
     /// Files of the cgroup.
     cgroup: Vec<String>,
@@ -102,7 +103,8 @@ impl Watch {
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the devices and the names of all fathom's threads. Keeps only values that differ from `last`.
+    /// Reads the devices and the names of all fathom's threads. Keeps only the device values that
+    /// differ from `last`.
     pub fn during(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
         let now = self.devices.iter().map(|path| self.read(path.clone()));

@@ -1,8 +1,8 @@
 //! The block stack: the layers from a device down through partitions, volumes, RAID and loop devices to the disk.
 //!
 //! 1. The devices below a layer come from `/sys`; a loop device reports its own backing file.
-//! 2. If a layer must have a device below it but shows none, such as a volume without `slaves`, `blind` gets the reason: its data may end
-//!    in memory or on a disk.
+//! 2. If a layer must have a device below it but shows none, such as a volume without `slaves`,
+//!    `blind` gets the reason: the layer's data may end in memory or on a disk.
 //! 3. Each layer has its queue settings, and what `/sys` shows about place, state, interrupts and link.
 //!
 //! `resolve` finds the device that a path is on.
@@ -472,7 +472,8 @@ pub fn marked(root: &Root, what: Identity) -> Identity {
 fn marks(root: &Root, name: &str) -> Vec<String> {
     let disk = disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
     let serial = serial(root, name).map(|s| format!("serial number {s}"));
-    // The kernel increments the number for each new disk, changed medium and bound loop device.
+    // The kernel increments the disk sequence for each new disk, changed medium and bound loop
+    // device.
     let sequence =
         root.word(&format!("/sys/class/block/{disk}/diskseq")).map(|n| format!("disk sequence {n}"));
     let start =
@@ -617,7 +618,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A disk with two partitions below a mirror below a volume, and an NVMe disk.
+    /// A disk with two partitions below a mirror below a volume.
     fn fixture() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| fixture::put(dir.path(), path, text);

@@ -1,8 +1,8 @@
-//! Test files: created, filled, verified, and removed at the end of every exit.
+//! Test files: created, filled, verified, and removed when fathom exits.
 //!
 //! 1. [`TestFile::make`] creates a file, without a name if the file system allows it (`O_TMPFILE`), and locks it.
 //! 2. fathom reserves the space in one piece if the file system can, and fills the file with unique data, with direct I/O if that works.
-//!    On a slow or full file system the file becomes smaller.
+//!    On a slow or full file system the file becomes smaller than requested.
 //! 3. The extents and the cached pages of the file are checked. Each deviation becomes a note, which the checks evaluate.
 //! 4. Dropping the `TestFile`, or a forced exit, removes the file. [`leftovers`] finds the files of killed runs.
 //!
@@ -41,7 +41,8 @@ const FREE_SHARE: u64 = 20;
 const CHECK_EVERY: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
-/// Test files of this process that have a name. Their owner or a forced exit removes them.
+/// Test files of this process that have a name. Dropping the [`TestFile`] or a forced exit removes
+/// them.
 static NAMED: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
 /// A test file. Dropping it removes the file.
@@ -57,9 +58,9 @@ pub struct TestFile {
 }
 
 impl TestFile {
-    /// Creates a file in `dir` and fills it with unique data. Fills less than `asked_bytes` if that takes
-    /// longer than `limit`. A file that several hosts share has the name `common_name`. `progress` gets the
-    /// bytes written and the total.
+    /// Creates a file in `dir` and fills it with unique data. Fills less than `asked_bytes` if the
+    /// space is too small, or if filling takes longer than `limit`. A file that several hosts share
+    /// has the name `common_name`. `progress` gets the bytes written and the total.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl TestFile {
         made
     }
 
-    /// Returns the length of the file in bytes. The whole length was written.
+    /// Returns the length of the test data in bytes; 0 for a file of [`Self::lend`].
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -142,7 +143,8 @@ impl TestFile {
         })
     }
 
-    /// Returns the largest size in whole MiB that leaves enough free space.
+    /// Returns `asked` in whole MiB, or less if more would not leave enough free space. Fails if
+    /// less than [`LEAST_BYTES`] fit.
     fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
         let Some(room) = room(&self.file) else {
             self.notes
@@ -155,7 +157,7 @@ impl TestFile {
         }
         if target < asked / MIB * MIB {
             self.notes.push(format!(
-                "the test file is {} instead of {}, so that 5 % of its file system stay free",
+                "the test file is {} instead of {}: fathom leaves 5 % of a file system free, in memory half of what is available",
                 show_bytes(target),
                 show_bytes(asked)
             ));
@@ -163,9 +165,9 @@ impl TestFile {
         Ok(target)
     }
 
-    /// Reserves the space of the file before the first write, so that the file is stored in one piece if the file
-    /// system has one. If the space is in several pieces, reserves once more. Returns whether the space is reserved:
-    /// not every file system can.
+    /// Reserves the space of the file before the first write, so that the file is stored in one
+    /// piece if the file system has one of this size. If the reserved space is in several pieces,
+    /// tries once more. Returns whether the space is reserved, which not every file system can do.
     fn reserve(&self, bytes: u64) -> bool {
         let reserve = || fallocate(&self.file, FallocateFlags::empty(), 0, bytes).is_ok();
         let is_split = || {
@@ -398,7 +400,7 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
         return Err(no_room(dir, room));
     }
     Err(MachineError::Refused(format!(
-        "--size {} does not fit: {} has room for {}, since 5 % of its file system stay free; type --size {}m or less, or make room",
+        "--size {} does not fit: {} has room for {} (fathom leaves 5 % of a file system free, in memory half of what is available); type --size {}m or less, or make room",
         show_bytes(asked_bytes),
         name::shown(dir),
         show_bytes(room),
@@ -418,8 +420,8 @@ fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
 
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
-        "{} has room for only {} (5 % of its file system stay free), and a test file needs {}; make room, or name another \
-         directory",
+        "{} has room for only {} (fathom leaves 5 % of a file system free, in memory half of what is available), and a test \
+         file needs {}; make room, or name another directory",
         name::shown(dir),
         show_bytes(room),
         show_bytes(LEAST_BYTES)
@@ -458,12 +460,12 @@ impl Writer {
         }
     }
 
-    /// Writes to a file, with direct I/O if `direct`.
+    /// Creates a writer to a file. `direct` is whether the file was opened for direct I/O.
     pub(crate) fn over(file: File, direct: bool, seed: u64) -> io::Result<Self> {
         Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
     }
 
-    /// Writes up to 1 MiB at an offset. Each offset is written once.
+    /// Writes up to 1 MiB at an offset. The data depend on the offset, so no two parts are alike.
     fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));
@@ -492,7 +494,8 @@ impl Writer {
     }
 }
 
-/// Maximum time until a file of another host becomes visible here. It is longer than file systems usually cache a missing name.
+/// Maximum time until a file of another host becomes visible here. File systems usually remember
+/// for a shorter time that a name was missing.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
 const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 
@@ -657,7 +660,7 @@ fn leftover(path: &Path) -> Option<Leftover> {
 fn lock_stale(path: &Path) -> Option<File> {
     let unique_part = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (pid, random) = unique_part.split_once('-')?;
-    // The name of a shared test file contains its host. Only on that host the process id means something.
+    // The name may contain the host that created the file. The process id is one of that host.
     let (random, host) = random.split_once('-').map_or((random, None), |(random, host)| (random, Some(host)));
     let is_our_name = random.len() == 16
         && random.bytes().all(|b| b.is_ascii_hexdigit())
@@ -673,8 +676,8 @@ fn lock_stale(path: &Path) -> Option<File> {
     // fathom's.
     let user = rustix::process::geteuid().as_raw();
     let is_as_made = file.metadata().is_ok_and(|m| m.is_file() && m.uid() == user && m.nlink() == 1);
-    // On a shared file system the lock of another machine or container may be invisible. Only there the name
-    // contains the host.
+    // On a shared file system the lock of another machine or container may be invisible. A name
+    // with this host shows that the file is from here.
     let is_seen = host.is_some() || file_systems::is_shared(&file) == Ok(false);
     let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     // If users are not visible, as on FUSE or in a container, the lock and the end of the process decide.

@@ -5,8 +5,9 @@ use crate::root::Root;
 use model::Known;
 use std::collections::BTreeMap;
 
-/// Name prefixes of kernel threads that do I/O on a file system or device for no process. The threads of
-/// btrfs, f2fs and bcache exist as long as the file system does, the others only while they work.
+/// Name prefixes of kernel threads that do I/O on a file system or device although no process asked
+/// for it. The threads of btrfs, f2fs and bcache exist as long as the file system or device does,
+/// the others only while they work.
 const HOUSEKEEPERS: [&str; 10] = [
     "ext4lazyinit",
     "btrfs-cleaner",

@@ -33,7 +33,7 @@ pub struct Tracer {
     events: Vec<String>,
 }
 
-/// Records that the kernel lost.
+/// Numbers of records that the kernel lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Records that were overwritten before they were read.
@@ -95,10 +95,11 @@ impl Tracer {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Records an event of `group` that passes this filter. Returns the text of its format.
+    /// Selects an event of `group`, and the filter that its records must pass. Returns the text of
+    /// the event's format.
     ///
     /// # Errors
-    /// Why the event cannot be recorded; the kernel may not have it.
+    /// Why the event cannot be selected; the kernel may not have it.
     pub fn record(&mut self, group: &str, event: &str, filter: &str) -> Result<String, MachineError> {
         let dir = format!("events/{group}/{event}");
         let path = format!("{dir}/format");
@@ -109,8 +110,9 @@ impl Tracer {
         Ok(format)
     }
 
-    /// Traces only these threads and the threads that they start; nothing if the list is empty. Returns whether the
-    /// filter changed. If so, the kernel recorded nothing for 30 ms or more, and may have recorded all threads before.
+    /// Traces only these threads and the threads that they start; nothing if the list is empty.
+    /// Returns whether the filter changed. If so, the kernel recorded nothing while it changed the
+    /// filter, for 30 ms or more, and may have recorded all threads before that.
     ///
     /// # Errors
     ///
@@ -151,7 +153,7 @@ impl Tracer {
         self.set("tracing_on", "0")
     }
 
-    /// Reads all available pages one after another.
+    /// Reads all available pages into `page`, one after another, and passes each to `each`.
     ///
     /// # Errors
     ///

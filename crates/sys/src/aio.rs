@@ -76,7 +76,8 @@ struct MappedRing {
 pub struct Aio {
     context: libc::c_ulong,
     slots: ManuallyDrop<Slots>,
-    /// One control per slot. Controls are accessed only by address, because the queue holds their addresses.
+    /// One control block per slot. Control blocks are accessed only by address, because the queue
+    /// holds their addresses.
     controls: ManuallyDrop<Vec<Control>>,
     /// Addresses of controls that are not submitted yet, in order.
     queued: Vec<*mut Control>,
@@ -90,7 +91,8 @@ pub struct Aio {
 }
 
 impl Aio {
-    /// Sets up a context for one operation per slot of the arena. `atomic_writes` sets `RWF_ATOMIC` (6.11).
+    /// Sets up a context for one operation per slot of the arena. `atomic_writes` sets `RWF_ATOMIC`
+    /// (Linux 6.11).
     ///
     /// # Errors
     /// `EAGAIN` if the system's limit of operations (sysctl `fs.aio-max-nr`) is reached, `ENOSYS` if the kernel was built without
@@ -249,7 +251,7 @@ impl Aio {
         Ok(())
     }
 
-    /// Returns the number of operations that have not been reaped.
+    /// Returns the number of operations whose completions have not been taken from the kernel.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }

@@ -40,8 +40,9 @@ pub struct Counts {
     /// Requests of all processes to the disks, first reads, then writes. For each: the number of requests, and how many of them began
     /// where one of the previous 16 requests ended.
     pub requests: [[u64; 2]; 2],
-    /// Reads that the kernel made to start programs, which `/proc/PID/io` counts as read calls: their bytes and their number. `None` if the
-    /// layout of a task is unknown, because each start of a program has reads.
+    /// Reads that the kernel made to start programs, which `/proc/PID/io` counts as read calls:
+    /// their bytes and their number. `None` if there were none: each start of a program has reads,
+    /// so then the layout of a task was unknown.
     pub exec_reads: Option<[u64; 2]>,
 }
 
@@ -322,7 +323,7 @@ fn counts(state: &[[u8; 8]]) -> Result<Counts, String> {
     })
 }
 
-/// Attempts to load a program, twice as many as libbpf makes.
+/// Maximum number of attempts to load a program: twice as many as libbpf makes.
 const LOAD_ATTEMPTS: u32 = 10;
 
 /// Loads a program. If the kernel's verifier rejects the program, returns the verifier's reason.
@@ -557,7 +558,7 @@ impl Maps {
         code.code
     }
 
-    /// Makes the thread that runs the program the parent.
+    /// Program that stores the thread that runs it as the parent.
     fn be_parent(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.call(CURRENT_TASK);

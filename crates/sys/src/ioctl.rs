@@ -94,7 +94,7 @@ pub fn loop_status(file: &File) -> io::Result<LoopStatus> {
 
 /// `_IOWR('f', 11, struct fiemap)`.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
-/// `FIEMAP_FLAG_SYNC`: flush dirty pages first, which ends delayed allocation.
+/// `FIEMAP_FLAG_SYNC`: write dirty pages back first, which ends delayed allocation.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 /// Extents per call: 14 KiB of memory.
 const EXTENTS_PER_CALL: usize = 256;
@@ -152,7 +152,8 @@ struct FiemapRequest {
     extents: [Extent; EXTENTS_PER_CALL],
 }
 
-/// Returns all extents that overlap the first `bytes` of a file, after flushing its dirty pages.
+/// Returns all extents that overlap the first `bytes` of a file. The kernel writes the file's dirty
+/// pages back first.
 ///
 /// # Errors
 /// `EOPNOTSUPP` or `ENOTTY` on file systems without fiemap; an error without a number if the file has too many extents.

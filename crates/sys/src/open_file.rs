@@ -4,8 +4,9 @@
 //! report write errors only there. To get these errors, a file whose close is checked is first closed through a duplicate of its
 //! descriptor.
 //!
-//! [`open`] opens a file that the user names as input. It accepts regular files only: a FIFO can block forever, a device may never end or
-//! act on being opened, and some kernel files return their text only once.
+//! [`open`] opens a file that the user names as input. It accepts regular files only: a FIFO can
+//! block forever, a device may never end or may act when it is opened, and some kernel files return
+//! their text only once.
 
 use crate::check;
 use rustix::fs::{FsWord, OFlags, fstatfs};
@@ -44,7 +45,8 @@ impl OpenFile {
         Self { file, writable, closing: None }
     }
 
-    /// Wraps a file that adds an error of its close to `errors`, with the index of its target.
+    /// Wraps a file. If the file is writable, an error of its close is added to `errors`, with the
+    /// index of its target.
     pub fn reporting(file: File, writable: bool, target: usize, errors: &CloseErrors) -> Self {
         Self { file, writable, closing: writable.then(|| (target, errors.clone())) }
     }

@@ -27,7 +27,8 @@ enum Command {
 /// Control blocks (`aiocb`) with the files and buffers of their operations.
 pub struct PosixAio {
     slots: ManuallyDrop<Slots>,
-    /// One control per slot. Controls are accessed only by address, because the library writes to those in flight.
+    /// One control block per slot. Control blocks are accessed only by address, because the library
+    /// writes to those in flight.
     controls: ManuallyDrop<Vec<aiocb>>,
     queued: Vec<(u32, Command)>,
     /// Slots in flight.
@@ -171,7 +172,7 @@ impl PosixAio {
         }
     }
 
-    /// Returns the number of operations that have not been reaped.
+    /// Returns the number of operations whose results have not been taken from the library.
     pub fn in_flight(&self) -> u32 {
         self.slots.in_flight()
     }

@@ -309,8 +309,9 @@ impl Ring {
         ignore_retryable(self.submitter.submit_with_args(1, &args))
     }
 
-    /// Takes available completions and returns how many of `done` were filled. Makes a system call only if the kernel needs one to
-    /// publish completions, and not directly after a submission, because the next submission publishes them.
+    /// Takes available completions and returns how many of `done` were filled. Makes a system call
+    /// only if the kernel needs one to publish completions. Without polling it makes none directly
+    /// after a submission, because the next submission publishes them.
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         self.completion.sync();

@@ -155,7 +155,8 @@ impl OrderCounts {
         self.ends.push(row.end());
     }
 
-    /// Adds the order of the requests since the last call to their latencies.
+    /// Adds to a latency how sequential the requests since the last call were, and resets the
+    /// counts.
     fn take(&mut self, latency: Option<Latency>) -> Option<Latency> {
         let [sequential, random, bytes] =
             [&mut self.sequential, &mut self.random, &mut self.random_bytes].map(std::mem::take);

@@ -316,7 +316,8 @@ struct EventFields {
     comm: Option<Field>,
 }
 
-/// Number of known tasks from which on they are looked up again, so that memory does not grow with each new process.
+/// Maximum number of known tasks. At this number all of them are forgotten and looked up again, so
+/// that memory does not grow with each new process.
 const MAX_KNOWN_TASKS: usize = 1 << 16;
 
 /// Decodes pages, and remembers tasks and combinations of flags.
@@ -405,7 +406,8 @@ impl Decoder {
         let length = letters.iter().position(|b| *b == 0).unwrap_or(letters.len()).min(12);
         let letters = &letters[..length];
         let op = op(letters, sectors);
-        // A command of a driver or a program (SG_IO) is issued at sector 0 without sectors, and completes at no sector with those of its data.
+        // A command of a driver or a program (SG_IO) is issued at sector 0 with no sectors. Its
+        // completion has no sector, but counts the sectors of its data. Give both the same place.
         let (op, sector, sectors) = match op {
             Op::Other | Op::Zeroes if sector == u64::MAX => (Op::Other, 0, 0),
             _ => (op, sector, sectors),

@@ -25,7 +25,7 @@ const MAX_QUEUED_NS: u64 = 60_000_000_000;
 /// Maximum delay between the completion event and the kernel's counting of the request, unless a task is stopped in between.
 const COUNTING_DELAY_NS: u64 = 1_000_000;
 
-/// Place and kind of a request in flight.
+/// First sector and operation of a request in flight.
 type Place = (u64, Op);
 
 /// The requests in flight at one place, as the numbers of the oldest and the newest; each request refers to the next one.
@@ -120,7 +120,8 @@ impl Pairing {
         self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
     }
 
-    /// Limits how long rows wait for an older request that has not completed. After that time they are released before it.
+    /// Limits how long rows wait for an older request that has not completed. After that time they
+    /// no longer wait, and the older request is released when it completes.
     pub fn wait_at_most(&mut self, ns: u64) {
         self.slots.patience_ns = Some(ns);
     }
@@ -209,7 +210,8 @@ impl Pairing {
         self.append_in_flight(place, number);
     }
 
-    /// Copies the task and the letters of the request to the row of a write with a flush.
+    /// Finds the request for a write with a flush, and copies its task and letters to the row of
+    /// the write's data.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
         let Some(number) = pop(&mut self.asked, &event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
@@ -294,7 +296,8 @@ impl Pairing {
         }
     }
 
-    /// Returns whether a time is between the two readings of the counters. Counts completions during a reading.
+    /// Returns whether a completion is between the two readings of the counters. Counts it as one
+    /// at an edge if it is during a reading.
     fn is_between(&mut self, at_ns: u64) -> bool {
         let mut readings = self.counters_read_at.into_iter().flatten();
         let at_edge = readings
@@ -338,7 +341,8 @@ impl Pairing {
         }
     }
 
-    /// Gives up requests at this place that may have missed their completion. A new request at the place proves that they have completed.
+    /// Gives up requests at this place whose completions may be among the lost events. A new
+    /// request at the place proves that they have completed.
     fn give_up_at(&mut self, place: Place) {
         let Some((below, _)) = self.lossy_until else { return };
         while self.in_flight.get(&place).is_some_and(|queue| queue.oldest < below) {

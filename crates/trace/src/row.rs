@@ -111,8 +111,9 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
     }
 }
 
-/// Maximum number of distinct tasks, and of distinct flags. This limits the memory that a hostile file can use. The last number is that of
-/// an empty entry, which stands for all further ones: their requests must not count as those of another task.
+/// Maximum number of distinct tasks, and of distinct flags. This limits the memory that a hostile
+/// file can use. All further tasks share the last number, that of an empty entry, so that their
+/// requests do not count as those of another task.
 const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
@@ -151,12 +152,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the number of a task, adding it if it is new.
+    /// Returns the number that stands for a task, and adds the task if it is new.
     pub fn task(&mut self, task: &Task) -> u32 {
         number_of(&mut self.tasks, &mut self.by_task, task)
     }
 
-    /// Returns the number of flags, adding them if they are new.
+    /// Returns the number that stands for these flags, and adds them if they are new.
     pub fn flags(&mut self, flags: &Flags) -> u32 {
         number_of(&mut self.flags, &mut self.by_flags, flags)
     }
@@ -220,7 +221,7 @@ impl Ends {
         if found > 0 { self.sectors.iter().position(|end| *end == sector) } else { None }
     }
 
-    /// Returns how many requests ago the request at this index ended: 1 for the last one.
+    /// Returns how many requests ago the end at this index was added: 1 for the last request.
     #[inline]
     pub fn requests_ago(&self, at: usize) -> u64 {
         ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1

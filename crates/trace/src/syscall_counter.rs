@@ -34,7 +34,7 @@ impl SyscallCounter {
         })
     }
 
-    /// Returns the bytes of a kernel page.
+    /// Returns the size of a trace buffer page in bytes.
     pub fn page_bytes(&self) -> usize {
         self.layout.bytes
     }

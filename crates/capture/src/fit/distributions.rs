@@ -47,7 +47,7 @@ pub(super) fn fit_observed_pauses(observed: &Histogram) -> Option<Law> {
     Some(Law { overhead_ns, ..fit_think_law(&own)? })
 }
 
-/// Returns the simplest distribution with the observed mean; `None` without pauses.
+/// Returns the simplest distribution that is near the observed one; `None` without pauses.
 pub(super) fn fit_think_law(observed: &Histogram) -> Option<Law> {
     let (mean, median) = (observed.mean_ns()?, observed.quantile_ns(0.5)?);
     let mean_ns = (mean.round() as u64).max(1);

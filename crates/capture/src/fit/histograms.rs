@@ -54,8 +54,8 @@ impl SizeCounts {
         self.counts.keys().next_back().copied().unwrap_or(0)
     }
 
-    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Frequent sizes remain. The sizes between two frequent ones
-    /// become one class with their mean.
+    /// Reduces the sizes to a few classes, in multiples of `align` sectors. Frequent sizes remain.
+    /// Neighbouring rare sizes become one class with their mean size.
     pub(super) fn shares(&self, align: u32) -> Shares {
         let operations = self.operations().max(1);
         let few = self.counts.len() <= MAX_SIZE_CLASSES;

@@ -429,7 +429,7 @@ impl LoadOfPart<'_> {
     fn stable_entry(&self) -> Option<Entry> {
         let (stable, writes) = (self.load.stable, self.load.kinds[1].count());
         let comment = format!(
-            "{} of {} writes are stable when they complete (FUA), and as many have a flush",
+            "{} of {} writes are stable when they complete (FUA), and there are about as many flushes",
             show_count(stable as f64),
             show_count(writes as f64)
         );
@@ -500,7 +500,8 @@ impl LoadOfPart<'_> {
         )
     }
 
-    /// Adds the keys for what the stream waits for. Returns the operations per burst.
+    /// Adds the keys for what the stream waits for before its next operations. Returns the number
+    /// of operations per burst.
     fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap, IDC {} in 10 ms",
@@ -576,7 +577,7 @@ fn format_law(law: &Law, factor: f64) -> (String, String) {
     (shorten_times(&think.to_flag()), format!("{near}{scaled}"))
 }
 
-/// Rounds times of 1 ms and more to us if the rounding changes them by less than a thousandth.
+/// Rounds times of 1 ms and more to us, which changes them by less than a thousandth.
 fn shorten_times(text: &str) -> String {
     let piece = |piece: &str| {
         let (before, time) = piece

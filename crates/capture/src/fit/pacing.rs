@@ -46,7 +46,7 @@ const MIN_CALL_OPERATIONS: f64 = 1.5;
 /// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
 
-/// The operations of a part in time.
+/// When the operations of a part begin and end: what decides how its stream is paced.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     in_flight: InFlight,
@@ -101,7 +101,8 @@ pub(super) enum Loop {
 pub(super) struct Signs {
     /// Share of operations that overlap others of the part.
     pub(super) overlapping: f64,
-    /// Index of dispersion of the operations, or of the busy intervals if operations overlap.
+    /// Index of dispersion in 10 ms and in 100 ms: of the operations, or of the busy intervals if
+    /// operations overlap.
     pub(super) idc: [Option<f64>; 2],
 }
 

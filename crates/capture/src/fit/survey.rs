@@ -16,11 +16,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task with a higher share of all operations has its own stream.
+/// A task, or tasks of one name together, with at least this share of all operations become a part
+/// of their own.
 const OWN_OPERATIONS: f64 = 0.01;
-/// A task with a higher share of all bytes has its own stream.
+/// The same for the share of all bytes.
 const OWN_BYTES: f64 = 0.02;
-/// A task with a higher share of all syncs has its own stream.
+/// The same for the share of all syncs.
 const OWN_SYNCS: f64 = 0.05;
 /// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
@@ -181,7 +182,8 @@ impl Observations {
 }
 
 impl Surveyed {
-    /// Assigns tasks to parts: first each of the busiest tasks, then tasks of one name together, then the rest together.
+    /// Assigns tasks to parts. Kernel workers and many tasks of one name become one part, other
+    /// tasks one part each. All that have too few operations become one part together.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, _) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
@@ -225,7 +227,7 @@ impl Surveyed {
         }
     }
 
-    /// Returns whether a task has enough operations for its own stream.
+    /// Returns whether tasks with these operations become a part of their own.
     fn is_own(&self, seen: &Observations) -> bool {
         let share = |own: u64, all: u64| if all == 0 { 0.0 } else { own as f64 / all as f64 };
         seen.data > 0
@@ -258,8 +260,9 @@ fn stem(name: &str) -> &str {
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 /// Minimum number of operations of a long run.
 pub(super) const LONG_RUN: u64 = 8;
-/// A busy interval with at least this many operations is a burst. This many operations are kept until the interval ends.
+/// A busy interval with at least this many reads, writes and trims is a burst.
 const MANY_OPERATIONS: u64 = 8;
+/// Maximum number of operations of a busy interval that are kept. A longer interval is split.
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
 /// If bursts are larger on average than this multiple of the expected size, a task does two things in turn.
 const BURST_FACTOR: f64 = 2.0;
@@ -403,8 +406,8 @@ impl Gathered {
         self.ended_ns = self.until_ns;
     }
 
-    /// Returns whether a task does two things in turn: in busy intervals with few operations, each operation waits for the previous one
-    /// before the task does the other thing.
+    /// Returns whether a task does two things in turn: both have enough turns, and in the busy
+    /// intervals with few operations the operations wait for each other.
     pub(super) fn alternates(&self) -> bool {
         let [few, many] = &self.sides;
         few.is_known_enough() && many.is_known_enough() && few.waits()
@@ -415,7 +418,8 @@ impl Gathered {
     pub(super) fn loads(&self, tasks: u32) -> Vec<(&Load, &'static str)> {
         let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
-        // Burst sizes are geometric, so the mean of those above the threshold is longer by the threshold.
+        // Burst sizes are geometric, so the mean of those above the threshold is larger by the
+        // threshold.
         let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
         let is_filling = || self.sides[1].pacing.is_filling() && self.alternates();

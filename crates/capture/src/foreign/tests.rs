@@ -248,7 +248,10 @@ fn errors_say_where_a_trace_is_invalid() {
     assert!(why("1,h,0,Read,0,512,1\n1,h,0,Read,0,x,1\n").starts_with("line 2"));
     assert!(why("8,0 0 1 0.000000000 1 Q R 0 + 8 [a]\n").contains("no issued or completed request"));
     let long = format!("fio version 3 iolog\n0 f add {}\n", "x".repeat(70_000));
-    assert!(why(&long).starts_with("line 2: a trace has no line of 64 KiB or more: '0 f add xx"));
+    assert!(
+        why(&long)
+            .starts_with("line 2: the line has 64 KiB or more, so the file is not a trace: '0 f add xx")
+    );
     assert_eq!(why("hello\n"), "unknown format");
     let mut trace = record(false, 0, 8, 512, 7 | 1 << 16, &[]);
     trace.extend([0x55; 48]);

@@ -185,7 +185,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Requests of one operation.
+/// The requests with one [`Op`].
 #[derive(Debug, Default)]
 struct OperationCounts {
     requests: u64,
@@ -200,7 +200,7 @@ struct OperationCounts {
     queued: Histogram,
 }
 
-/// Requests by operation.
+/// The requests by their [`Op`].
 #[derive(Debug, Default)]
 struct Operations {
     by_op: BTreeMap<Op, Box<OperationCounts>>,
@@ -330,7 +330,7 @@ impl SizeCounts {
     }
 }
 
-/// Maximum number of reported owners.
+/// Maximum number of reported tasks that requested flushes.
 const MAX_OWNERS: usize = 5;
 
 /// Flushes, and who requested them.

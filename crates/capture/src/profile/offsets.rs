@@ -196,8 +196,9 @@ pub(super) struct FootprintCounter {
     writes: Blocks,
     /// Sum over the requests: the number of blocks that each touches.
     touches: u64,
-    /// The first and the last touched block.
+    /// The first touched block.
     first: u64,
+    /// The last touched block.
     last: u64,
     device_bytes: Option<u64>,
     /// Number of requests that begin in each zone of the device.

@@ -217,7 +217,7 @@ const INITIAL_ROW_BYTES: u64 = 4096;
 /// Maximum number of reported offset rows. These rows cover the part between the first and the last touched row.
 const MAX_REPORTED_ROWS: usize = 96;
 
-/// The requests of one operation by interval.
+/// The requests with one [`Op`] by interval.
 #[derive(Debug)]
 struct OpSteps {
     op: Op,
@@ -226,7 +226,7 @@ struct OpSteps {
     grid: Vec<u32>,
 }
 
-/// The requests of one operation in one interval.
+/// The requests with one [`Op`] in one interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
     requests: u64,
@@ -344,7 +344,7 @@ impl Step {
 }
 
 impl OpSteps {
-    /// Doubles the length of intervals.
+    /// Merges neighbouring intervals, so that there are half as many.
     fn halve_steps(&mut self) {
         for at in 0..MAX_STEPS {
             let [one, other] = [2 * at, 2 * at + 1].map(|at| self.steps.get(at).copied().unwrap_or_default());
