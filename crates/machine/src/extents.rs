@@ -181,10 +181,15 @@ pub struct Piece {
 ///
 /// Why the places are unknown.
 pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usize) -> Known<Vec<Piece>> {
-    let [top] = place.tops.as_slice() else {
-        return Err(
-            "the target is on several devices, and the kernel does not report which block is on which".into(),
-        );
+    let top = match place.tops.as_slice() {
+        [top] => top,
+        [] => return Err("the device below the target is not known".into()),
+        _ => {
+            return Err(
+                "the target is on several devices, and the kernel does not report which block is on which"
+                    .into(),
+            );
+        }
     };
     let whole = Piece { logical: 0, physical: 0, bytes };
     let mut found =

@@ -143,7 +143,10 @@ pub fn count_cached_pages(file: &File) -> Known<Pages> {
     }
     match file_pages::cachestat(file) {
         Ok(seen) => Ok(Pages { page_bytes, cached: seen.cached, dirty: Some(seen.dirty + seen.writeback) }),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(owner_only()),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Err(
+            "the kernel reports the cached pages of a file only to its owner and to users who may write it"
+                .into(),
+        ),
         Err(_) => by_mincore(file, page_bytes),
     }
 }
@@ -152,17 +155,13 @@ fn by_mincore(file: &File, page_bytes: u64) -> Known<Pages> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     let user = rustix::process::geteuid();
     if !user.is_root() && metadata.uid() != user.as_raw() {
-        return Err(owner_only());
+        return Err("mincore reports the cached pages of a file only to its owner and to root".into());
     }
     let device = metadata.file_type().is_block_device();
     let bytes =
         if device { sys::ioctl::device_bytes(file).map_err(|e| describe(&e))? } else { metadata.len() };
     let cached = file_pages::mincore(file, bytes).map_err(|e| format!("mincore: {}", describe(&e)))?;
     Ok(Pages { page_bytes, cached, dirty: None })
-}
-
-fn owner_only() -> String {
-    "the kernel reports the cached pages of a file only to its owner and to users who may write it".into()
 }
 
 #[test]

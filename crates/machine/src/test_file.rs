@@ -232,7 +232,12 @@ impl TestFile {
             }
         };
         if bytes < LEAST_BYTES {
-            return Err(no_room(dir, bytes));
+            return Err(MachineError::Refused(format!(
+                "{} was full, or a quota reached, after {}, and a test file needs {}; make room, or name another directory",
+                name::shown(dir),
+                show_bytes(done),
+                show_bytes(LEAST_BYTES)
+            )));
         }
         if let Some(why) = why {
             self.notes.push(format!(

@@ -369,7 +369,7 @@ pub(super) fn jobs(sections: &[Section], named: &[String]) -> Vec<Job> {
         }
         for one in &section.assignments {
             order += 1;
-            if one.option.name == BASE {
+            if section.in_order && one.option.name == BASE {
                 units = units_of_base(one);
             }
             let mut one = one.clone();

@@ -540,6 +540,8 @@ fn kb_base_holds_for_a_section_and_in_order_on_the_command_line() {
     assert_eq!(sizes("--kb_base=1000 --name=x --size=1m --bs=4k"), (Some(1_000_000), Some(4000)));
     let later = job("[j]\nsize=1m\nkb_base=1000\n");
     assert_eq!(later.phases[0].streams[0].size, Some(1_000_000));
+    let twice = job("[j]\nkb_base=1024\nsize=1m\nkb_base=1000\n");
+    assert_eq!(twice.phases[0].streams[0].size, Some(1_000_000));
     let own = job("[global]\nsize=1m\n[j]\nkb_base=1000\nbs=4k\n");
     let own = &own.phases[0].streams[0];
     assert_eq!((own.size, own.bs.as_ref().map(|bs| bs.read.least())), (Some(1 << 20), Some(4000)));

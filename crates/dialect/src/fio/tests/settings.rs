@@ -111,7 +111,7 @@ fn files_of_a_range_have_the_sizes_that_fio_draws() {
     let two = job("[j]\nnrfiles=3\nfilesize=64k-128k\nnumjobs=2\n");
     let two: Vec<_> = two.phases[0].streams.iter().map(kib).collect();
     assert_eq!(two, [[72, 80, 80], [80, 116, 72]]);
-    refused("filename=f filesize=4k-64k", &["f has another size"]);
+    refused("filename=f filesize=4k-64k", &["the size of f is not in this range"]);
     refused("filesize=4k-64k size=50%", &["instead of a percentage"]);
 }
 
