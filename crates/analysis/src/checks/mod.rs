@@ -106,7 +106,8 @@ pub struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Returns the answer of a check, or `None` if the check is not in the list: such a check may run later.
+    /// Returns the answer of a check, or `None` if the asking check does not name it in [`Ask`]: it
+    /// may run later.
     pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
         self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
     }
@@ -243,12 +244,13 @@ pub(crate) fn holds(sentence: impl Into<Cow<'static, str>>, numbers: Evidence) -
     Ok(Answer::Holds(sentence.into(), numbers))
 }
 
-/// Formats a share that a sentence gives where `all` would be false. Rounds down, so that it never prints `100 %`: `99.6 %`.
+/// Formats a share below 1, for sentences in which `100 %` would be false. Rounds down: 0.9996 is
+/// `99.9 %`.
 pub(crate) fn show_part(share: f64) -> String {
     format!("{:.1} %", (share * 1e3).floor() / 10.0)
 }
 
-/// Returns why a check, or a figure that it needs, cannot be decided.
+/// Returns the answer "not checked" with its reason.
 pub(crate) fn not_checked<T>(why: &str) -> Known<T> {
     Err(why.to_owned())
 }

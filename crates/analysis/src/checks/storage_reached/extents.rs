@@ -169,7 +169,8 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
-/// Returns the largest share of encoded bytes before or after any run. Written data may be encoded only after the run.
+/// Returns the largest share of encoded bytes at the start of any run and, if the stream writes,
+/// after its final sync: the file system may encode written data as late as that.
 fn encoded_share(case: &Case) -> Known<f64> {
     let mut all = case.extents()?;
     if case.does(Kind::Write) {
@@ -196,7 +197,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
     reads: "The number of extents of the file and which of them are shared, at the start of each run and \
             after its final sync (FIEMAP).",
     formula: formula!(
-        "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
+        "Shared bytes / bytes of the file > {SHARED_ABOVE} before a run, or after it at least \
          {GROWN_FROM} times as many extents as before and {FEWEST_NEW} more. An overwrite in place changes neither. \
          The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written or not \
          allocated yet, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \

@@ -1,6 +1,6 @@
-//! A23: a file that changed while it was measured. Compares its identity, length, links, allocation and times
-//! after preparation and at the start and end of every attempt at a run, through the descriptor that fathom holds
-//! open.
+//! A23: a file that changed while it was measured. Compares its identity, length, links,
+//! allocation, extents and times after preparation and at the start and end of every attempt at a
+//! run, through the descriptor that fathom holds open.
 use crate::checks::prelude::*;
 use model::evidence::{FileState, TargetState};
 use model::job::GROW;
@@ -132,7 +132,8 @@ fn is_file(case: &Case, target: usize) -> bool {
 /// Returns the changes to a target over all attempts at all runs, including discarded ones.
 fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let plan = &case.record.header.plan;
-    // A file made by fathom stays open from the first run to the last, and a resumed session makes a new one.
+    // Only a file of the user is compared between runs: a resumed session makes fathom's own files
+    // again.
     let is_users_file = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
     let using_streams: Vec<&Stream> = plan.streams().filter(|s| s.targets.contains(&target)).collect();
     let never_written = !using_streams.iter().any(|s| s.changes_targets());
