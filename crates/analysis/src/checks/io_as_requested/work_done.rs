@@ -103,16 +103,17 @@ pub(super) const MIX_DRIFT: Check = Check {
     formula: formula!(
         "Each operation draws its line, direction and size independently, so the effect of chance is known: \
          biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of those \
-         draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single size is \
-         exact to the byte. Syncs are not drawn and do not count, and neither do shares of directions that \
-         have their own rates."
+         draws plus {EDGES} full queues, which may cross the edges of a window, in the worst run. \
+         A single size is exact to the byte. Syncs are not drawn and do not count, and neither do \
+         shares of directions that have their own rates."
     ),
     provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
               operations of one direction. A session file whose plan has another mix than was measured shows \
               it.",
     fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
     accept: "Do not accept it: the number is that of another workload.",
-    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
+    // A replay repeats its capture. Streams whose targets take turns do not draw them, and a run
+    // may end within a turn.
     applies: |case| {
         let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
         is_drawn && case.stream.kinds().next().is_some()
@@ -221,7 +222,7 @@ struct SizeMoments {
     largest: f64,
 }
 
-/// Weight, sum and sum of squares of the sizes.
+/// Weight, sum, sum of squares and largest value of the sizes.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     weight: f64,
@@ -305,8 +306,8 @@ fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f6
     match sizes {
         Sizes::Fixed(size) => vec![(f64::from(*size), 1.0)],
         Sizes::Range(least, most) => {
-            // The engine draws multiples of the alignment, or else of the smallest size, rounded up to the
-            // target's blocks.
+            // The engine draws multiples of the alignment, or of the smallest size if there is no
+            // alignment. This unit is rounded up to the target's blocks.
             let unit_bytes = if align > 0 { align } else { u64::from(*least) };
             let unit =
                 unit_bytes.checked_next_multiple_of(u64::from(target_align)).unwrap_or(unit_bytes).max(1);
