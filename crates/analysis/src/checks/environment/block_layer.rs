@@ -180,7 +180,7 @@ pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
 fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
     let mut out = Limits::default();
     for line in text.lines() {
-        // A directory may contain a colon. The text of a limit has none before its first space.
+        // The name of a directory may contain a colon and a space. The text of a limit does not.
         let Some((file, setting)) = line.rsplit_once(": ") else { continue };
         let name = file.rsplit('/').next().unwrap_or(file);
         let (device, rest) = setting.split_once(' ').unwrap_or((setting, ""));

@@ -17,8 +17,9 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
             writeback.",
     formula: formula!(
-        "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
-         machine always has less. (The limit is no share of the memory, since the disk's time decides.)",
+        "Biased if their sum is above {backlog} at the start of any run: the kernel writes these \
+         data during the run. An idle machine always has less. The limit does not depend on the \
+         size of the memory, since the time that the disk needs matters.",
         backlog = show_bytes(BACKLOG_BYTES)
     ),
     provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \

@@ -54,7 +54,7 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Above this standard deviation of the runs, a note is given.
+/// Above this standard deviation of the runs, as a share of their mean, a note is given.
 const SPREAD_NOTED_ABOVE: Share = Share(0.05);
 /// Above this standard deviation of the runs, the mean does not describe the storage: with five runs, the interval is
 /// then about as wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
