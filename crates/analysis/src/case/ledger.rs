@@ -120,9 +120,9 @@ fn has_unrequested_reads(case: &Case, layers: &[CountedLayer], kind: Kind) -> bo
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// Adds up the layers that together carry all bytes at the level of `one`: all layers at the same distance from the top,
-/// and higher layers without layers below them. Returns the names of the other layers, the total bytes, and the requests
-/// in flight at the snapshots.
+/// Adds up the layers that together carry all bytes at the level of `one`: all layers at the same
+/// distance from the top, and higher layers without layers below them. Returns the names of these
+/// layers without `one`, the total bytes, and the requests in flight at the snapshots.
 fn step_totals(layers: &[CountedLayer], one: &CountedLayer, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&CountedLayer| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);

@@ -302,7 +302,7 @@ impl<'a> Case<'a> {
         self.others().filter(reads).any(|s| self.places_of(s).any(on_it))
     }
 
-    /// Returns the bytes that all streams that share these layers submitted to them together.
+    /// Returns the bytes that the other streams submitted to these layers, added up.
     pub(crate) fn submitted_by_sharers(&self, kind: Kind, layers: &[&Layer]) -> Bounds {
         let (sharers, submitted) = (self.sharers_moving(layers, kind), self.submitted(kind));
         sharers.iter().map(|s| self.submitted_to(*s, &submitted, layers)).fold(Bounds::exact(0), Bounds::plus)

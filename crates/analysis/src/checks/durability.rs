@@ -333,7 +333,7 @@ enum FlushTime {
     NoFlush,
     /// A flush took this many ns on average, which is credible.
     Credible(f64),
-    /// The flushes were faster than any medium: the finding.
+    /// The flushes were faster than any medium. Contains the finding.
     TooShort(Detail),
 }
 

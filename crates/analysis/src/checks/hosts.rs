@@ -105,7 +105,8 @@ fn host_names(case: &Case, ranks: &[usize]) -> String {
 /// Maximum number of host names in a sentence.
 const MOST_NAMES: usize = 3;
 
-/// `a`, `a and b`, `a, b, c and 4 more` for `count` names, of which `first` has the first ones.
+/// Lists `count` names, of which `first` has the first ones: `a`, `a and b`, or `a, b, c and 4
+/// more`.
 pub(crate) fn list_hosts(first: &[&str], count: usize) -> String {
     match first {
         [] => String::new(),

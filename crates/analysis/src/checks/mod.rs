@@ -78,7 +78,7 @@ pub struct Check {
     pub applies: fn(&Case) -> bool,
     /// The function that decides.
     pub ask: Ask,
-    /// A record on which the check fires, or `None` if it has no finding.
+    /// A record on which the check fires, or `None` for a check that never has a finding.
     #[cfg(test)]
     pub fires: Option<fn() -> model::record::Record>,
     /// A record that lacks what the check needs.
@@ -90,7 +90,8 @@ pub struct Check {
 pub enum Ask {
     /// Needs only the case.
     Alone(fn(&Case) -> Known<Answer>),
-    /// Does not apply if one of these checks has a finding, which explains what this check would find.
+    /// Does not apply if one of these checks has a finding: that already explains what this check
+    /// would find.
     Unless(&'static [CheckId], fn(&Case) -> Known<Answer>),
     /// Runs after these checks and gets their answers, so that two checks do not report the same cause.
     After(&'static [CheckId], fn(&Case, &Earlier) -> Known<Answer>),
@@ -284,7 +285,7 @@ fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 
-/// Returns the smaller median latency of reads and writes, in ns.
+/// Returns the median latency of reads or that of writes in ns, whichever is smaller.
 ///
 /// # Errors
 /// Fails if no read or write completed within a window.
@@ -293,7 +294,8 @@ fn least_median_ns(case: &Case) -> Known<f64> {
     Ok(medians.min().ok_or("no operation completed within a measured window")? as f64)
 }
 
-/// Returns latencies from the submission on, also in an open loop.
+/// Returns the latencies that count from the submission. In an open loop, these are the service
+/// times.
 fn service_latency(end: &KindEnd) -> &Histogram {
     end.open.as_ref().map_or(&end.latency, |open| &open.service)
 }

@@ -1,10 +1,11 @@
 //! Memory of the machine during the runs (D02, D14, D28).
 //!
-//! D02 adds the dirty and writeback pages of the whole machine at the start of each run. D14 checks the time
-//! that tasks stalled on memory, the pages swapped, and, for buffered writes, whether dirty pages reached the
-//! level at which the kernel makes writers wait. D28 finds guests that return free memory to the host, so that
-//! the page cache must get it back: it compares the growth of the page cache with the bytes moved, and the
-//! workers' system time per byte with a limit.
+//! D02 adds up the dirty and writeback pages of the whole machine at the start of each run. D14
+//! checks the time that tasks stalled on memory, the pages swapped, and, for buffered writes,
+//! whether dirty pages reached the level at which the kernel makes writers wait. D28 finds guests
+//! that return free memory to the host, so that the page cache must get it back: it compares the
+//! growth of the page cache with the bytes moved, and the workers' system time per byte with a
+//! limit.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{MEMORY, entries, grown, keyed, pressure_us};

@@ -1,10 +1,11 @@
 //! Whether the operations in flight were in the device's queue (B05, B09, B10, B18).
 //!
-//! All read fathom's mean number of operations in flight or the limits of the queues below. B05 compares it,
-//! and the device's own count, with the requested depth (not for depth 1). B09 compares it with the requests
-//! that the queues accept. B10 notes several fast workers on a device with a single hardware queue, whose lock
-//! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
-//! operations in flight, which fathom counts separately.
+//! All read fathom's mean number of operations in flight or the limits of the queues below. B05
+//! compares this mean, and the device's own count, with the requested depth (not for depth 1). B09
+//! compares the mean with the requests that the queues accept. B10 notes several fast workers on a
+//! device with a single hardware queue, whose lock may limit the rate. B18 applies Little's law:
+//! the sum of latencies divided by the window must equal the mean operations in flight, which
+//! fathom counts separately.
 
 use super::layers_with_queues;
 use crate::checks::prelude::*;
@@ -14,8 +15,9 @@ const REACHED_FROM: f64 = 0.5;
 /// Up to this mean number of operations in flight per worker, each worker does one at a time. The excess above 1 allows
 /// for rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
-/// The fix if a limit keeps operations above the device.
-const LIFT_THE_LIMIT: &str = "The limit that D04 names keeps operations above the device: raise or lift it.";
+/// The fix if operations wait for a limit in a layer above the device.
+const LIFT_THE_LIMIT: &str =
+    "Operations wait above the device for the limit that D04 names: raise or lift this limit.";
 
 pub(super) const DEPTH_NOT_REACHED: Check = Check {
     id: CheckId::B05,

@@ -266,13 +266,14 @@ pub(super) const SPLIT: Check = Check {
     formula: formula!(
         "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the issued ones may \
-         be one-sector requests of other processes; that many requests are left out unless a limit of the \
-         queue explains the split. The answer is NOT CHECKED if the ratio is above {SPLIT_ABOVE} but does \
-         not bias, if the extra requests may be those of a journal (up to {FLOOR_IOS} per run), or if the \
-         bytes of device and operations differ by more than {same}. If other streams use the device at the \
-         same time, the check holds if the requests stay within the limit even if the others made as few as \
-         possible; otherwise it does not answer.",
+         file's extents explain the split, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the \
+         issued ones may be one-sector requests of other processes; that many requests are left \
+         out unless a limit of the queue explains the split. The answer is NOT CHECKED if the \
+         ratio is above {SPLIT_ABOVE} but too low to bias, if the extra requests may be those of a \
+         journal (up to {FLOOR_IOS} per run), or if the bytes of device and operations differ by \
+         more than {same}. If other streams use the device at the same time, the check holds if \
+         the requests stay within the limit even if the others made as few as possible; otherwise \
+         it does not answer.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \

@@ -208,7 +208,8 @@ fn tolerances(off: f64, tolerated: f64) -> f64 {
     off / tolerated.max(0.5)
 }
 
-/// Weighted sums over all lines of an access pattern, per drawn operation.
+/// The operations and sizes that the plan's random draws should give: weighted sums over all lines
+/// of the access pattern.
 struct PlannedMix {
     by_kind: [Moments; 3],
     /// Operations per draw: all operations of a burst use the same line.
@@ -232,10 +233,10 @@ struct Moments {
 }
 
 impl PlannedMix {
-    /// Computes the draws of the stream of a case.
+    /// Adds up the lines of the case's stream.
     ///
     /// # Errors
-    /// Fails if its lines draw no operation.
+    /// Fails if the lines draw no operation.
     fn from_case(case: &Case) -> Known<Self> {
         let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
         let align = targets.map(|t| t.block_bytes).max();
@@ -301,7 +302,7 @@ impl PlannedMix {
     }
 }
 
-/// Returns sizes and their odds. Two sizes with the same mean and variance represent a range.
+/// Returns sizes and their odds. A range is represented by two sizes with its mean and variance.
 fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f64)> {
     match sizes {
         Sizes::Fixed(size) => vec![(f64::from(*size), 1.0)],
@@ -333,7 +334,7 @@ const TAIL_NS: u64 = 50_000_000;
 /// Below this ratio of the operations of the least busy worker to those of the busiest one, the load was uneven.
 const UNEVEN_BELOW: f64 = 0.8;
 /// Below this ratio of the operations of the least busy worker to those of the busiest one, the least busy worker did
-/// little. More workers than CPUs cause it too.
+/// little. Having more workers than CPUs can also cause this.
 const IDLE_BELOW: f64 = 0.5;
 pub(super) const IDLE_TAIL: Check = Check {
     id: CheckId::B17,

@@ -1,8 +1,9 @@
 //! Whether the content of the data makes the work too easy (A05, A08).
 //!
-//! A05 counts the zero blocks among the single reads made before the runs, without those that earlier phases of
-//! the job overwrote. A08 compares the measured compressibility and duplicates of written data with limits, and
-//! checks whether a layer below is known to compress.
+//! A05 counts the zero blocks among single reads made before the runs, and subtracts the blocks
+//! that earlier phases of the job may have overwritten. A08 compares the measured compressibility
+//! and duplicates of written data with limits, and checks whether a layer below is known to
+//! compress.
 
 use crate::checks::prelude::*;
 use model::job::Data;
@@ -120,7 +121,7 @@ const NOTHING_LEFT: f64 = 95.0;
 const REQUEST_TOLERANCE: f64 = 3.0;
 /// File systems that can compress. All but zfs show it in a mount option or an attribute of the
 /// file.
-const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
+const CAN_COMPRESS: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
 
 pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     id: CheckId::A08,
@@ -186,7 +187,8 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     finding!(severity, numbers, "{savings}, {consequence}.")
 }
 
-/// Whether the user requested these shares, and the data is not more compressible than requested.
+/// Whether the measured shares exceed the requested ones by at most [`REQUEST_TOLERANCE`]. False
+/// for zeros and for data from a file.
 fn is_as_requested(data: &Data, compress: f64, dedup: f64) -> bool {
     let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
     compress <= f64::from(*compress_percent) + REQUEST_TOLERANCE
@@ -197,7 +199,7 @@ fn is_as_requested(data: &Data, compress: f64, dedup: f64) -> bool {
 fn compresses(case: &Case) -> bool {
     let by_file_system = |place: &Place| {
         place.file_system.as_ref().is_some_and(|fs| {
-            let able = COMPRESS_BY_OPTION.contains(&fs.kind.as_str());
+            let able = CAN_COMPRESS.contains(&fs.kind.as_str());
             let option =
                 fs.options.split([',', ' ']).any(|o| o.starts_with("compress") && !o.ends_with("=no"));
             able && (option || fs.kind == "zfs" || fs.attributes.iter().any(|a| a == "compressed"))

@@ -225,7 +225,7 @@ struct Ledger {
     device: model::evidence::BlockStat,
     /// Counts of the whole disks: the kernel charges cgroups for the disk, not for the partition.
     shared: model::evidence::BlockStat,
-    /// Bytes charged to fathom's cgroup, if counted.
+    /// The charges to fathom's cgroup without double charges, if counted.
     own: Option<CgroupIo>,
     /// Bytes that the whole disks wrote: until the final sync for writes through the page cache,
     /// until the stop for direct writes. The kernel charges a request when it is submitted, and the

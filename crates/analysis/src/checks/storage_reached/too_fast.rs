@@ -1,10 +1,10 @@
 //! Results that are faster than the hardware can be (A18, A19, A20).
 //!
-//! A18 fires if the median latency of direct reads is below that of the fastest media and no earlier check
-//! (A01, A02) explains it; holes (A04) soften it to biased. A19 compares the best run with the PCI Express or
-//! SATA link of the drives, or with the memory copy rate of the self test if the target is memory. A20 compares
-//! random direct reads of a rotational disk with the time of half a turn, and with the best time per operation
-//! at high depth.
+//! A18 fires if the median latency of direct reads is below that of the fastest media and no
+//! earlier check (A01, A02) explains it; holes (A04) soften it to biased. A19 compares the best run
+//! with the PCI Express or SATA link of the drives, or with the memory copy rate of the self test
+//! if the target is memory. A20 compares random direct reads of a rotational disk with the time of
+//! half a turn, and with the shortest time per operation that such disks reach at high depth.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::link;
