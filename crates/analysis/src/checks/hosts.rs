@@ -157,7 +157,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
     let apart = starts.iter().filter(|start| start.share_apart() > APART_ABOVE).count();
     let worst = starts.iter().max_by(|a, b| a.share_apart().total_cmp(&b.share_apart()));
     let worst = worst.ok_or_else(|| {
-        format!("no run began on all {} hosts with their clocks read", hosts_of_job(case).len())
+        format!("no run recorded the first operation and the clock of all {} hosts", hosts_of_job(case).len())
     })?;
     let numbers = evidence([
         ("apart_ns", worst.spread_ns),

@@ -320,7 +320,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !parts.is_above(least) {
         return not_checked(
             "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
-             milliseconds, and the parts of split operations in parallel",
+             milliseconds, and the parts of a split operation overlap",
         );
     }
     let (is_limited, syncs) = (reaches_limit(case), case.syncs());
@@ -391,7 +391,7 @@ fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
         return Err("the record does not separate lateness from the storage's own time".into());
     }
     if streams().any(|s| s.issued.get(&Kind::Trim).is_some_and(|i| i.ops > 0)) {
-        return Err("the device counters do not include the time of trims".into());
+        return Err("fathom does not count the time that the device spends on trims".into());
     }
     let issued = case.issued_total().ops as f64;
     let latencies_of = |kinds: &[Kind]| -> Vec<&Histogram> {
