@@ -28,7 +28,8 @@ use model::units::show_share;
 /// other processes make a few requests. The report shows larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
-/// If no stream reads, reads of the devices up to this many bytes per run count as metadata of the file system.
+/// Bytes per run that the topmost devices may read as metadata of the file system although no
+/// stream reads.
 const METADATA_BYTES: u64 = 1 << 20;
 
 /// The ledger of a case; `None` without storage or a complete run.

@@ -4,7 +4,7 @@
 //! 1. A device that no other stream of the phase uses: its counters belong to the stream.
 //! 2. The kernel's counts for the stream's own workers (`/proc/thread-self/io`): reads and direct writes that they submitted, and pages
 //!    that they dirtied. Threads that belong to no worker (threads of a C library, helpers that ended early) are only in the count of the
-//!    process. The rest of that count may belong to any stream.
+//!    process. The process's count beyond that of all workers may belong to any stream.
 //! 3. The device's counters, minus the lower or the upper bound of what the other streams moved.
 //!
 //! The last two give bounds. A check answers only if both bounds lead to the same answer.
@@ -108,8 +108,9 @@ impl<'a> Case<'a> {
         self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
     }
 
-    /// This case together with all streams that use its devices, directly or through streams in between. Used for
-    /// questions about a device instead of a stream, such as whether other programs used a disk.
+    /// This case together with all streams that use its devices, all streams that use the devices
+    /// of those streams, and so on. Used for questions about a device instead of a stream, such as
+    /// whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
         let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);

@@ -97,7 +97,8 @@ fn check_read_amplified(case: &Case) -> Known<Answer> {
     read_ahead_finding(case, "The device read", read, requested, numbers)
 }
 
-/// States that the device read the requested bytes, and whether it read others too. `ratio` is the bytes read per requested byte.
+/// States whether the device read more than the requested bytes. `ratio` is the bytes read per
+/// requested byte.
 fn describe_reads(ratio: f64) -> &'static str {
     if ratio > 1.0 {
         "The device read little more than the requested bytes."
