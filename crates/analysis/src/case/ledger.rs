@@ -1,14 +1,16 @@
 //! The ledger of a case: what fathom issued, what the kernel charged, and what each device completed.
 //!
-//! The kernel may charge a direct operation twice. io_uring first submits without waiting (`REQ_NOWAIT`). The kernel charges the request
-//! to the cgroup (`submit_bio`) before it knows whether the request can pass. If it cannot, the kernel returns it, and an io_uring thread
-//! submits it again with waiting, which is charged again. Two cases are known, both measured on Linux 6.18 with cgroup v1. v2 counts at
-//! the same place.
+//! The kernel may charge a direct operation twice. io_uring first submits without waiting
+//! (`REQ_NOWAIT`). The kernel charges the request to the cgroup (`submit_bio`) before it knows
+//! whether the request can pass. If it cannot, the kernel returns it, and an io_uring thread
+//! submits it again with waiting, which is charged again. Two cases are known, both measured on
+//! Linux 6.18 with cgroup v1. The kernel counts for cgroup v2 at the same place.
 //!
 //! 1. The request is larger than the device accepts and must be split. The charged bytes are exactly twice the completed bytes. The charged
 //!    requests are those of the device plus one for each operation.
-//! 2. All requests of the device's queue are in use (`nr_requests`). A loop device has 128: up to 128 in flight the charges are exact. With
-//!    256 in flight, about every second operation is charged twice. With `nr_requests` 1024, charges are exact again at 512. libaio waits
+//! 2. All requests of the device's queue are in use (`nr_requests`). A loop device has 128: up to
+//!    128 in flight the charges are exact. With 256 in flight, about every second operation is
+//!    charged twice. With `nr_requests` 1024, the charges of 512 in flight are exact. libaio waits
 //!    in the call instead, and its charges are exact at any depth.
 //!
 //! Each operation has at most one refused attempt, so [`Case::own`] subtracts at most the issued bytes from the charge. The ledger shows
@@ -22,11 +24,12 @@ use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Two counts agree if they differ by at most this share, which allows for the housekeeping of a quiet disk. The report
-/// shows larger differences, and checks judge them.
+/// Two counts agree if they differ by at most this share of the issued bytes: even on a quiet disk,
+/// other processes make a few requests. The report shows larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
-/// If no stream reads, reads of the devices up to this many bytes per run count as metadata of the file system.
+/// Bytes per run that the topmost devices may read as metadata of the file system although no
+/// stream reads.
 const METADATA_BYTES: u64 = 1 << 20;
 
 /// The ledger of a case; `None` without storage or a complete run.
@@ -110,17 +113,17 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
     Some(Account { issued, charged, layers: entries })
 }
 
-/// Whether this direction is reading and the topmost devices read more than file system metadata. The ledger then shows the reads although
-/// no stream reads, because the report shows them for each device.
+/// Whether `kind` is reading and the topmost devices read more than file system metadata. The
+/// ledger then has an account of reads even if no stream reads.
 fn has_unrequested_reads(case: &Case, layers: &[CountedLayer], kind: Kind) -> bool {
     let tops = layers.iter().filter(|c| c.step == 0).filter_map(|c| c.until_stop.as_ref().ok());
     let done = tops.fold(0_u64, |sum, stat| sum.saturating_add(flow_of(stat, kind).bytes));
     kind == Kind::Read && done > METADATA_BYTES.saturating_mul(case.runs.len() as u64)
 }
 
-/// Adds up the layers that together carry all bytes at the level of `one`: all layers at the same distance from the top,
-/// and higher layers without layers below them. Returns the names of the other layers, the total bytes, and the requests
-/// in flight at the snapshots.
+/// Adds up the layers that together carry all bytes at the level of `one`: all layers at the same
+/// distance from the top, and higher layers without layers below them. Returns the names of these
+/// layers without `one`, the total bytes, and the requests in flight at the snapshots.
 fn step_totals(layers: &[CountedLayer], one: &CountedLayer, kind: Kind) -> (Vec<String>, Known<u64>, u64) {
     let in_cut = |c: &&CountedLayer| c.step == one.step || (c.step < one.step && c.layer.below.is_empty());
     let others = layers.iter().filter(in_cut).filter(|c| c.layer.stat_file != one.layer.stat_file);
@@ -149,7 +152,8 @@ fn is_charged_twice(case: &Case, kind: Kind) -> bool {
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
-/// Returns the difference as a share of the issued bytes, and in words.
+/// Returns the difference as a share of the issued bytes (`None` if there is no such share), and in
+/// words.
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {
         Ok(counted) => counted,
@@ -188,7 +192,8 @@ fn counted_layers<'a>(case: &Case<'a>) -> Vec<CountedLayer<'a>> {
     out
 }
 
-/// Returns the number of steps from the top to each layer of a place. Each layer comes before the layers below it.
+/// Returns the number of steps from the top to each layer of a place. In `place.layers`, each layer
+/// comes before the layers below it.
 fn distances_from_top(place: &Place) -> Vec<u32> {
     let mut steps = vec![0_u32; place.layers.len()];
     for (at, layer) in place.layers.iter().enumerate() {
@@ -242,7 +247,8 @@ pub(crate) enum Refused {
     QueueFull(u64),
 }
 
-/// Returns why attempts of this kind may have been refused after they were charged, or `None` if none were.
+/// Returns why attempts of this kind may have been refused after they were charged. `None` if the
+/// kernel cannot have refused any, or if the device's counters are unknown.
 pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
     if !case.is_direct() {
         return None;
@@ -262,8 +268,8 @@ fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
     case.phase_streams().iter().filter(|s| s.engine == RETRYING_ENGINE && s.cache.is_direct())
 }
 
-/// The part of `counted` that the kernel charged for refused attempts: at most the issued amount. Zero if the kernel cannot
-/// have refused an attempt.
+/// The part of `counted` that the kernel charged for refused attempts: at most the issued amount.
+/// Zero where [`why_refused`] gives no reason.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for kind in Kind::MOVING {

@@ -1,11 +1,11 @@
 //! Decides which streams of a phase use a device, and how much of the device's work belongs to each of them.
 //!
-//! A device does not count by stream. Three kinds of evidence separate the streams:
+//! The counters of a device do not tell streams apart. Three kinds of evidence do:
 //! 1. A device that no other stream of the phase uses: its counters belong to the stream.
 //! 2. The kernel's counts for the stream's own workers (`/proc/thread-self/io`): reads and direct writes that they submitted, and pages
 //!    that they dirtied. Threads that belong to no worker (threads of a C library, helpers that ended early) are only in the count of the
-//!    process. The rest of that count may belong to any stream.
-//! 3. The sum of all streams on the device, minus what the others did at least or at most.
+//!    process. The process's count beyond that of all workers may belong to any stream.
+//! 3. The device's counters, minus the lower or the upper bound of what the other streams moved.
 //!
 //! The last two give bounds. A check answers only if both bounds lead to the same answer.
 
@@ -108,8 +108,9 @@ impl<'a> Case<'a> {
         self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
     }
 
-    /// This case together with all streams that use its devices, directly or through streams in between. Used for
-    /// questions about a device instead of a stream, such as whether other programs used a disk.
+    /// This case together with all streams that use its devices, all streams that use the devices
+    /// of those streams, and so on. Used for questions about a device instead of a stream, such as
+    /// whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
         let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);
@@ -302,7 +303,7 @@ impl<'a> Case<'a> {
         self.others().filter(reads).any(|s| self.places_of(s).any(on_it))
     }
 
-    /// Returns the bytes that all streams that share these layers submitted to them together.
+    /// Returns the bytes that the other streams submitted to these layers, added up.
     pub(crate) fn submitted_by_sharers(&self, kind: Kind, layers: &[&Layer]) -> Bounds {
         let (sharers, submitted) = (self.sharers_moving(layers, kind), self.submitted(kind));
         sharers.iter().map(|s| self.submitted_to(*s, &submitted, layers)).fold(Bounds::exact(0), Bounds::plus)
@@ -330,7 +331,8 @@ impl<'a> Case<'a> {
         };
         let own = own.unwrap_or(Bounds::UNKNOWN);
         let metadata_bytes = self.metadata_bytes(kind);
-        // Submissions that the kernel refused and that were repeated count twice, so the count is then not certain.
+        // The kernel counts a submission twice if it was refused and repeated. Counts above what
+        // the devices moved are therefore no lower bounds.
         let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
         let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(metadata_bytes);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
@@ -362,7 +364,8 @@ impl<'a> Case<'a> {
     /// kernel charged to fathom, if the cgroup counts.
     fn delivered(&self, done: u64) -> u64 {
         let issued = self.issued(Kind::Read).bytes as f64;
-        // Device and ledger agree, so no other program read anything, even if the cgroup counts less.
+        // The device read what fathom issued, so no other program read anything, even if the cgroup
+        // counts less.
         if (done as f64 - issued).abs() <= SAME_BYTES * issued {
             return done;
         }
@@ -418,7 +421,9 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Bytes that a stream of the phase moved on these devices. The stream may also use other devices, or reach these through layers above.
+    /// Bytes that a stream of the phase moved on these devices. `submitted` has the bytes that each
+    /// stream submitted. If the stream also uses other devices, the lower bound is 0. If it reaches
+    /// these devices only through layers above them, nothing is known.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
         let is_listed = |layer: &Layer| layers.iter().any(|listed| listed.stat_file == layer.stat_file);
         let (mut uses_only_these, mut reaches_directly) = (true, true);
@@ -483,8 +488,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Dirty bytes of the stream's own targets at a moment of all runs; `None` if they are unknown, or another stream writes the same
-    /// target through the page cache.
+    /// Dirty bytes of the stream's own targets at a moment, added up over all runs; `None` if they
+    /// are unknown, or another stream uses one of the targets through the page cache.
     pub(crate) fn own_dirty_bytes(&self, moment: Moment) -> Option<u64> {
         if self.shares_pages() {
             return None;

@@ -7,9 +7,11 @@
 //!   cache is declared safe (`write through`) without being safe.
 //! - C02 looks for `nobarrier` and similar mount options, and for libraries such as libeatmydata, which turn syncs off.
 //! - C03 compares the mean time of a flush at the lowest disks with a minimum for flash, for spinning disks, or for virtual machines.
-//! - C04 notes direct writes on a disk with a volatile cache, and fires if the final sync of a run failed.
-//! - C05 notes file systems on which a server or a user-space program acknowledges writes, so that their storage is unknown. On NFS, it
-//!   relabels the result if syncs were requested but no WRITE or COMMIT was sent.
+//! - C04 notes writes without syncs on a disk with a volatile cache, and fires if the final sync of
+//!   a run failed.
+//! - C05 notes file systems on which a server or a user-space program acknowledges writes, because
+//!   this machine does not see whether the data are on media. On NFS, it relabels the result if
+//!   syncs were requested but no WRITE or COMMIT was sent.
 //! - C06 compares the time of the final syncs with the measured time. A09 reports writes that were still in memory.
 
 use crate::checks::prelude::*;
@@ -91,7 +93,8 @@ fn sum_flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushe
     Ok(sum)
 }
 
-/// Minimum share of the syncs that must become flushes. At depth 1, each sync causes exactly one flush.
+/// Minimum number of flushes for each sync, before it is divided by the depth. At depth 1, each
+/// sync causes exactly one flush.
 const FLUSHED_FROM: f64 = 0.5;
 /// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
 const FLUSHES_OF_A_SYNC: u64 = 2;
@@ -104,12 +107,13 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
             the lowest disks, from the start of a run to its stop, or to its final sync if the job itself \
             makes no syncs; the syncs and synchronous writes that fathom issued.",
     formula: formula!(
-        "A disk that reports `write back` must complete at least {FLUSHED_FROM} flushes for each sync, \
-         divided by the operations that may be in flight, since one flush can serve all operations that wait \
-         for it. (One operation at a time: 100 syncs cause 100 flushes.) Also fires if `write through` \
-         cannot be true: on a loop device, on a layer above one that reports `write back`, and on a layer \
-         that offers FUA, which only a disk with a volatile cache needs. Too few flushes after synchronous \
-         writes are not checked if the disk supports FUA, since such writes are durable without a flush."
+        "The disks that report `write back` must together complete at least {FLUSHED_FROM} flushes \
+         for each sync, divided by the operations that may be in flight, since one flush can serve \
+         all operations that wait for it. (One operation at a time: 100 syncs cause 100 flushes.) \
+         Also fires if `write through` cannot be true: on a loop device, on a layer above one that \
+         reports `write back`, and on a layer that offers FUA, which only a disk with a volatile \
+         cache needs. Too few flushes after synchronous writes are not checked if the disk \
+         supports FUA, since such writes are durable without a flush."
     ),
     provoke: "truncate -s 1g disk.img && losetup --find --show disk.img\n\
               echo 'write through' > /sys/block/loop0/queue/write_cache   # then mkfs and mount it on /mnt\n\
@@ -274,11 +278,12 @@ const FLUSH_TOO_CHEAP: Check = Check {
     reads: "Flushes and their ms in `/sys/block/*/stat` of the lowest disks; `queue/write_cache` and \
             `queue/rotational`; whether the machine is virtual.",
     formula: formula!(
-        "Time of flushes / flushes, for each disk that reports `write back`. Below {flash} on flash \
-         (programming a page takes longer), {spinning} on a hard disk (half a turn at 15,000 rpm) or {guest} \
-         in a virtual machine (a round trip to the host and a medium), nothing was written to a medium. The \
-         kernel shows whole ms, so each run may be off by one; if that decides, the check does not answer. A \
-         note in a virtual machine, where `rotational` means nothing.",
+        "Time of all flushes / their number, for each disk that reports `write back`. Biased below \
+         {flash} on flash (programming a page takes longer) and {spinning} on a hard disk (half a \
+         turn at 15,000 rpm): nothing was written to a medium. A note below {guest} in a virtual \
+         machine (a round trip to the host and a medium), where `rotational` means nothing. The \
+         kernel shows whole ms, so each run may be off by one; if that decides, the check does not \
+         answer.",
         flash = Ns(FLASH_NS),
         spinning = Ns(SPINNING_NS),
         guest = Ns(VIRTUAL_NS)
@@ -328,7 +333,7 @@ enum FlushTime {
     NoFlush,
     /// A flush took this many ns on average, which is credible.
     Credible(f64),
-    /// The flushes were faster than any medium: the finding.
+    /// The flushes were faster than any medium. Contains the finding.
     TooShort(Detail),
 }
 
@@ -403,7 +408,7 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
         .found();
     }
     if volatile_disks(case)?.is_empty() {
-        let sentence = "The disk reports no volatile cache, so acknowledged writes are durable.";
+        let sentence = "The disk reports no volatile cache, so writes that reached it are durable.";
         return holds(sentence, evidence([]));
     }
     case.need_run()?;
@@ -548,9 +553,10 @@ const SYNC_HIDES_TAIL: Check = Check {
     belief: "the work was done when the clock stopped",
     reads: "The time from the last completion of a run to the end of its final sync, by fathom's own clock.",
     formula: formula!(
-        "Time of the final syncs / measured time, over all runs: above {HIDDEN_ABOVE}, the rate is off by as \
-         much. Syncs below {floor} on average are ignored: a commit and a flush take as long. If A09 finds \
-         the writes in memory, it reports the rate that includes the sync, and this check is silent.",
+        "Time of the final syncs / measured time, over all runs: biased above {HIDDEN_ABOVE}, \
+         because the rate is off by as much. Syncs below {floor} on average are ignored: a commit \
+         and a flush take as long. If A09 finds the writes in memory, it reports the rate that \
+         includes the sync, and this check is silent.",
         floor = Ns(SYNC_FLOOR_NS)
     ),
     provoke: "`fathom run --rw write --bs 1m --depth 4 --size 240m --time 400ms --runs 1 /mnt` on a loop \

@@ -95,7 +95,7 @@ fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
     Ok(shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect())
 }
 
-/// Returns the names of hosts by rank.
+/// Lists the names of the hosts with these ranks, as in `a, b and c`.
 fn host_names(case: &Case, ranks: &[usize]) -> String {
     let name = |rank: &usize| Some(hosts_of_job(case).get(*rank)?.name.as_str());
     let names: Vec<&str> = ranks.iter().filter_map(name).collect();
@@ -105,7 +105,8 @@ fn host_names(case: &Case, ranks: &[usize]) -> String {
 /// Maximum number of host names in a sentence.
 const MOST_NAMES: usize = 3;
 
-/// `a`, `a and b`, `a, b, c and 4 more` for `count` names, of which `first` has the first ones.
+/// Lists `count` names, of which `first` has the first ones: `a`, `a and b`, or `a, b, c and 4
+/// more`.
 pub(crate) fn list_hosts(first: &[&str], count: usize) -> String {
     match first {
         [] => String::new(),
@@ -156,7 +157,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
     let apart = starts.iter().filter(|start| start.share_apart() > APART_ABOVE).count();
     let worst = starts.iter().max_by(|a, b| a.share_apart().total_cmp(&b.share_apart()));
     let worst = worst.ok_or_else(|| {
-        format!("no run began on all {} hosts with their clocks read", hosts_of_job(case).len())
+        format!("no run recorded the first operation and the clock of all {} hosts", hosts_of_job(case).len())
     })?;
     let numbers = evidence([
         ("apart_ns", worst.spread_ns),
@@ -316,8 +317,9 @@ const ANOTHERS_CACHE: Check = Check {
          server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
          that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
          the server had it in memory, and a client of a cache-coherent file system may have it. With \
-         --shift-hosts, no host reads its own file. Parts of one file (--shared) that hosts of one machine \
-         read through its page cache are biased, since the kernel reads ahead for all of them."
+         --shift-hosts, no host reads its own file. Biased if hosts of one machine read parts of \
+         one file (--shared) through its page cache, since the kernel reads ahead for all of \
+         them."
     ),
     provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
     fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \

@@ -78,7 +78,7 @@ pub struct Check {
     pub applies: fn(&Case) -> bool,
     /// The function that decides.
     pub ask: Ask,
-    /// A record on which the check fires, or `None` if it has no finding.
+    /// A record on which the check fires, or `None` for a check that never has a finding.
     #[cfg(test)]
     pub fires: Option<fn() -> model::record::Record>,
     /// A record that lacks what the check needs.
@@ -90,7 +90,8 @@ pub struct Check {
 pub enum Ask {
     /// Needs only the case.
     Alone(fn(&Case) -> Known<Answer>),
-    /// Does not apply if one of these checks has a finding, which explains what this check would find.
+    /// Does not apply if one of these checks has a finding: that already explains what this check
+    /// would find.
     Unless(&'static [CheckId], fn(&Case) -> Known<Answer>),
     /// Runs after these checks and gets their answers, so that two checks do not report the same cause.
     After(&'static [CheckId], fn(&Case, &Earlier) -> Known<Answer>),
@@ -106,7 +107,8 @@ pub struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Returns the answer of a check, or `None` if the check is not in the list: such a check may run later.
+    /// Returns the answer of a check, or `None` if the asking check does not name it in [`Ask`]: it
+    /// may run later.
     pub(crate) fn answer(&self, id: CheckId) -> Option<&Known<Answer>> {
         self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
     }
@@ -243,12 +245,13 @@ pub(crate) fn holds(sentence: impl Into<Cow<'static, str>>, numbers: Evidence) -
     Ok(Answer::Holds(sentence.into(), numbers))
 }
 
-/// Formats a share that a sentence gives where `all` would be false. Rounds down, so that it never prints `100 %`: `99.6 %`.
+/// Formats a share below 1, for sentences in which `100 %` would be false. Rounds down: 0.9996 is
+/// `99.9 %`.
 pub(crate) fn show_part(share: f64) -> String {
     format!("{:.1} %", (share * 1e3).floor() / 10.0)
 }
 
-/// Returns why a check, or a figure that it needs, cannot be decided.
+/// Returns the answer "not checked" with its reason.
 pub(crate) fn not_checked<T>(why: &str) -> Known<T> {
     Err(why.to_owned())
 }
@@ -282,7 +285,7 @@ fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 
-/// Returns the smaller median latency of reads and writes, in ns.
+/// Returns the median latency of reads or that of writes in ns, whichever is smaller.
 ///
 /// # Errors
 /// Fails if no read or write completed within a window.
@@ -291,7 +294,8 @@ fn least_median_ns(case: &Case) -> Known<f64> {
     Ok(medians.min().ok_or("no operation completed within a measured window")? as f64)
 }
 
-/// Returns latencies from the submission on, also in an open loop.
+/// Returns the latencies that count from the submission. In an open loop, these are the service
+/// times.
 fn service_latency(end: &KindEnd) -> &Histogram {
     end.open.as_ref().map_or(&end.latency, |open| &open.service)
 }

@@ -180,7 +180,7 @@ pub(crate) fn hard_limits(text: &str, number: &str) -> Vec<Limit> {
 fn parse_limits(text: &str, numbers: &[&str]) -> Limits {
     let mut out = Limits::default();
     for line in text.lines() {
-        // A directory may contain a colon. The text of a limit has none before its first space.
+        // The name of a directory may contain a colon and a space. The text of a limit does not.
         let Some((file, setting)) = line.rsplit_once(": ") else { continue };
         let name = file.rsplit('/').next().unwrap_or(file);
         let (device, rest) = setting.split_once(' ').unwrap_or((setting, ""));
@@ -320,7 +320,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if !parts.is_above(least) {
         return not_checked(
             "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
-             milliseconds, and the parts of split operations in parallel",
+             milliseconds, and the parts of a split operation overlap",
         );
     }
     let (is_limited, syncs) = (reaches_limit(case), case.syncs());
@@ -391,7 +391,7 @@ fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
         return Err("the record does not separate lateness from the storage's own time".into());
     }
     if streams().any(|s| s.issued.get(&Kind::Trim).is_some_and(|i| i.ops > 0)) {
-        return Err("the device counters do not include the time of trims".into());
+        return Err("fathom does not count the time that the device spends on trims".into());
     }
     let issued = case.issued_total().ops as f64;
     let latencies_of = |kinds: &[Kind]| -> Vec<&Histogram> {

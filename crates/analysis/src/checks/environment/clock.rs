@@ -40,11 +40,11 @@ pub(super) const TICK_QUANTISED: Check = Check {
             time that tasks of the machine waited for a CPU (`/proc/pressure/cpu`, or the workers' own wait \
             in `/proc/thread-self/schedstat` if that does not exist).",
     formula: formula!(
-        "More than {AT_TICKS_ABOVE} of the latencies are within {WITHIN} of one, two or three ticks of 10, 4, \
-         3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the neighbouring bands, while a request \
-         took less than {DEVICE_BELOW} ticks in the device and some task of the machine waited for a CPU in \
-         at least {READY_FROM} of the time. A device that takes 4 ms itself does not fire. Below {LEAST_OPS} \
-         latencies it is not checked."
+        "Biased if more than {AT_TICKS_ABOVE} of the latencies are within {WITHIN} of one, two or \
+         three ticks of 10, 4, 3.33 or 1 ms, and {ABOVE_NEIGHBOURS} times as many as in the \
+         neighbouring bands, while a request took less than {DEVICE_BELOW} ticks in the device and \
+         some task of the machine waited for a CPU in at least {READY_FROM} of the time. A device \
+         that itself takes 4 ms is no finding. Not checked with fewer than {LEAST_OPS} latencies."
     ),
     provoke: "for i in $(seq 0 $(($(nproc) - 1))); do taskset -c $i timeout 9 sh -c 'while :; do :; done' & done\n\
               nice -n 5 fathom run --rw randwrite --cache direct-dsync --depth 1 --time 2s --runs 1 .",
@@ -107,7 +107,8 @@ fn tick_ns(hz: u32) -> f64 {
     1e9 / f64::from(hz)
 }
 
-/// Returns the share of the latencies at the first ticks, and in the fuller of the bands below and above.
+/// Returns the share of the latencies at the [`TICKS`] of a rate, and in the fuller of the bands
+/// below and above them.
 fn shares_at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
     let sum = |from: f64, to: f64| {
         let latencies_at_tick = |k: &u32| {

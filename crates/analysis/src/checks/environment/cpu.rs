@@ -32,9 +32,10 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
             but waited for a CPU (`/proc/thread-self/schedstat`, if it exists), compared with the clock. The \
             self test before the first run: a job of the same shape without storage.",
     formula: formula!(
-        "The busiest worker above {CPU_BOUND_ABOVE} of its time on a CPU or waiting for one, or the rate above \
-         {CEILING_ABOVE} of the rate of all workers without storage. Waiting for storage is negligible then. \
-         Does not apply to jobs that a rate, pauses or drains hold back."
+        "Relabelled if the busiest worker was on a CPU or waited for one for more than \
+         {CPU_BOUND_ABOVE} of its time, or if the rate is above {CEILING_ABOVE} of the rate that \
+         all workers reach without storage: waiting for storage is negligible then. Does not apply \
+         to jobs that a rate, pauses or drains hold back."
     ),
     provoke: "fathom run --rw randread --bs 4k --cache buffered --size 64m --workers 1 .   # twice: the \
               second time all of it is cached",
@@ -134,9 +135,10 @@ pub(super) const TOOL_OVERHEAD: Check = Check {
     reads: "The self test before the first run: ns per operation of fathom's own loop with the engine null; \
             the medians of the measured latencies.",
     formula: formula!(
-        "Time of the loop / the smaller median of reads and writes: above {OVERHEAD_ABOVE}, fathom's overhead \
-         is visible in the number. The time to generate data of large writes while the queue is full counts \
-         only if it is longer than the device's."
+        "Time of the loop / the smaller median of reads and writes: biased above {OVERHEAD_ABOVE}, \
+         because fathom's overhead is then visible in the number. If the workers generate the data \
+         of their next writes while they wait for earlier ones, the loop counts only if it takes \
+         longer than the median."
     ),
     provoke: "fathom run --rw randread --bs 512 --engine mmap --size 16m .   # some hundred ns per operation",
     fix: "Compare this number only with other numbers from fathom, or use a larger --bs.",
@@ -575,8 +577,8 @@ fn check_numa_remote(case: &Case) -> Known<Answer> {
     detail!(
         Severity::Note,
         numbers,
-        "The workers and their memory may be on NUMA node {}, but the device is on {}: some operations cross \
-         between nodes.",
+        "The workers and their memory may be on NUMA node {}, but the device is on {}: operations \
+         may cross between nodes.",
         list(&at_workers),
         list(&at_device)
     )

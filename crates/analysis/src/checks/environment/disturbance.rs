@@ -1,4 +1,4 @@
-//! Load and stops by others during the runs (D01, D26, D27).
+//! Load by other processes, and stops of fathom, during the runs (D01, D26, D27).
 //!
 //! D01 computes the share of other processes in the traffic of the disk; [`crate::figures::traffic`] decides which
 //! requests and bytes are theirs. Bytes and requests each have a share, and the larger one counts. fathom's traffic is

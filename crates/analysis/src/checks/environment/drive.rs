@@ -74,8 +74,8 @@ struct Sensor {
     /// Reading and limit, in thousandths of a degree.
     reading: i64,
     limit: i64,
-    /// Index of the run and second of its window at which the sensor was read. Drives are only read at the start
-    /// and stop.
+    /// Index of the run and second of its window at which the sensor was read. Sensors are only
+    /// read at the start and stop.
     run: u32,
     at_s: f64,
 }
@@ -206,9 +206,10 @@ pub(super) const POWER_STATE: Check = Check {
     formula: formula!(
         "The drive woke up in a run if the longest operation of the first interval took {least} or more, \
          {WAKE_UP_FACTOR} times the median, and {WAKE_UP_FACTOR} times the longest operation of all later \
-         intervals. Fires if every run began so and there are at least {FEWEST_RUNS} runs, or the wake-up took {spin_up}, \
-         like a disk that spins up. Biased if waking up took at least {SPIN_UP_BIASES_FROM} of the windows, \
-         otherwise a note. Not checked if a run has fewer than {FEWEST_INTERVALS} later intervals.",
+         intervals. Fires if every run began so, and if there are at least {FEWEST_RUNS} runs or \
+         the wake-up took {spin_up}, like that of a disk that spins up. Biased if waking up took \
+         at least {SPIN_UP_BIASES_FROM} of the windows, otherwise a note. Not checked if a run has \
+         fewer than {FEWEST_INTERVALS} later intervals.",
         least = Ns(SPIN_UP_LEAST_NS as f64),
         spin_up = Ns(SPIN_UP_NS as f64)
     ),
@@ -273,8 +274,8 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     finding!(
         if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biased } else { Severity::Note },
         numbers,
-        "Each of {} began with an operation that took up to {}, with a median of {}: the drive had to wake \
-         up. This took {} of the measured time.",
+        "Each of {} began with an operation that took up to {}, and the median of the later ones \
+         is {}: the drive had to wake up. This took {} of the measured time.",
         if woke == 1 { "1 run".to_owned() } else { format!("{} runs", show_count(woke as f64)) },
         show_ns(longest as f64),
         show_ns(median as f64),

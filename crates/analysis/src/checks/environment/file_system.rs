@@ -97,14 +97,16 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return finding!(
             Severity::Note,
             numbers,
-            "{} of deleted files were discarded on the disk during the runs (mount option discard).",
+            "{} were discarded on the disk during the runs, although the job trims nothing: by the \
+             mount option discard, or by fstrim.",
             show_bytes(discarded)
         );
     }
     holds("The file system did no work of its own.", numbers)
 }
 
-/// Returns a thread that works for one of the target's file systems.
+/// Returns the name and the work of a kernel thread that works for one of the target's file
+/// systems, if there was one.
 fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {

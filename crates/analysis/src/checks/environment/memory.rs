@@ -1,10 +1,11 @@
 //! Memory of the machine during the runs (D02, D14, D28).
 //!
-//! D02 adds the dirty and writeback pages of the whole machine at the start of each run. D14 checks the time
-//! that tasks stalled on memory, the pages swapped, and, for buffered writes, whether dirty pages reached the
-//! level at which the kernel makes writers wait. D28 finds guests that return free memory to the host, so that
-//! the page cache must get it back: it compares the growth of the page cache with the bytes moved, and the
-//! workers' system time per byte with a limit.
+//! D02 adds up the dirty and writeback pages of the whole machine at the start of each run. D14
+//! checks the time that tasks stalled on memory, the pages swapped, and, for buffered writes,
+//! whether dirty pages reached the level at which the kernel makes writers wait. D28 finds guests
+//! that return free memory to the host, so that the page cache must get it back: it compares the
+//! growth of the page cache with the bytes moved, and the workers' system time per byte with a
+//! limit.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{MEMORY, entries, grown, keyed, pressure_us};
@@ -17,8 +18,9 @@ pub(super) const DIRTY_BACKLOG: Check = Check {
     reads: "`Dirty` and `Writeback` in `/proc/meminfo` at the start of each run, after fathom's own \
             writeback.",
     formula: formula!(
-        "Their sum above {backlog} at the start of any run: the kernel writes it out during the run. An idle \
-         machine always has less. (The limit is no share of the memory, since the disk's time decides.)",
+        "Biased if their sum is above {backlog} at the start of any run: the kernel writes these \
+         data during the run. An idle machine always has less. The limit does not depend on the \
+         size of the memory, since the time that the disk needs matters.",
         backlog = show_bytes(BACKLOG_BYTES)
     ),
     provoke: "head -c 256M /dev/zero > /var/tmp/dirty; fathom run /mnt   # with /mnt on another file system \

@@ -1,10 +1,11 @@
 //! Whether the device moved more bytes than fathom requested (B03, B04, B20).
 //!
-//! B03 compares the bytes read that were charged to fathom's cgroup with the bytes issued; if other streams
-//! share the disk, it uses the reads that the stream's own workers submitted. B04 compares the device's writes
-//! until the end of the final sync, less its idle traffic, and the bytes charged to fathom with the bytes
-//! issued: journal, metadata, copies, whole pages. B20 finds buffered writes that made the kernel read first,
-//! and names partial page writes as the cause if the plan has them.
+//! B03 compares the bytes read that were charged to fathom's cgroup with the bytes issued; if other
+//! streams share the disk, it uses the reads that the stream's own workers submitted. B04 compares
+//! the bytes issued with the bytes charged to fathom, or with the device's writes until the end of
+//! the final sync, less its idle traffic, if those are more. The excess is journal, metadata,
+//! copies or whole pages. B20 finds writes that made the kernel read first, and names partial page
+//! writes as the cause if the plan has them.
 
 use super::page_bytes;
 use crate::case::written;
@@ -41,10 +42,10 @@ pub(super) const READ_AMPLIFIED: Check = Check {
          bytes: {odd} per run, which the file system reads for itself, and for sequential buffered reads \
          {windows} windows of read-ahead per worker and run (twice as large with --advice sequential), which \
          were not used when the clock stopped. The kernel charges io_uring operations twice if they are larger than the disk takes and \
-         must be split: once as a whole, refused, and once in parts. If the disk did more requests than \
-         there were direct operations, the second charge is subtracted, at most the issued bytes. If other \
-         streams use the disk at the same time, the reads that the stream's own workers submitted count \
-         instead (`read_bytes` in /proc/thread-self/io).",
+         must be split: once for the refused whole and once for its parts. If the disk did more \
+         requests than there were direct operations, the second charge is subtracted, at most the \
+         issued bytes. If other streams use the disk at the same time, the reads that the stream's \
+         own workers submitted count instead (`read_bytes` in /proc/thread-self/io).",
         odd = show_bytes(FLOOR_BYTES),
         windows = traffic::WINDOWS
     ),
@@ -96,7 +97,8 @@ fn check_read_amplified(case: &Case) -> Known<Answer> {
     read_ahead_finding(case, "The device read", read, requested, numbers)
 }
 
-/// States that the device read the requested bytes, and whether it read others too. `ratio` is the bytes read per requested byte.
+/// States whether the device read more than the requested bytes. `ratio` is the bytes read per
+/// requested byte.
 fn describe_reads(ratio: f64) -> &'static str {
     if ratio > 1.0 {
         "The device read little more than the requested bytes."
@@ -164,10 +166,11 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
             idle watch. Also the bytes charged to fathom's own cgroup, and fathom's own count of bytes \
             written.",
     formula: formula!(
-        "The larger of (device bytes - bytes that the disk wrote in the same time of the idle watch) and the \
-         bytes charged to fathom, divided by the bytes written: biased above {WRITE_AMPLIFIED_ABOVE}. {odd} per run \
-         are allowed. Overwriting stays below 1.05 on ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 \
-         into holes. Does not apply if D01 found other processes.",
+        "The larger of (device bytes - bytes that the disk writes in the same time at the rate of \
+         the idle watch) and the bytes charged to fathom, divided by the bytes written: biased \
+         above {WRITE_AMPLIFIED_ABOVE}. {odd} per run are allowed. Overwriting stays below 1.05 on \
+         ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Does not apply if D01 \
+         found other processes.",
         odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
@@ -193,8 +196,8 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
         Ok((written(&layers, start, synced)? as f64 - ns * idle_rate).max(0.0))
     };
     let device = case.runs.iter().map(written_beyond_idle).sum::<Known<f64>>()?;
-    // The charge is a lower bound: cgroup v1 charges the journal to the root group, and no group is charged during a
-    // sync.
+    // The charge is a lower bound: cgroup v1 charges the journal to the root group, and the charge
+    // is read before the final sync.
     let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
     let most_written = device.max(own);
     let ratio = share(most_written, requested as f64);
@@ -269,8 +272,9 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
     id: CheckId::B20,
     name: "PAGES_READ_FIRST",
     belief: "a write only writes",
-    reads: "Reads that the kernel charged to fathom's own cgroup on the disk in runs that only write, \
-            otherwise the reads of the device. Also the sizes and offsets of the plan, and the page size.",
+    reads: "Reads that the kernel charged to fathom's own cgroup on the disk, or the reads of the \
+            device if no cgroup counts them. Only for jobs that write and do not read. Also the \
+            sizes and offsets of the plan, and the page size.",
     formula: formula!(
         "Bytes read by the device / bytes written > {READ_FIRST_ABOVE}, and more than {odd} per run, which the \
          file system reads for itself. A write to part of a page that is not in memory must read the page \

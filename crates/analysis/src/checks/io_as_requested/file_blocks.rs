@@ -237,7 +237,8 @@ fn mean_extent_bytes(extents: &Extents) -> u64 {
     stored.checked_div(extents.count).unwrap_or(u64::MAX)
 }
 
-/// Whether a disk below the target really spins.
+/// Whether a disk below the target is rotational. False in a virtual machine, where the flag means
+/// nothing.
 fn is_spinning(case: &Case) -> Known<bool> {
     let mut is_rotational = false;
     for layer in case.leaves()? {

@@ -58,7 +58,7 @@ pub(super) fn has_queue(layer: &Layer) -> bool {
 /// Returns the disks and loop devices below the targets, each once. These layers have their own request queue.
 ///
 /// # Errors
-/// Fails if none is known.
+/// Fails if there is none, or if the stack below a target is not known down to the lowest layer.
 fn layers_with_queues<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
     case.grounded()?;
     let out = case.layers(has_queue);

@@ -1,10 +1,11 @@
 //! Whether the operations in flight were in the device's queue (B05, B09, B10, B18).
 //!
-//! All read fathom's mean number of operations in flight or the limits of the queues below. B05 compares it,
-//! and the device's own count, with the requested depth (not for depth 1). B09 compares it with the requests
-//! that the queues accept. B10 notes several fast workers on a device with a single hardware queue, whose lock
-//! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
-//! operations in flight, which fathom counts separately.
+//! All read fathom's mean number of operations in flight or the limits of the queues below. B05
+//! compares this mean, and the device's own count, with the requested depth (not for depth 1). B09
+//! compares the mean with the requests that the queues accept. B10 notes several fast workers on a
+//! device with a single hardware queue, whose lock may limit the rate. B18 applies Little's law:
+//! the sum of latencies divided by the window must equal the mean operations in flight, which
+//! fathom counts separately.
 
 use super::layers_with_queues;
 use crate::checks::prelude::*;
@@ -14,8 +15,9 @@ const REACHED_FROM: f64 = 0.5;
 /// Up to this mean number of operations in flight per worker, each worker does one at a time. The excess above 1 allows
 /// for rounding.
 const ONE_AT_A_TIME: f64 = 1.05;
-/// The fix if a limit keeps operations above the device.
-const LIFT_THE_LIMIT: &str = "The limit that D04 names keeps operations above the device: raise or lift it.";
+/// The fix if operations wait for a limit in a layer above the device.
+const LIFT_THE_LIMIT: &str =
+    "Operations wait above the device for the limit that D04 names: raise or lift this limit.";
 
 pub(super) const DEPTH_NOT_REACHED: Check = Check {
     id: CheckId::B05,
@@ -127,8 +129,8 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
             I/O is checked.",
     formula: formula!(
         "A device takes nr_requests for each hardware queue, and at most queue_depth. Several disks take \
-         their sum. A note if more operations were in flight on average: the rest waited in software, which \
-         counts in the latency but not in the device."
+         their sum. A note if more operations were in flight on average: the rest waited in \
+         software, and their latency includes that wait."
     ),
     provoke: "As root on a loop device: `echo 4 > /sys/block/loop0/queue/nr_requests`, then `fathom run --rw \
               randread --bs 4k --depth 32 DIR` on its file system.",
@@ -189,8 +191,8 @@ fn count_accepted_requests(layer: &Layer) -> Known<u64> {
     Ok(requests)
 }
 
-/// Minimum operations per second at which the lock of a queue matters: each submission and each completion takes about a
-/// microsecond.
+/// Minimum operations per second at which the lock of a queue matters: each submission and each
+/// completion holds it for about a microsecond.
 const FAST_FROM: f64 = 200_000.0;
 
 pub(super) const ONE_HW_QUEUE: Check = Check {
@@ -264,10 +266,10 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     formula: formula!(
         "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
          differ by more than {TOLERATED}, for the clock and shared stamps, plus an allowance for operations \
-         across the edges of the window. It is the effect of a full queue of the slowest operations, at most \
-         {EDGE_AT_MOST}; in a short run, one operation of each slot. Not checked if operations as slow as \
-         the slowest of the run could explain the rest: a stall of half the window across its edge counts in \
-         the depth and in no latency."
+         across the edges of the window. The allowance is the effect of a full queue of the \
+         slowest operations, but at most {EDGE_AT_MOST}, and at least that of one operation of \
+         each slot. Not checked if operations as slow as the slowest of the run could explain the \
+         rest: a stall of half the window across its edge counts in the depth and in no latency."
     ),
     provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
               operations in flight shows it.",

@@ -1,9 +1,9 @@
 //! Whether operations reached the device as they are: merged, split or not random (B01, B02, B14).
 //!
-//! Compares the operations with the requests that the device completed; if other streams share the device, the
-//! checks decide by bounds. B02 names the queue limit or the file fragments that explain a split. B14 compares
-//! the merges of random operations with those that chance makes in the span, and finds offsets that repeat the
-//! previous session's seed.
+//! Compares the operations with the requests that the device completed; if other streams share the
+//! device, the checks decide by bounds. B02 names the queue limit or the file fragments that
+//! explain a split. B14 compares the merges of random operations with those that chance makes in
+//! the span, and finds a seed that the previous session also used.
 
 use crate::checks::prelude::*;
 use crate::figures::traffic::FLOOR_IOS;
@@ -70,8 +70,9 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
     for kind in Kind::MOVING {
         let (mut device, issued) = (flow_of(&all, kind), case.issued(kind));
         if kind == Kind::Write && all.flushes().ios > 0 {
-            // The kernel counts a write that is followed by a flush twice, the second time without bytes, even if
-            // several writes share the flush. So up to one request per write is taken as such a second count.
+            // The kernel counts a write that is followed by a flush twice, the second time without
+            // bytes, even if several writes share the flush. Therefore, up to one extra request per
+            // write is left out.
             device.ios -= issued.ops.min(device.ios.saturating_sub(issued.ops));
         }
         if issued.ops == 0 {
@@ -265,13 +266,14 @@ pub(super) const SPLIT: Check = Check {
     formula: formula!(
         "Device requests / operations, per direction: biased above {SPLIT_ABOVE}, since up to a tenth of \
          the operations may cross a border of the file's extents. If neither the limits of the queue nor the \
-         file's extents explain it, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the issued ones may \
-         be one-sector requests of other processes; that many requests are left out unless a limit of the \
-         queue explains the split. The answer is NOT CHECKED if the ratio is above {SPLIT_ABOVE} but does \
-         not bias, if the extra requests may be those of a journal (up to {FLOOR_IOS} per run), or if the \
-         bytes of device and operations differ by more than {same}. If other streams use the device at the \
-         same time, the check holds if the requests stay within the limit even if the others made as few as \
-         possible; otherwise it does not answer.",
+         file's extents explain the split, biased above {UNEXPLAINED_ABOVE}. The bytes beyond the \
+         issued ones may be one-sector requests of other processes; that many requests are left \
+         out unless a limit of the queue explains the split. The answer is NOT CHECKED if the \
+         ratio is above {SPLIT_ABOVE} but too low to bias, if the extra requests may be those of a \
+         journal (up to {FLOOR_IOS} per run), or if the bytes of device and operations differ by \
+         more than {same}. If other streams use the device at the same time, the check holds if \
+         the requests stay within the limit even if the others made as few as possible; otherwise \
+         it does not answer.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
@@ -390,8 +392,8 @@ pub(super) const NOT_RANDOM: Check = Check {
     belief: "random offsets reached the device as random I/O",
     reads: "Merges and requests in the `stat` file of the top device from the start of a run to its last \
             completion, and span, sizes and depth of the plan. These are read only for \
-            the orders `uniform` and `once` with direct I/O. If you gave a seed, also seed, file and accesses of \
-            the newest stored session of that path.",
+            the orders `uniform` and `once` with direct I/O. If you gave a seed, also the seed, \
+            the file and the access settings of the newest stored session of that path.",
     formula: formula!(
         "Merges / (merges + requests) less the share from chance: the odds that an operation meets a \
          neighbour among the others in flight are 2 x depth / blocks of the span. Biased above \
@@ -470,8 +472,8 @@ fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
         detail!(
             Severity::Biased,
             evidence([]),
-            "Seed {} also drew the offsets of session {session}: a cache that still held those blocks \
-             answered instead of the device.",
+            "Seed {} also drew the offsets of session {session}: a cache that still held those \
+             blocks may have answered instead of the device.",
             plan.seed
         )
     }))

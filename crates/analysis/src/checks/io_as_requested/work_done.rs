@@ -103,16 +103,17 @@ pub(super) const MIX_DRIFT: Check = Check {
     formula: formula!(
         "Each operation draws its line, direction and size independently, so the effect of chance is known: \
          biased if a count or a sum of bytes is off by more than {DEVIATIONS} standard deviations of those \
-         draws, in the worst run. {EDGES} full queues may cross the edges of a window. A single size is \
-         exact to the byte. Syncs are not drawn and do not count, and neither do shares of directions that \
-         have their own rates."
+         draws plus {EDGES} full queues, which may cross the edges of a window, in the worst run. \
+         A single size is exact to the byte. Syncs are not drawn and do not count, and neither do \
+         shares of directions that have their own rates."
     ),
     provoke: "No option of fathom makes it fire: it checks fathom's own draws, and engines that lose \
               operations of one direction. A session file whose plan has another mix than was measured shows \
               it.",
     fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
     accept: "Do not accept it: the number is that of another workload.",
-    // A replay repeats its capture. Turns are not drawn, and a run may end within one.
+    // A replay repeats its capture. Streams whose targets take turns do not draw them, and a run
+    // may end within a turn.
     applies: |case| {
         let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
         is_drawn && case.stream.kinds().next().is_some()
@@ -207,7 +208,8 @@ fn tolerances(off: f64, tolerated: f64) -> f64 {
     off / tolerated.max(0.5)
 }
 
-/// Weighted sums over all lines of an access pattern, per drawn operation.
+/// The operations and sizes that the plan's random draws should give: weighted sums over all lines
+/// of the access pattern.
 struct PlannedMix {
     by_kind: [Moments; 3],
     /// Operations per draw: all operations of a burst use the same line.
@@ -221,7 +223,7 @@ struct SizeMoments {
     largest: f64,
 }
 
-/// Weight, sum and sum of squares of the sizes.
+/// Weight, sum, sum of squares and largest value of the sizes.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     weight: f64,
@@ -231,10 +233,10 @@ struct Moments {
 }
 
 impl PlannedMix {
-    /// Computes the draws of the stream of a case.
+    /// Adds up the lines of the case's stream.
     ///
     /// # Errors
-    /// Fails if its lines draw no operation.
+    /// Fails if the lines draw no operation.
     fn from_case(case: &Case) -> Known<Self> {
         let targets = case.stream.targets.iter().filter_map(|t| case.record.header.plan.targets.get(*t));
         let align = targets.map(|t| t.block_bytes).max();
@@ -300,13 +302,13 @@ impl PlannedMix {
     }
 }
 
-/// Returns sizes and their odds. Two sizes with the same mean and variance represent a range.
+/// Returns sizes and their odds. A range is represented by two sizes with its mean and variance.
 fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f64)> {
     match sizes {
         Sizes::Fixed(size) => vec![(f64::from(*size), 1.0)],
         Sizes::Range(least, most) => {
-            // The engine draws multiples of the alignment, or else of the smallest size, rounded up to the
-            // target's blocks.
+            // The engine draws multiples of the alignment, or of the smallest size if there is no
+            // alignment. This unit is rounded up to the target's blocks.
             let unit_bytes = if align > 0 { align } else { u64::from(*least) };
             let unit =
                 unit_bytes.checked_next_multiple_of(u64::from(target_align)).unwrap_or(unit_bytes).max(1);
@@ -332,7 +334,7 @@ const TAIL_NS: u64 = 50_000_000;
 /// Below this ratio of the operations of the least busy worker to those of the busiest one, the load was uneven.
 const UNEVEN_BELOW: f64 = 0.8;
 /// Below this ratio of the operations of the least busy worker to those of the busiest one, the least busy worker did
-/// little. More workers than CPUs cause it too.
+/// little. Having more workers than CPUs can also cause this.
 const IDLE_BELOW: f64 = 0.5;
 pub(super) const IDLE_TAIL: Check = Check {
     id: CheckId::B17,

@@ -47,7 +47,7 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
         let Some(groups) = modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let is_cached = kind == Kind::Read && has_cache_hits(case);
-        let cached = if is_cached { " The faster group are page cache hits (A01)." } else { "" };
+        let cached = if is_cached { " The faster group has the page cache hits (A01)." } else { "" };
         return finding!(
             Severity::Biased,
             evidence([
@@ -133,8 +133,8 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Minimum share of the waiting beyond ten medians, in long and in short measurements. The few pauses of any busy
-/// machine are a larger part of a short measurement.
+/// Minimum share of the waiting time that operations spent beyond ten medians, in long and in short
+/// measurements. The few pauses of any busy machine are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
 /// An operation stalled if it took longer than this many medians.
 const STALL_MEDIANS: f64 = 10.0;
@@ -185,7 +185,7 @@ struct Stalls {
     ops_p99_ns: f64,
     /// 99th percentile of requests that arrive at random moments.
     moments_p99_ns: f64,
-    /// Share of the waiting beyond ten medians.
+    /// Share of the waiting time that operations spent beyond ten medians.
     share: f64,
     /// Number of stalled operations.
     stalled: u64,

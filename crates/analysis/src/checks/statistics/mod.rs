@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// A measurement of this many seconds or more is long.
 const LONG_S: f64 = 10.0;
 
-/// Whether a measurement is long. Ten seconds of windows are measured a little short.
+/// Whether a measurement is long. Windows of ten seconds are measured as slightly less.
 fn is_long(seconds: f64) -> bool {
     seconds >= LONG_S - 0.1
 }
@@ -97,7 +97,8 @@ fn without_intervals() -> model::record::Record {
     record
 }
 
-/// The rate of a replay follows its capture, and that of a load with turns follows its turns.
+/// The rate of a replay follows its capture. The rate of a load that is switched on and off follows
+/// the switch.
 #[test]
 fn checks_of_steadiness_skip_loads_that_change_by_design() {
     use model::finding::CheckId;

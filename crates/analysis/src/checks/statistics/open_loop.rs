@@ -1,4 +1,4 @@
-//! Whether an open loop kept its schedule, and the storage its rate (E10, E11).
+//! Whether an open loop kept its schedule, and whether the storage kept up with it (E10, E11).
 //!
 //! E10 compares the lateness of submissions with the latency percentiles, and the operations served with the
 //! requested rate. For a replay, it counts the operations read too late from the capture. E11 finds a rate
@@ -79,10 +79,12 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "Submissions were late by up to {} (99th percentile), more than a tenth of p{}. fathom withholds \
-         such percentiles; a load curve shows them without and with the lateness.",
+        "Submissions were late, by {} at the 99th percentile. At p{}, the lateness is more than {} \
+         of the latency, so fathom withholds these percentiles; a load curve shows them without \
+         and with the lateness.",
         show_ns(worst.unwrap_or(0) as f64),
-        late.join(", p")
+        late.join(", p"),
+        Share(LATE_SHARE)
     )
 }
 

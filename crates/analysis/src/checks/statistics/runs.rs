@@ -54,15 +54,15 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Above this standard deviation of the runs, a note is given.
+/// Above this standard deviation of the runs, as a share of their mean, a note is given.
 const SPREAD_NOTED_ABOVE: Share = Share(0.05);
 /// Above this standard deviation of the runs, the mean does not describe the storage: with five runs, the interval is
 /// then about as wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
 /// The fix advises longer runs if they should be more than this many times as long.
 const WORTH_ADVISING: f64 = 2.0;
-/// Minimum factor between the deviation of the runs and the variation within a run, for the finding to state that the
-/// runs differ.
+/// If the deviation of the runs is more than this many times what the variation within the runs
+/// causes, the finding states that something changed from run to run.
 const BEYOND_WITHIN: f64 = 3.0;
 
 pub(super) const RUNS_DISAGREE: Check = Check {

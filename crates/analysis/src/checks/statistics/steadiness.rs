@@ -1,12 +1,13 @@
 //! Whether the rate was steady within each run (E01, E02, E03, E04).
 //!
-//! All read the time series of the runs. E01 fits a line to the steady part of each run and fires if its drift
-//! is significantly larger than allowed in most runs, or if most runs never settle; with --until steady, it
-//! relabels results that did not become steady. E02 reports a step from one level to another, and derives from
-//! the device's latency before and after whether the cause is in the device or above it. E03 cuts off the warm-
-//! up of each run (MSER-5) and fires if most runs have one and the means with and without it differ
-//! significantly. E04 divides the intervals of all runs by the correlation time of the rates: slow waves leave
-//! only a few independent observations.
+//! All read the time series of the runs. E01 fits a line to the steady part of each run and fires
+//! if its drift is significantly larger than allowed in most runs, or if most runs never settle;
+//! with --until steady, it relabels results that did not become steady. E02 reports a step from one
+//! level to another, and derives from the device's latency before and after the step whether the
+//! cause is in the device or above it. E03 cuts off the warm-up of each run (MSER-5) and fires if
+//! most runs have one and the means with and without it differ significantly. E04 divides the
+//! intervals of all runs by the correlation time of the rates: slow waves leave only a few
+//! independent observations.
 
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
@@ -125,14 +126,16 @@ pub(super) const CLIFF: Check = Check {
     formula: formula!(
         "The split of a run whose sides differ most on a logarithmic scale (E-divisive) is a step if both \
          means and both medians differ: by {minute} in runs of a minute or more, {ten} from ten seconds on, \
-         {shorter} below, and by at least {sure} + {more}/n standard errors of n steps, widened by the \
-         correlation of neighbours, and if half of the change happens at once. (In simulations, noise causes \
-         fewer than 1 % false alarms.) Each level is searched again, so a burst with two cliffs has three \
-         levels. If most runs have a step, and the largest is {STEP_RELABELLED_FROM} or more, the levels \
-         become the result's name; otherwise it is biased. The device's mean latency before and after shows the cause, if its \
-         counters were read twice on each side. If it changed by at least the square root of the factor of \
-         the rate, the cause is in or below the device (its fast cache is full, garbage collection, heat, a \
-         cloud's credits). Otherwise it is above (a cgroup limit, the CPU, the file system).",
+         {shorter} below, and by at least {sure} + {more}/n standard errors in a series of n \
+         rates, widened by the correlation of neighbours, and if half of the change happens at \
+         once. (In simulations, noise causes fewer than 1 % false alarms.) Each level is searched \
+         again, so a burst with two cliffs has three levels. If most runs have a step, and the \
+         largest is {STEP_RELABELLED_FROM} or more, the levels become the result's name; otherwise \
+         it is biased. The device's mean latency before and after the step shows the cause, if the \
+         device's counters were read twice on each side. If the latency changed by at least the \
+         square root of the factor by which the rate changed, the cause is in or below the device \
+         (its fast cache is full, garbage collection, heat, a cloud's credits). Otherwise the \
+         cause is above it (a cgroup limit, the CPU, the file system).",
         minute = Share(STEP_FROM.minute),
         ten = Share(STEP_FROM.ten_seconds),
         shorter = Share(STEP_FROM.shorter),
@@ -220,7 +223,6 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
     let next = cliff.steps.iter().find(|s| s.at > largest).map_or(series.rates.len(), |s| s.at);
     let (at, end) = (place(largest), place(next));
     let mean = |from, to| {
-        // An interval across the step shows the same latency for both sides.
         let seen = device
             .within(from, to)
             .ok_or("the device's counters were not read twice on each side of the step")?;
@@ -234,7 +236,8 @@ fn cause_of_step(step: &Step, latencies: &Known<[f64; 2]>) -> String {
         Ok(both) => *both,
         Err(why) => return format!("The place of the cause is unknown: {why}."),
     };
-    // Halfway on a logarithmic scale between a device that did not change and one that explains the whole step.
+    // The limit is halfway, on a logarithmic scale, between a device that did not change and one
+    // that explains the whole step.
     let (rate, device) = (
         (step.before / step.after.max(f64::MIN_POSITIVE)).ln(),
         (after / before.max(f64::MIN_POSITIVE)).ln(),

@@ -1,9 +1,9 @@
 //! Whether the measurement was long enough for what happens over time (E12, E13).
 //!
-//! E12 checks the operations and the length of each window, the total time of all runs, and, for writes to
-//! flash drives, the bytes written against the drive's fast cache. E13 compares the bytes written and discarded
-//! since the machine started with the capacity of a flash drive: a drive that was just emptied is fast. What
-//! concerns flash drives does not apply to the drives of virtual machines (D18).
+//! E12 checks the operations and the length of each window, the total time of all runs, and, for
+//! writes to flash drives, the bytes written against the drive's fast cache. E13 compares the bytes
+//! written and discarded since the machine started with the capacity of a flash drive: a drive that
+//! was just emptied is fast. No drive of a virtual machine counts as a flash drive (D18).
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::discarded_bytes;
@@ -109,8 +109,8 @@ fn check_too_short(case: &Case) -> Known<Answer> {
     holds("The runs are longer than the period of journal commits and writeback.", numbers)
 }
 
-/// Returns the fast cache capacity of the flash drives below, or `None` if there is no such drive or none is
-/// known.
+/// Returns the bytes that the fast caches of the drives below may hold, or `None` unless all of
+/// them are flash drives with a known driver.
 fn fast_cache_bytes(case: &Case) -> Option<u64> {
     let leaves = case.leaves().ok()?;
     let is_known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
@@ -141,10 +141,10 @@ pub(super) const FRESH_FLASH: Check = Check {
     provoke: "`blkdiscard -f /dev/DRIVE && fathom run --rw randwrite --destroy DRIVE /dev/DRIVE`, which \
               erases the drive.",
     fix: "Measure the whole drive with --precondition (`fathom run --rw randwrite --precondition --destroy \
-          DRIVE /dev/DRIVE`), which erases it and writes it twice first.",
-    accept: "Accept it if you compare fresh drives. Preconditioning then runs the measured job until the \
-             rate settles. A file on an emptied drive leaves the rest of the drive empty, however often the \
-             file is written.",
+          DRIVE /dev/DRIVE`), which first erases it, writes it twice and runs the measured job \
+          until the rate settles.",
+    accept: "Accept it if you compare fresh drives. A file on an emptied drive leaves the rest of \
+             the drive empty, however often the file is written.",
     applies: |case| (case.does(Kind::Write) || case.does(Kind::Trim)) && case.on_device(),
     ask: Ask::Alone(check_fresh_flash),
     #[cfg(test)]
@@ -200,7 +200,8 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Whether the storage below is flash, as far as the machine knows.
+/// Whether no disk below the targets is rotational. False in a virtual machine, where the kernel's
+/// flag means nothing.
 ///
 /// # Errors
 /// Fails if that is not known.

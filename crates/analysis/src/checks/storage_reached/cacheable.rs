@@ -12,12 +12,13 @@ use model::evidence::Probe;
 use model::job::Start;
 use stats::comparison::{FEWEST, TimesComparison, compare};
 
-/// Returns the expected share of `bytes` that the stream touches more than once in one run, 0 to 1, computed from the
-/// order of offsets without a list of the offsets.
+/// Returns the expected share of repeats, 0 to 1, if the stream moves `bytes` in one run:
+/// operations on blocks that it already touched in the run. Computed from the order of offsets,
+/// without a list of the offsets.
 ///
 /// # Errors
 ///
-/// Fails if the order of offsets does not decide it.
+/// Fails if fathom cannot compute the share for this kind of workload.
 pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
@@ -45,7 +46,8 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
             let workers = f64::from(stream.workers.max(1));
             Ok(1.0 - new_share(passes / workers) / workers)
         }
-        // Workers with other starts may overlap, so repeats may begin before the first pass ends.
+        // Workers that start at fixed distances may overlap, so repeats may begin before the first
+        // pass ends.
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
             Err("fathom does not compute how many blocks workers with fixed starts have in common".into())
         }
@@ -82,9 +84,10 @@ pub(super) const SPAN_FITS_CACHE: Check = Check {
     formula: formula!(
         "Through the page cache: biased if the span is below {TIMES_MEMORY} times MemTotal and no check \
          counted the bytes that the page cache served. If A01 or A09 counted them, those checks report them. \
-         Direct I/O, and I/O of which the page cache served nothing: a note below {drive}, since hard disks \
-         have caches of up to 512 MiB and small RAID controllers of twice that. Larger caches of arrays and of the hosts of virtual machines are \
-         invisible from here (D18).",
+         For direct I/O, and if the page cache served nothing, a span below {drive} is a note, \
+         since hard disks have caches of up to 512 MiB and small RAID controllers of twice that. \
+         Larger caches of arrays and of the hosts of virtual machines are invisible from here \
+         (D18).",
         drive = show_bytes(DRIVE_CACHE_BYTES)
     ),
     provoke: "`fathom run --rw randread --size 64m DIR`.",
@@ -164,7 +167,7 @@ fn served_by_page_cache(case: &Case, earlier: &Earlier) -> ServedByPageCache {
     all
 }
 
-/// Harmless share of repeated reads: half a pass over the span.
+/// Harmless share of repeated reads: that of random reads after half a pass over the span.
 pub(crate) const REPEATS_ABOVE: Share = Share(0.2);
 
 pub(super) const RE_READS: Check = Check {
@@ -232,11 +235,12 @@ fn check_re_reads(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Above this factor between first and second reads, the difference is not noise. Other threads on the CPU slow some
-/// reads of one list: of 200 quiet pairs on a virtual disk, 13 differed by 1.2 with p below 0.01, one by 1.5 (the
-/// largest by 1.7), and none by 2. Lazily loaded volumes and caches cause a factor of 3 to 30.
+/// Above this factor between first and second reads, the difference is not noise. Other threads on
+/// the CPU slow some reads of one list: of 200 quiet pairs of lists on a virtual disk, 13 differed
+/// by a factor of at least 1.2 with p below 0.01. The largest factor was 1.7. Lazily loaded volumes
+/// and caches cause a factor of 3 to 30.
 const FACTOR: f64 = 2.0;
-/// Largest probability of chance (p) that is accepted.
+/// A factor proves nothing unless its probability of chance (p) is below this.
 const CHANCE_BELOW: Share = Share(0.01);
 
 pub(super) const FIRST_TOUCH: Check = Check {

@@ -1,8 +1,9 @@
 //! Whether the content of the data makes the work too easy (A05, A08).
 //!
-//! A05 counts the zero blocks among the single reads made before the runs, without those that earlier phases of
-//! the job overwrote. A08 compares the measured compressibility and duplicates of written data with limits, and
-//! checks whether a layer below is known to compress.
+//! A05 counts the zero blocks among single reads made before the runs, and subtracts the blocks
+//! that earlier phases of the job may have overwritten. A08 compares the measured compressibility
+//! and duplicates of written data with limits, and checks whether a layer below is known to
+//! compress.
 
 use crate::checks::prelude::*;
 use model::job::Data;
@@ -25,9 +26,10 @@ pub(super) const ZERO_DATA: Check = Check {
         "zero share = blocks that hold only zeros / blocks read. Above {ZEROS_BIASED_ABOVE} the number is biased: \
          real files have a few empty blocks. From {ZEROS_VOID_FROM} on it is void if the storage can answer zeros \
          without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
-         any other data. Not checked with fewer than {FEWEST_BLOCKS} blocks. Data other than zeros that \
-         earlier phases of the job wrote to the target are subtracted, as if those phases wrote no block \
-         twice. If they can have replaced the zeros, the check does not answer."
+         any other data. Not checked with fewer than {FEWEST_BLOCKS} blocks. The blocks are read \
+         before the first phase, so the share of the region that earlier phases of the job then \
+         filled with other data is subtracted, as if they wrote no block twice. If at most \
+         {ZEROS_BIASED_ABOVE} is left, the check does not answer."
     ),
     provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
               you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
@@ -60,7 +62,9 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     let written = written_before(case);
     let remaining = part - written;
     if remaining <= ZEROS_BIASED_ABOVE.0 {
-        return Err("the zeros were read before an earlier phase of the job wrote to the same target".into());
+        return not_checked(
+            "an earlier phase of the job may have overwritten the zeros that fathom had read",
+        );
     }
     let is_void = remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     finding!(
@@ -115,8 +119,9 @@ const DEDUP_ABOVE: f64 = 5.0;
 const NOTHING_LEFT: f64 = 95.0;
 /// Percentage points by which a measured share may exceed the requested one. The measurement samples 4096 blocks.
 const REQUEST_TOLERANCE: f64 = 3.0;
-/// File systems that can compress with a mount option.
-const COMPRESS_BY_OPTION: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
+/// File systems that can compress. All but zfs show it in a mount option or an attribute of the
+/// file.
+const CAN_COMPRESS: &[&str] = &["btrfs", "bcachefs", "f2fs", "zfs", "ubifs"];
 
 pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     id: CheckId::A08,
@@ -182,7 +187,8 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     finding!(severity, numbers, "{savings}, {consequence}.")
 }
 
-/// Whether the user requested these shares, and the data is not more compressible than requested.
+/// Whether the measured shares exceed the requested ones by at most [`REQUEST_TOLERANCE`]. False
+/// for zeros and for data from a file.
 fn is_as_requested(data: &Data, compress: f64, dedup: f64) -> bool {
     let Data::Random { compress_percent, dedup_percent, .. } = data else { return false };
     compress <= f64::from(*compress_percent) + REQUEST_TOLERANCE
@@ -193,7 +199,7 @@ fn is_as_requested(data: &Data, compress: f64, dedup: f64) -> bool {
 fn compresses(case: &Case) -> bool {
     let by_file_system = |place: &Place| {
         place.file_system.as_ref().is_some_and(|fs| {
-            let able = COMPRESS_BY_OPTION.contains(&fs.kind.as_str());
+            let able = CAN_COMPRESS.contains(&fs.kind.as_str());
             let option =
                 fs.options.split([',', ' ']).any(|o| o.starts_with("compress") && !o.ends_with("=no"));
             able && (option || fs.kind == "zfs" || fs.attributes.iter().any(|a| a == "compressed"))

@@ -1,10 +1,10 @@
 //! What the blocks of the file are: never written, inline, encoded, or shared (A04, A06, A07, A21).
 //!
-//! All read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten extents before
-//! the first operation and after the last one. A06 finds files whose bytes are in the inode or share a block
-//! with other files. A07 finds compressed and encrypted extents, for writes after the final sync. A21 finds
-//! extents shared with a copy or snapshot, and files that gain extents during the run: their writes go to new
-//! blocks.
+//! All read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten
+//! extents before the first operation and after the last one. A06 finds files whose bytes are in
+//! the inode or share a block with other files. A07 finds compressed and encrypted extents before
+//! each run and, if the job writes, after its final sync. A21 finds extents shared with a copy or
+//! snapshot, and files that gain extents during a run: their writes go to new blocks.
 
 use crate::checks::prelude::*;
 
@@ -169,7 +169,8 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
-/// Returns the largest share of encoded bytes before or after any run. Written data may be encoded only after the run.
+/// Returns the largest share of encoded bytes at the start of any run and, if the stream writes,
+/// after its final sync: the file system may encode written data as late as that.
 fn encoded_share(case: &Case) -> Known<f64> {
     let mut all = case.extents()?;
     if case.does(Kind::Write) {
@@ -196,7 +197,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
     reads: "The number of extents of the file and which of them are shared, at the start of each run and \
             after its final sync (FIEMAP).",
     formula: formula!(
-        "Shared bytes / bytes of the file > {SHARED_ABOVE} before the run, or at its end at least \
+        "Shared bytes / bytes of the file > {SHARED_ABOVE} before a run, or after it at least \
          {GROWN_FROM} times as many extents as before and {FEWEST_NEW} more. An overwrite in place changes neither. \
          The number of extents is ignored if more than {UNWRITTEN_ABOVE} of the file was never written or not \
          allocated yet, since filling it splits extents in place (B16), if more than {ENCODED_ABOVE} is stored compressed, \

@@ -1,6 +1,6 @@
-//! A23: a file that changed while it was measured. Compares its identity, length, links, allocation and times
-//! after preparation and at the start and end of every attempt at a run, through the descriptor that fathom holds
-//! open.
+//! A23: a file that changed while it was measured. Compares its identity, length, links,
+//! allocation, extents and times after preparation and at the start and end of every attempt at a
+//! run, through the descriptor that fathom holds open.
 use crate::checks::prelude::*;
 use model::evidence::{FileState, TargetState};
 use model::job::GROW;
@@ -39,46 +39,49 @@ pub(super) const FILE_CHANGED: Check = Check {
     },
 };
 
-/// A change to a file, worst first.
+/// A change to a file. The worst kind comes first in the order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
-    Another,
+    AnotherFile,
+    /// Bytes before and after.
     Length(u64, u64),
-    Stored,
-    Renamed,
+    /// Extents moved, or bytes were removed.
+    Extents,
+    NameLost,
     Written,
-    Touched,
+    /// Renamed, or other times, owner, mode or attributes.
+    Attributes,
 }
 
 impl Change {
     fn severity(&self) -> Severity {
         match self {
-            Self::Another | Self::Length(..) | Self::Stored => Severity::Void,
-            Self::Renamed | Self::Written | Self::Touched => Severity::Biased,
+            Self::AnotherFile | Self::Length(..) | Self::Extents => Severity::Void,
+            Self::NameLost | Self::Written | Self::Attributes => Severity::Biased,
         }
     }
 
     fn sentence(&self, path: &str) -> String {
         match self {
-            Self::Another => format!("{path} became another file while it was measured."),
+            Self::AnotherFile => format!("{path} became another file while it was measured."),
             Self::Length(before, after) => format!(
                 "{path} was {} while it was measured: from {} to {}.",
                 if after < before { "shortened" } else { "extended" },
                 show_bytes(*before),
                 show_bytes(*after)
             ),
-            Self::Stored => format!(
+            Self::Extents => format!(
                 "The extents of {path} changed in a run in which fathom only read it: another process \
                  removed or moved bytes."
             ),
-            Self::Renamed => {
+            Self::NameLost => {
                 format!(
                     "{path} was removed or replaced in a run: this name no longer leads to the measured \
                      file."
                 )
             }
             Self::Written => format!("Another process wrote to {path} while fathom only read it."),
-            Self::Touched => format!(
+            Self::Attributes => format!(
                 "Another process renamed {path}, or changed its times, owner, mode or attributes, while \
                  fathom only read it: the name may now lead to another file, and times that were set back \
                  may hide a write."
@@ -132,7 +135,8 @@ fn is_file(case: &Case, target: usize) -> bool {
 /// Returns the changes to a target over all attempts at all runs, including discarded ones.
 fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     let plan = &case.record.header.plan;
-    // A file made by fathom stays open from the first run to the last, and a resumed session makes a new one.
+    // Only a file of the user is compared between runs: a resumed session makes fathom's own files
+    // again.
     let is_users_file = plan.targets.get(target).is_some_and(|t| t.role == Role::File);
     let using_streams: Vec<&Stream> = plan.streams().filter(|s| s.targets.contains(&target)).collect();
     let never_written = !using_streams.iter().any(|s| s.changes_targets());
@@ -160,22 +164,22 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
 fn add_changes(then: &TargetState, now: &TargetState, only_read: bool, out: &mut Vec<Change>) -> Known<()> {
     let (before, after) = (facts(then)?, facts(now)?);
     if (before.device, before.inode) != (after.device, after.inode) {
-        out.push(Change::Another);
+        out.push(Change::AnotherFile);
         return Ok(());
     }
     if before.bytes != after.bytes {
         out.push(Change::Length(before.bytes, after.bytes));
     }
-    out.extend((after.links < before.links).then_some(Change::Renamed));
+    out.extend((after.links < before.links).then_some(Change::NameLost));
     if only_read {
         let moved = matches!((&then.extents, &now.extents), (Some(Ok(a)), Some(Ok(b))) if a != b);
         // A thread of the file system may free blocks allocated beyond the end.
         let freed = after.allocated_bytes < before.allocated_bytes.min(after.bytes);
-        out.extend((moved || freed).then_some(Change::Stored));
+        out.extend((moved || freed).then_some(Change::Extents));
         let written = before.modified_ns != after.modified_ns;
         out.extend(written.then_some(Change::Written));
         let known = before.changed_ns.zip(after.changed_ns);
-        out.extend((!written && known.is_some_and(|(then, now)| then != now)).then_some(Change::Touched));
+        out.extend((!written && known.is_some_and(|(then, now)| then != now)).then_some(Change::Attributes));
     }
     Ok(())
 }

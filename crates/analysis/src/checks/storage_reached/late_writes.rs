@@ -15,8 +15,8 @@ pub(super) const WRITES_STILL_IN_RAM: Check = Check {
     name: "WRITES_STILL_IN_RAM",
     belief: "the writes had left memory when the clock stopped",
     reads: "The `stat` files of the devices and the dirty pages of the target (cachestat), both at the stop \
-            of every run and before the final sync, compared with the bytes that fathom wrote. Also the \
-            duration of that sync.",
+            of every run, before the final sync, compared with the bytes that fathom wrote. Also \
+            the duration of that sync.",
     formula: formula!(
         "Share in memory = the larger of 1 - bytes at the device / bytes written and dirty bytes / bytes \
          written. Above {IN_MEMORY_ABOVE} the number is relabelled to the page cache: smaller shares are \

@@ -1,12 +1,13 @@
 //! Whether the counts of fathom, the kernel and the devices agree (A13, A22, A24).
 //!
-//! A13 finds counters that could not be read or do not count. It has no finding: its answer "not checked" keeps
-//! a result without device counters from being called valid. A22 compares three counts of the same work: what
-//! fathom issued, what the kernel charged to its cgroup, and what the devices did. It runs after the checks
-//! that explain missing bytes; extra bytes at the device belong to other processes (D01), extra charged bytes
-//! to the file system (B03, B04), and if only the charge is too high, the finding is a note. A24 compares the
-//! bytes counted by fathom with the bytes that system calls moved, by the kernel's count. If the engine makes
-//! no such calls, A24 requires that bytes missing at the device are in the page cache.
+//! A13 finds counters that could not be read or do not count. It has no finding: its answer "not
+//! checked" keeps a result without device counters from being called valid. A22 compares three
+//! counts of the same work: what fathom issued, what the kernel charged to its cgroup, and what the
+//! devices did. It runs after the checks that explain missing bytes. Extra bytes at the device are
+//! left to the checks of other processes (D01) and of the file system (B03, B04). If only the
+//! charge is too high, the finding is a note. A24 compares the bytes counted by fathom with the
+//! bytes that system calls moved, by the kernel's count. If the engine makes no such calls, A24
+//! requires that bytes missing at the device are in the page cache.
 
 use crate::case::ledger::{Refused, why_refused};
 use crate::checks::prelude::*;
@@ -79,21 +80,24 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
     reads: "Bytes and operations that fathom issued, the `stat` files of the devices, and the io counters of \
             fathom's own cgroup, each from start to stop of every run.",
     formula: formula!(
-        "Void if (1) the cgroup was charged more bytes than the disk moved, with writes through the page \
-         cache until the final sync, (2) direct operations moved more bytes than the disk, (3) direct \
-         operations moved more bytes than the cgroup was charged although the disk moved them, or (4) the \
-         disk counted fewer requests and merges than direct operations, each by more than {WITHIN} and the \
-         I/O in flight. (3) does not apply to writes on file systems that charge them to their own threads, \
-         and (4) not if requests are more than {MERGED_ABOVE} times as large as operations (B01). (1) allows {floor} per run, and for sequential reads through the page cache {windows} windows of \
-         read-ahead per worker and run, which are charged but still in flight when the counters are read. \
-         Double charges are subtracted first: io_uring first submits without waiting, and the kernel charges \
-         this attempt even if it refuses it, because the request must be split (see B03) or because more \
-         operations are in flight than the device's queue takes (nr_requests), which is a note. (1) is only a \
-         note if the operations are direct and the device moved everything that fathom issued. On a quiet \
-         disk these counts are equal to the byte. If A01, A02, A04, A06, A07, A09, A12 or A18 explains \
-         missing bytes, only (1) is checked; extra bytes belong to D01, B03 and B04. If several streams use one \
-         device, the sums do not show whose count is wrong, so only the bytes that a stream issued and the \
-         kernel's count for its own workers are compared.",
+        "Void if (1) the cgroup was charged more bytes than the disk moved (writes through the \
+         page cache count until the final sync), (2) direct operations moved more bytes than the \
+         disk, (3) direct operations moved more bytes than the cgroup was charged although the \
+         disk moved them, or (4) the disk counted fewer requests and merges than direct \
+         operations, each by more than {WITHIN} and the I/O in flight. (3) does not apply to \
+         writes on file systems that charge them to their own threads, and (4) not if requests are \
+         more than {MERGED_ABOVE} times as large as operations (B01). (1) also allows {floor} per \
+         run, and for sequential reads through the page cache {windows} windows of read-ahead per \
+         worker and run, which are charged but still in flight when the counters are read. Double \
+         charges are subtracted first: io_uring first submits without waiting, and the kernel \
+         charges this attempt even if it refuses it. It refuses requests that must be split, and \
+         requests that find the device's queue full (nr_requests); a note reports a full queue. \
+         (1) is only a note if the operations are direct and the device moved everything that \
+         fathom issued. On a quiet disk these counts are equal to the byte. If A01, A02, A04, A06, \
+         A07, A09, A12 or A18 explains missing bytes, only (1) is checked; extra bytes belong to \
+         D01, B03 and B04. If several streams use one device, the sums do not show whose count is \
+         wrong, so only the bytes that a stream issued and the kernel's count for its own workers \
+         are compared.",
         floor = show_bytes(FLOOR_BYTES),
         windows = traffic::WINDOWS
     ),
@@ -221,10 +225,11 @@ struct Ledger {
     device: model::evidence::BlockStat,
     /// Counts of the whole disks: the kernel charges cgroups for the disk, not for the partition.
     shared: model::evidence::BlockStat,
-    /// Bytes charged to fathom's cgroup, if counted.
+    /// The charges to fathom's cgroup without double charges, if counted.
     own: Option<CgroupIo>,
-    /// Bytes that the whole disks wrote until the final sync. The kernel charges at submission and writes back
-    /// later.
+    /// Bytes that the whole disks wrote: until the final sync for writes through the page cache,
+    /// until the stop for direct writes. The kernel charges a request when it is submitted, and the
+    /// disk may complete it after the stop.
     until_synced: u64,
     /// Bytes in flight when the counters were read.
     in_flight: f64,
@@ -252,7 +257,7 @@ impl Ledger {
         })
     }
 
-    /// The bytes that the disk moved in one direction, writes until the final sync.
+    /// The bytes that the disk moved in one direction, for writes those of `until_synced`.
     fn moved_bytes(&self, kind: Kind) -> u64 {
         if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes }
     }

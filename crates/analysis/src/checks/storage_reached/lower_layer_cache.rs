@@ -10,7 +10,8 @@ use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 use model::evidence::TargetState;
 
-/// Above this share of the top devices' bytes, a layer is checked separately.
+/// Up to this share of the top devices' bytes in one direction, the traffic of a layer in that
+/// direction is ignored.
 const MATTERS_ABOVE: Share = Share(0.05);
 /// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
 /// cause. Random reads hit such blocks roughly in proportion.
@@ -25,16 +26,17 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
             own cgroup on the disks below.",
     formula: formula!(
         "Bytes at the disks / bytes at the top < {ARRIVED_FROM}: all I/O of a layer must arrive below, or a \
-         cache in between served it. Checked for the whole chain, and for each layer that moved more than \
-         {MATTERS_ABOVE} of the bytes against the layers directly below it. If enough bytes arrived below a \
-         loop device with a cache, but not the same number within {same}, only the bytes that the kernel \
-         charged to fathom count, since other processes may use the disk too. Not checked if nothing is charged there, or if \
-         too little is charged for writes that no sync makes durable. A loop device answers reads of never \
-         written blocks of its image without a disk. If the holes of the image (FIEMAP) explain \
-         {EXPLAINS_FROM} of the missing bytes, the finding names them instead of a cache. A partition and \
-         its disk are one device. If other streams use the disks below too, the bytes that they submitted \
-         are subtracted, and the check answers if that decides. RAID levels that write more than requested \
-         pass: only missing bytes point to a cache.",
+         cache in between served it. fathom compares the top with the disks, and each layer that \
+         moved more than {MATTERS_ABOVE} of the bytes with the layers directly below it. If enough \
+         bytes arrived below a loop device with a cache, but not the same number within {same}, \
+         only the bytes that the kernel charged to fathom count, since other processes may use the \
+         disk too. Not checked if almost nothing is charged there, or if too little is charged for \
+         writes that no sync makes durable. A loop device answers reads of never written blocks of \
+         its image without a disk. If the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of \
+         the missing bytes, the finding names them instead of a cache. A partition and its disk \
+         are one device. If other streams use the disks below too, the bytes that they submitted \
+         are subtracted, and the check answers if that decides. RAID levels that write more than \
+         requested pass: only missing bytes point to a cache.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
@@ -161,8 +163,9 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     case.places().flat_map(steps_in_place).collect()
 }
 
-/// Returns the share of the upper layers' bytes that the lower layers moved, of the direction with the smaller share, or a
-/// finding if it is too small. Ignores directions in which the upper layers carried only a small part of the bytes in `all`.
+/// Returns the share of the upper layers' bytes that the lower layers moved, or a finding if it is
+/// too small. Of the two directions, the smaller share counts. Ignores a direction in which the
+/// upper layers carried at most [`MATTERS_ABOVE`] of the bytes in `all`.
 fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64, Detail>> {
     let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
     let mut least_arrived = 1.0_f64;
@@ -184,8 +187,8 @@ fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64
     Ok(Ok(least_arrived))
 }
 
-/// Whether the page cache of a loop device's image may answer for one of these disks. False for writes that are made
-/// stable, which C01 and C03 check.
+/// Whether the page cache of a loop device's image may answer for one of these disks. False for
+/// writes that the stream itself makes stable: C01 and C03 check those.
 fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
     let may_stay = kind == Kind::Read || !case.syncs_itself();
     may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
@@ -196,8 +199,8 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
 /// fathom, because other processes may use both.
 ///
 /// # Errors
-/// Fails if the kernel charged fathom for only a part of such a disk's bytes: other processes may have read the disk while
-/// the page cache served fathom.
+/// Fails if the kernel charged fathom for too few of such a disk's bytes (see [`charged`]): other
+/// processes may have used the disk while the page cache served fathom.
 fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
     let above_bytes = flows.above.bytes;
     if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES * above_bytes as f64 {
@@ -241,8 +244,8 @@ fn at_most(done: BlockFlow, bytes: u64) -> BlockFlow {
 ///
 /// # Errors
 ///
-/// Fails if nothing was charged, or if only a part of the writes was: some are written back later and charged to no
-/// process.
+/// Fails if almost nothing was charged, or if only a part of the writes was: some are written back
+/// later and charged to no process.
 fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> {
     let own = case.charged_on(&[layer])?.bytes[cgroup_slot(kind)];
     let least = if kind == Kind::Write { ARRIVED_FROM.0 } else { COUNTS_AT_ALL };
@@ -253,7 +256,7 @@ fn charged(case: &Case, kind: Kind, layer: &Layer, possible: u64) -> Known<u64> 
     Ok(own)
 }
 
-/// Whether a loop device above this disk reads its image through the page cache.
+/// Whether a loop device above this disk uses, or may use, the page cache for its image.
 fn is_below_cached_image(case: &Case, disk: &Layer) -> bool {
     let in_place = |place: &Place| {
         let mut over = BTreeSet::new();

@@ -29,8 +29,9 @@ pub(super) const CACHE_SERVED: Check = Check {
          From {CACHED_RELABELLED_FROM} on, it mostly measures the page cache and is relabelled. If other streams of \
          the phase use the same device, the kernel's counts of the reads that each stream's own workers \
          submitted (`read_bytes` in /proc/thread-self/io) give a lower and an upper bound, and the check \
-         answers if both lead to one answer. A file with more than {ENCODED_ABOVE} stored compressed is not \
-         checked: the bytes on its disk are not the bytes of the file.",
+         answers if both lead to one answer. Not checked if only a part of the bytes was delivered \
+         and more than {ENCODED_ABOVE} of the file is stored compressed or encrypted: the bytes on \
+         its disk are not the bytes of the file.",
         same = Share(SAME_BYTES)
     ),
     provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
@@ -72,7 +73,8 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
     let is_encoded = |extents: &Extents| encoded_share_of(extents) > ENCODED_ABOVE;
     if delivered > 0 && case.extents().is_ok_and(|all| all.iter().any(is_encoded)) {
         return not_checked(
-            "the file is stored compressed, so the bytes at the device do not show what the cache served",
+            "the file is stored compressed or encrypted, so the bytes at the device do not show \
+             what the cache served",
         );
     }
     let is_relabelled = severity == Severity::Rename;
@@ -103,8 +105,8 @@ pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
     }
 }
 
-/// Above this share of the bytes, new or dirty pages prove that direct I/O used the page cache. Readers of other parts
-/// of the file add a few.
+/// Above this share of the bytes that the run could touch, new or dirty pages prove that direct I/O
+/// used the page cache. Readers of other parts of the file add a few.
 const PAGES_ABOVE: Share = Share(0.02);
 /// Bytes that other readers may add to the cached pages of one target out of several.
 const FEW_BYTES: f64 = (1 << 20) as f64;
@@ -154,8 +156,8 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         && new.share() > PAGES_ABOVE
     {
         let sentence = format!(
-            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it during the \
-             runs.",
+            "Direct I/O was requested, but {} used the page cache anyway: {} of {} appeared in it \
+             during a run.",
             file_system_kind(case),
             show_bytes(new.bytes as u64),
             new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
@@ -202,8 +204,10 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
     holds(sentence, pages.map_or_else(|_| Evidence::new(), NewPages::evidence))
 }
 
-/// Returns the bytes that were dirtied and written back during direct writes to btrfs, if they match the bytes
-/// written. These pages leave the cache after writeback, so counting cached pages does not find them.
+/// Returns the bytes that were dirtied and written back during direct writes to btrfs; `None` if
+/// they are less than [`COPIED_FROM`] of the bytes written, or if no target is on btrfs with
+/// checksums. The pages leave the cache after write-back, so counting cached pages does not find
+/// them.
 fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
     let checksums = |place: &Place| {
         let fs = place.file_system.as_ref()?;
@@ -256,8 +260,9 @@ impl NewPages {
     }
 }
 
-/// Returns the new and dirty pages of the run with the largest share of them. A block counts once however often it was
-/// touched, so the stream can have touched at most the smaller of the bytes moved and the span.
+/// Returns the new and dirty pages of the run, or of one target in a run, with the largest share of
+/// them. A block counts once however often it was touched, so the stream can have touched at most
+/// the smaller of the bytes moved and the span.
 fn new_pages(case: &Case) -> Known<NewPages> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
     let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };

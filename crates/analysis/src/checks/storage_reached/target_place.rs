@@ -164,9 +164,9 @@ pub(super) const WRONG_PLACE: Check = Check {
             every block device below in /sys. Also --expect-device, after following links such as those in \
             /dev/disk/by-id.",
     formula: formula!(
-        "Void if --expect-device names a device that is not in the chain of every target, by its kernel name \
-         or serial number. Without that option, any place is accepted, and an overlay, a bind mount or an \
-         automount point is a note, because such a path does not show its disk."
+        "Void if the chain of any target lacks the device that --expect-device names by its kernel \
+         name or serial number. Without that option, any place is accepted, and an overlay, a bind \
+         mount or an automount point is a note, because such a path does not show its disk."
     ),
     provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with \
               nothing mounted there.",

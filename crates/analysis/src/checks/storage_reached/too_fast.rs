@@ -1,10 +1,10 @@
 //! Results that are faster than the hardware can be (A18, A19, A20).
 //!
-//! A18 fires if the median latency of direct reads is below that of the fastest media and no earlier check
-//! (A01, A02) explains it; holes (A04) soften it to biased. A19 compares the best run with the PCI Express or
-//! SATA link of the drives, or with the memory copy rate of the self test if the target is memory. A20 compares
-//! random direct reads of a rotational disk with the time of half a turn, and with the best time per operation
-//! at high depth.
+//! A18 fires if the median latency of direct reads is below that of the fastest media and no
+//! earlier check (A01, A02) explains it; holes (A04) soften it to biased. A19 compares the best run
+//! with the PCI Express or SATA link of the drives, or with the memory copy rate of the self test
+//! if the target is memory. A20 compares random direct reads of a rotational disk with the time of
+//! half a turn, and with the shortest time per operation that such disks reach at high depth.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::link;
@@ -76,8 +76,8 @@ fn holes_explain(earlier: &Earlier) -> bool {
     holes.evidence.get("never_written_share").is_some_and(|share| *share >= HOLES_EXPLAIN_FROM)
 }
 
-/// How much faster small blocks are copied than the 1 MiB blocks of the self test, because they stay in the
-/// nearest cache.
+/// Factor by which small blocks may be copied faster than the 1 MiB blocks of the self test: small
+/// blocks stay in the nearest CPU cache.
 const NEAREST_CACHE: f64 = 4.0;
 /// Engines that pass pages on without copying them.
 const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
@@ -186,8 +186,8 @@ fn best_rate(case: &Case, kind: Kind) -> f64 {
 /// Below this median latency, no platter turned: half a turn takes 4.17 ms at 7,200 rpm and 2 ms at 15,000 rpm, without
 /// the seek.
 const HALF_TURN_NS: u64 = 2_000_000;
-/// Time per operation and disk that is too short at any depth. With 32 operations to choose from, disks of 15,000
-/// rpm reach some 600 operations per second, 1.6 ms each.
+/// Below this time per operation and disk, no platter turned at any depth. With 32 operations to
+/// choose from, disks of 15,000 rpm reach some 600 operations per second, 1.6 ms each.
 const DEEP_QUEUE_NS: f64 = 500_000.0;
 /// In spans below this size, the cache of the disk may answer all reads.
 const SPAN_FROM_BYTES: u64 = 1 << 30;
