@@ -125,7 +125,8 @@ fn options_json(options: Options) -> Value {
     Value::Object(options.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-/// Returns fathom's keys of a job: the worst verdict of its results, with all their names.
+/// Returns fathom's keys of a job: the worst verdict of its results, their true names, and whether
+/// one was relabelled or has no number.
 fn fathom_json(job: &Job) -> Value {
     let results = || job.members.iter().map(|member| member.result);
     let verdict = results().map(|result| result.verdict).max().map(Verdict::word);
@@ -152,7 +153,7 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
         "runtime": direction.runtime_ms,
         "total_ios": direction.ops,
         "short_ios": direction.short,
-        // fathom drops no samples.
+        // fathom drops no operations.
         "drop_ios": 0,
         // The completion latency includes the time in the submit call.
         "slat_ns": latency_json(&Distribution::default(), None, plus),
