@@ -223,7 +223,7 @@ fn first_lines(report: &Report) -> String {
     out + &format!("**{}** {}\n", report.verdict.word(), escape(&line))
 }
 
-/// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
+/// Returns a finding as a list item: `- **A01 CACHE\_SERVED** (relabels): ... -> ...`.
 fn finding_item(finding: &Finding, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escape(&format!("{} {}", finding.id, finding.name));

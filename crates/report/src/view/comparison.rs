@@ -15,7 +15,7 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
     let has_bound = pairs.into_iter().flat_map(|pair| &pair.metrics).any(no_difference);
     let has = |column: &str| columns.contains(&column);
     let parts = [
-        (has("A"), "A and B are geometric means over runs; a percentile is that of a typical run."),
+        (has("A"), "A and B are geometric means over runs, also for percentiles."),
         (has("visible"), "visible: the smallest difference that is usually detected."),
         (has("runs"), "runs: about how many per side would decide."),
         (has_bound, "NO DIFFERENCE SEEN: the interval bounds a possible difference."),
@@ -209,7 +209,7 @@ pub(crate) fn left_out_notes(comparison: &Comparison, other_side: &str) -> Vec<S
 }
 
 /// Legend of [`sides_table`].
-pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs; a percentile is that of a typical run. Other columns: the change \
+pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, also for percentiles. Other columns: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.

@@ -62,7 +62,8 @@ pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Fin
     out
 }
 
-/// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
+/// Returns the reason of the verdict. `None` if the verdict is VALID, or if the answer or a finding
+/// in `shown` already has the reason.
 pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
     let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
     let decides = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
@@ -70,15 +71,17 @@ pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Optio
     (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
 }
 
-/// Returns the finding that decides the verdict of the headline's result; `None` if the result is valid or no finding decides.
+/// Returns the finding that decides the verdict on the headline's result; `None` if the result is
+/// valid or no finding is about it.
 fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
     let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
     acting.min_by_key(|f| (f.accepted, f.severity))
 }
 
-/// Returns the findings that follow the headline: the one that decides its verdict, after the worst finding if that one
-/// invalidates other rows and the headline has a number. Empty if the headline is valid or no finding decides.
+/// Returns the findings to print below the headline. The last one decides the verdict on the
+/// headline. With several jobs, the worst finding of the report precedes it if only that one
+/// invalidates a number. Empty if the headline is valid or no finding decides.
 pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
     let Some(deciding) = headline_finding(report) else { return Vec::new() };
     let invalidates = |f: &Finding| f.severity == Some(Severity::Void) && !f.accepted;

@@ -1,4 +1,4 @@
-//! The machine: its block devices, and the diagnosis of a place before a measurement.
+//! The machine: its block devices, and the diagnosis of a target before a measurement.
 
 use crate::view::lists::plural;
 use crate::view::table::{Columns, Table};
@@ -137,9 +137,9 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
 pub(crate) fn describe_effect(entry: &Look) -> &'static str {
     match entry.severity {
         Some(Severity::Void) => "invalidates a number",
-        Some(Severity::Rename) => "relabels it",
-        Some(Severity::Biased) => "biases it",
-        Some(Severity::Note) if entry.is_limit() => "may limit it",
+        Some(Severity::Rename) => "relabels a number",
+        Some(Severity::Biased) => "biases a number",
+        Some(Severity::Note) if entry.is_limit() => "may limit the rate",
         Some(Severity::Note) => "note",
         None => "",
     }

@@ -100,7 +100,7 @@ pub(crate) fn change_ends(interval: [f64; 2]) -> String {
     interval.map(show_change).join(" to ")
 }
 
-/// Returns half the interval in percent of the value.
+/// Formats half the interval in percent of the value, or `-` without an interval.
 pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),

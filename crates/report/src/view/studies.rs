@@ -62,7 +62,8 @@ fn describe_difference(layer: &str, against: &Difference) -> String {
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
 }
 
-/// Shares of a span that differ by at most this count as equal. A device that moved at most this many bytes per byte counts as idle.
+/// Shares of a span that differ by at most this count as equal. A device that moved at most this
+/// many bytes for each byte of the program counts as idle in this direction.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 
 /// Returns a table with the run time of each interface and the layout of the file.
@@ -300,7 +301,8 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .table(&drop_order)
 }
 
-/// Returns the load as a share of the capacity. If a finding invalidates the capacity, the share in the name of the result.
+/// Returns the load as a share of the capacity. If a finding invalidates the capacity, returns the
+/// share in the name of the result.
 fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
     let named = || Some(results.get(point.result)?.name.split_once(" of capacity: ")?.0.to_owned());
     or_dash(point.share.map(show_share).or_else(named), |share| share)

@@ -455,7 +455,8 @@ pub(crate) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
     round_table(report, sweep, value)
 }
 
-/// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
+/// Returns a table of block sizes by workloads. Each row has the worst verdict of its cells. An
+/// invalidated cell has a mark instead of its value.
 pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
     let settings = || sweep.cells.iter().map(|cell| &cell.setting);
     let works: Vec<&Setting> = distinct_by(settings(), |one, other| one.work() == other.work());

@@ -221,7 +221,7 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
         let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
         let more = if read.partials > places.len() as u64 { " and more" } else { "" };
         notes.push(format!(
-            "blocks torn by a write that was in flight after the last known sync, which may be incomplete: \
+            "blocks torn by a write that was in flight after the last known sync, which is allowed: \
              {}, at offsets {}{more}",
             count(read.partials),
             places.join(" ")

@@ -8,7 +8,7 @@
 use askama::Template;
 use serde_json::json;
 
-/// Maximum number of places at which the crosshair of a plot stops.
+/// Maximum number of places where the crosshair of a plot stops.
 const MAX_STOPS: usize = 150;
 
 /// CSS class of labels in the lowest line of a drawing.
@@ -78,7 +78,8 @@ impl Plot {
         }
     }
 
-    /// Sets the stops of the crosshair and their texts.
+    /// Sets the places where the crosshair stops, with their texts. Of more than [`MAX_STOPS`],
+    /// keeps every second, third and so on.
     pub(crate) fn stop_at(&mut self, stops: &[(f64, String)]) {
         let every = stops.len().div_ceil(MAX_STOPS).max(1);
         let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
@@ -93,8 +94,8 @@ impl Plot {
         self.x.iter().zip(label_classes(&self.x))
     }
 
-    /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap another one. Only labels in the lowest
-    /// line, which name the runs, are hidden.
+    /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap
+    /// another one. Only labels in the lowest line, which name the runs, can be hidden.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         let is_low = |label: &Label| label.class == LOWEST_LINE;
         let low: Vec<Label> = self.labels.iter().filter(|label| is_low(label)).cloned().collect();
@@ -303,7 +304,7 @@ pub(crate) struct Level {
     pub(crate) y: f64,
 }
 
-/// Draws steps.
+/// Draws a line of steps through these levels.
 pub(crate) fn steps(levels: impl IntoIterator<Item = Level>) -> String {
     line(levels.into_iter().flat_map(|Level { from, to, y }| [(from, y), (to, y)]))
 }
@@ -390,7 +391,8 @@ pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 
 /// Gap above a row, as a share of its height.
 const STRIP_GAP: f64 = 0.3;
-/// Neighbouring blocks of the same height are joined if the gap between them is at most this wide.
+/// Neighbouring blocks of the same height are joined if the gap between them is at most this wide,
+/// in units of the drawing.
 const JOIN_DISTANCE: f64 = 2.0;
 
 /// A block of a row: its start and end, and the share of the row's height that it fills; `None` if unknown.
@@ -416,7 +418,7 @@ pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
     f64::midpoint(top, bottom)
 }
 
-/// Draws a row of blocks, the one with this index of `rows` rows.
+/// Draws the blocks of row `row` of `rows` rows.
 pub(crate) fn strip(row: usize, rows: usize, blocks: &[Block]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
@@ -463,7 +465,7 @@ pub(crate) struct Whisker {
     pub(crate) is_cut_right: bool,
 }
 
-/// Returns the places of a value and its interval.
+/// Returns where to draw a value and its interval.
 pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Whisker {
     let percent = |v: f64| 100.0 * axis.within(v) / SIDE;
     let tenth = |v: f64| if v.is_finite() { (10.0 * v).round() / 10.0 } else { 0.0 };

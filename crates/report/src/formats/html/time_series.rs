@@ -429,7 +429,7 @@ fn second_table(result: &Measured) -> String {
         .value("p99 at most", |second| page::time_or_dash(second.p99_at_most_ns.map(|ns| ns as f64)))
         .value("device IOPS", |second| device(second, |d| d.iops))
         .value("device latency", |second| page::time_or_dash(second.device.and_then(|d| d.latency_ns)))
-        .value("in its queue", |second| device(second, |d| d.in_flight))
+        .value("device queue", |second| device(second, |d| d.in_flight))
         .table(&[]);
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };

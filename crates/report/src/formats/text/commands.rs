@@ -1,4 +1,5 @@
-//! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
+//! A report of `fathom time`: what a command did, in at most eight lines. `--verbose` adds all
+//! figures.
 
 use crate::page::Page;
 use crate::view::findings::acts;
@@ -83,7 +84,7 @@ fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     show_verdict(out, report);
 }
 
-/// Formats a time without meaningless digits.
+/// Formats a time, and zero without decimals.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
 }
@@ -226,7 +227,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     }
     if let Ok([read, written]) = run.charged_bytes {
         let charged = format!("{} read, {} written", show_bytes(read), show_bytes(written));
-        out.push(("Charged to its cgroup by the kernel", charged));
+        out.push(("Charged to the command's cgroup by the kernel", charged));
     }
     if let Ok(written) = run.foreign_written_bytes {
         out.push(("Written by other programs or the file system's journal", show_bytes(written)));
@@ -247,14 +248,14 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Returns each unknown figure with its reason.
+/// Returns the name of each unknown figure with the reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let calls = run.moved.as_ref().is_ok_and(|moved| moved.read_calls.is_none()).then(|| {
         "the kernel adds its own reads at the start of a program, and only root can see how many".to_owned()
     });
     let all: [(&str, Option<String>); 10] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),
-        ("what it moved", run.moved.as_ref().err().cloned()),
+        ("what the command moved", run.moved.as_ref().err().cloned()),
         ("number of read calls", calls),
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
@@ -262,7 +263,7 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
         ("what others wrote to the devices", run.foreign_written_bytes.as_ref().err().cloned()),
         ("rate until all data was stable", run.stable_mb_per_s.as_ref().err().cloned()),
         ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
-        ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),
+        ("I/O charged to the command's cgroup", run.charged_bytes.as_ref().err().cloned()),
     ];
     all.into_iter().filter_map(|(what, why)| Some((what, why?))).collect()
 }

@@ -1,8 +1,9 @@
-//! The machine as text: its block devices, and the diagnosis of a place before a measurement.
+//! The machine as text: its block devices, and the diagnosis of a target before a measurement.
 //!
-//! A list of devices has a paragraph for each device; that of a partition leaves out the queue, which belongs to its disk. With
-//! all facts, each fact of a device has its own line. A diagnosis begins with the place and what was found, worst first. A
-//! line for each check follows, and at the end what to do before measuring.
+//! A list of devices has a paragraph for each device. The paragraph of a partition leaves out the
+//! queue, which belongs to the disk. If the user names a device, each fact has its own line. A
+//! diagnosis begins with the target and what was found, worst first. A line for each check follows,
+//! and at the end what to do before measuring.
 
 use crate::page::Page;
 use crate::view::machine::{

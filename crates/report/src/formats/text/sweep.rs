@@ -3,8 +3,9 @@
 //! - A search prints the best cell of each workload, the cheapest one with similar speed, the loss with the settings of
 //!   well-known programs, and maps. A map shows a number of every cell as shades over two settings, or as bars if only
 //!   one setting differs.
-//! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
-//!   benchmarking", listings 3 and 4), then latencies, the device's counts and the limiter of each size.
+//! - `--preset iops`: one line per size in the form of the article that introduced this test (Stärk
+//!   and Schweizer, "Fundamentals of I/O benchmarking", listings 3 and 4), then latencies, the
+//!   device's counts and the limiter of each size.
 //! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
 //!   the window, and the tracked variable.
 

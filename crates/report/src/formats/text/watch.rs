@@ -1,8 +1,9 @@
 //! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, the
 //! processes that moved most, and remarks on the figures. All lines fit the width.
 //!
-//! Columns are named like those of iostat, without units that follow in a line of their own: `rmrg` is its `%rrqm`, and `rareq` its
-//! `rareq-sz`. The width decides which columns fit, and figures never exceed their column.
+//! Columns have the names of iostat, except that most units are in a second line: `rmrg` is its
+//! `%rrqm`, and `rareq` its `rareq-sz`. The width decides which columns fit. A figure that is too
+//! long for its column gets fewer digits.
 
 use crate::Style;
 use crate::page::{display_width, prose, shorten};
@@ -108,7 +109,8 @@ fn device_row(device: &WatchedDevice, columns: &[&Column], layout: Layout) -> St
     format!("{name:DEVICE_NAME_WIDTH$}{}\n", cells.concat())
 }
 
-/// Returns the line below a device's row: why there are no figures, or the load relative to earlier measurements.
+/// Returns the line below a device's row: why there are no figures, or the load relative to earlier
+/// measurements. `None` if the device has neither.
 fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
     let line = |text: &str| prose(width, "  ", "    ", &format!("{}: {text}", device.name));
     match (&device.figures, &device.load) {
@@ -227,7 +229,7 @@ const fn throughput(
     Column { name, unit: "", width: 7, rank, value: ColumnValue::Throughput(requests) }
 }
 
-/// The name of `%util`, which needs a note.
+/// Name of the column whose meaning a note explains.
 const UTIL_HEADING: &str = "%util";
 
 /// All columns, from left to right.
@@ -355,7 +357,8 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
     Some(out)
 }
 
-/// Returns the figures of a process that fit into `width`. More than two leave room for the details next to them.
+/// Returns the figures of a process that fit into `width`: more than two only if the details fit
+/// next to them.
 fn figures_for_width(width: usize) -> Vec<&'static ProcessFigure> {
     let room = |number: usize| PROCESS_NAME_WIDTH + PID_WIDTH + number * FIGURE_WIDTH;
     let fits = |number: &usize| room(*number) + 2 + DETAILS_WIDTH <= width;
