@@ -211,7 +211,7 @@ kinds! {
     Report: report, "a report";
     Comparison: comparison, "a comparison";
     Explained: plan, "a plan";
-    Comparisons: comparisons, "a comparison of several";
+    Comparisons: comparisons, "a comparison of several sides";
     Listing: sessions, "a list of sessions";
     SessionTable: session_table, "a table of sessions";
     Pages: pages, "pages of checks";

@@ -51,7 +51,7 @@ pub fn log_files(plan: &Plan) -> Vec<LogFile> {
 }
 
 impl LogFile {
-    /// Returns the content.
+    /// Returns the content of the file, from the logs of all workers.
     pub fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         match &self.what {
             LogContent::Csv(names) => csv_content(names, logs),
@@ -206,7 +206,7 @@ struct LogLine {
 }
 
 impl FioLog {
-    /// Returns the content.
+    /// Returns the content of the file, from the logs of all workers.
     fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         let mut out = Vec::new();
         let of_worker = |log: &WorkerLog| self.workers.iter().find(|(number, _)| *number == log.number);

@@ -1,8 +1,8 @@
 //! User files: reads them whole with a size limit, and writes them atomically.
 //!
-//! An atomic write makes an unnamed or hidden file in the same directory, syncs it, gives it its
-//! name, and syncs the directory. Other processes see either the old file or the new one, and so
-//! does the user after a crash. [`output`] decides which files may be written.
+//! An atomic write makes a file with a hidden temporary name in the same directory, syncs it,
+//! renames it, and syncs the directory. Other processes see either the old file or the new one, and
+//! so does the user after a crash. [`output`] decides which files may be written.
 
 pub mod output;
 
@@ -68,7 +68,7 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
 const PREFIX: &str = ".fathom-";
 /// Suffix of temporary names.
 const SUFFIX: &str = ".new";
-/// A temporary file older than this belongs to a killed process.
+/// A temporary file that was not changed for this long belongs to a killed process.
 const STALE_AFTER: Duration = Duration::from_secs(3600);
 
 /// The users who may read a new file.

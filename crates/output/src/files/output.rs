@@ -89,7 +89,8 @@ enum Destination {
     File(PathBuf),
 }
 
-/// Decides for several files at once.
+/// Decides whether and how several paths may be written. Also checks standard output and standard
+/// error.
 ///
 /// # Errors
 /// As [`Rules::decide`], and if two names lead to the same file.
@@ -123,7 +124,8 @@ pub fn is_stream(typed: &Path) -> bool {
     descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
 }
 
-/// Returns the number of the open descriptor that a path names.
+/// Returns the number of the descriptor that a path names, such as 1 for `-`; `None` if it names
+/// none.
 fn descriptor(typed: &Path) -> Option<i32> {
     match typed.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(STDOUT),
@@ -207,7 +209,7 @@ impl Outlet {
     }
 }
 
-/// An output file in progress, which has no name yet.
+/// An output file in progress, which has only a temporary name yet.
 pub struct Growing<'o> {
     outlet: &'o Outlet,
     file: files::Growing,
@@ -307,7 +309,7 @@ impl Rules {
             return Err(self.usage(
                 typed,
                 &format!(
-                    "cannot be made: there is no directory {}; make it, or type another name",
+                    "cannot be created: there is no directory {}; create it, or type another name",
                     shown(dir)
                 ),
             ));
@@ -569,7 +571,7 @@ impl ProtectedPaths {
         self.files.extend(other.files);
     }
 
-    /// Adds a path. Ignores missing files.
+    /// Adds the regular file at a path, with a description for messages. Ignores other paths.
     pub fn add(&mut self, path: &Path, what: &str) {
         if path.metadata().is_ok_and(|facts| facts.is_file()) {
             self.files

@@ -23,8 +23,8 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
     parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the gate to print first. `None` if a side did different work and no number failed or is missing, because
-/// then the gate has nothing to decide.
+/// Returns the gate to print first. If a side measured another workload, a gate that neither failed
+/// nor is invalid decides nothing: returns `None`.
 fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)

@@ -123,7 +123,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
-/// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
+/// Returns a row for each cell of a workload, with only the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let cells = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
@@ -379,7 +379,8 @@ pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec
     distinct(ways).into_iter().map(map).collect()
 }
 
-/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. An unknown value has no share.
+/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. 0 for an
+/// unknown value.
 pub(crate) fn share_of_best(value: Option<f64>, best: f64, by: Measure) -> f64 {
     let value = value.unwrap_or(0.0);
     let share = if by.is_latency() { best / value } else { value / best };

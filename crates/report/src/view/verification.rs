@@ -42,7 +42,7 @@ pub(crate) fn damage_items(verified: &Verified) -> Vec<String> {
     lines
 }
 
-/// Returns the verdict, the amount of data that it covers, and the target.
+/// Returns the verdict, the amount of data that it covers, and the layers of the target.
 pub(crate) fn verification_headline(verified: &Verified) -> String {
     let request = &verified.verification;
     let blocks = show_count(request.blocks as f64);
@@ -177,7 +177,8 @@ pub(crate) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
     format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
 }
 
-/// Returns the notes that qualify the numbers of a verification.
+/// Returns notes on what was read back and from where, on blocks that count as undamaged for a
+/// special reason, and on how to check the data again.
 pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &verified.read {

@@ -230,7 +230,7 @@ enum DirectionFilter {
 struct Figures {
     /// Bytes moved.
     bytes: u64,
-    /// Latencies, which count the operations.
+    /// Latencies of the operations. Their count is the number of operations.
     latency: Distribution,
     /// Buckets of equal length; empty if not requested.
     course: Vec<Bucket>,

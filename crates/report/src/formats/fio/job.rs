@@ -2,9 +2,10 @@
 //!
 //! - [`Job`] and [`Group`]: results that fio reports as one job, and jobs that ran at once.
 //! - [`Direction`]: rates and latencies of one direction, with samples of the rate over steps of equal length.
-//! - [`Depths`]: shares of operations by queue depth, and by the number submitted and completed at once. The workers of
-//!   `fathom fio` count these operations. Other commands only integrate the depth over time, so their tables are known
-//!   only if just one value is possible.
+//! - [`Depths`]: shares of operations by queue depth, and shares of calls by the number of
+//!   operations that they submitted or reaped. The workers of `fathom fio` count these. Other
+//!   commands only integrate the depth over time, so their tables are known only if just one value
+//!   is possible.
 //! - [`LatencyShares`]: shares of operations by latency.
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
@@ -100,7 +101,8 @@ impl<'r> Member<'r> {
             && self.stream.reads_back() == usize::try_from(writer.result.stream).ok()
     }
 
-    /// Returns the stream's own name, as fio does. A stream without a name has the name of the result.
+    /// Returns the name of the stream, as fio does, or the name of the result if the stream has
+    /// none.
     pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
     }
@@ -484,11 +486,12 @@ const SMALLEST_CALL: u64 = 4;
 /// fio's three tables of depths, in percent. An unknown table is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Depths {
-    /// Shares of operations in flight at each submission, by [`DEPTH_LEVELS`].
+    /// Shares of operations by the number in flight when they were submitted, see [`DEPTH_LEVELS`].
     pub(super) level: Option<[f64; COLUMNS]>,
-    /// Shares of operations per submission call, by [`CALL_LEVELS`].
+    /// Shares of submission calls by the number of operations that they submitted, see
+    /// [`CALL_LEVELS`].
     pub(super) submit: Option<[f64; COLUMNS]>,
-    /// Shares of operations that were reaped at once, by [`CALL_LEVELS`].
+    /// Shares of calls by the number of completed operations that they reaped, see [`CALL_LEVELS`].
     pub(super) complete: Option<[f64; COLUMNS]>,
 }
 

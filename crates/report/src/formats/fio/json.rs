@@ -187,7 +187,8 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
     out
 }
 
-/// Returns latencies, with percentiles if `percentiles` is given, and in `json+` with all bins in addition.
+/// Returns latencies. If operations completed and `percentiles` is given, includes percentiles, and
+/// with `plus` also all bins.
 fn latency_json(latency: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
     let mut out = json!({
         "min": latency.min_ns,
@@ -256,7 +257,8 @@ fn disk_json(disk: &ObservedDisk) -> Value {
     })
 }
 
-/// Returns fathom's verdict: the first lines of its own report, and each check that did not pass.
+/// Returns fathom's verdict: what the first lines of a report state, and each check that found
+/// something or was not possible.
 fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
         .findings

@@ -276,7 +276,8 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     finest.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
 }
 
-/// Width of a column. A drawing has a thousand columns, more than the eye distinguishes.
+/// Width of a column in [`thin_out`]. A drawing has a thousand columns, more than the eye
+/// distinguishes.
 const COLUMN_WIDTH: f64 = SIDE / 1000.0;
 
 /// Draws a line through these places. A place that is not a number breaks the line.
@@ -553,7 +554,8 @@ pub(crate) struct Flow {
     pub(crate) between: String,
 }
 
-/// Draws the stages of a flow, each with the widths of its parts.
+/// Draws the stages of a flow, each with the amounts of its parts. Widths are in proportion to the
+/// amounts.
 pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     let most = stages.iter().map(|parts| parts.iter().sum::<f64>()).fold(0.0, f64::max);
     let each = SIDE / stages.len().max(1) as f64;

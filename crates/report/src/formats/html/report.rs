@@ -167,8 +167,8 @@ struct Hero {
     icon: &'static str,
     /// How many results have each verdict; empty for a single result.
     counts: String,
-    /// Verdict on the result of the headline. Empty if the headline has no result or no number, and
-    /// if it is the only result, because the session then has the same verdict.
+    /// Verdict on the result of the headline. Empty if the headline has no result or no number.
+    /// Also empty if there is a single result, because the session has the same verdict.
     own_verdict: &'static str,
     own_icon: &'static str,
     /// Value of the headline as it is shown, or `no number`.

@@ -218,7 +218,8 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
     out + &plain_card("All figures", &full_table(report, "Every test on every target, with its intervals"))
 }
 
-/// Returns the card with the hosts of each result, at most the [`MAX_HOSTS`] slowest; `None` without a fleet.
+/// Returns the card with the hosts of each result, at most the [`MAX_HOSTS`] slowest; `None` if one
+/// host measured alone.
 pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();

@@ -536,7 +536,9 @@ impl Events {
         Self {
             marks: TIMED_CHECKS.iter().flat_map(at).collect(),
             disturbed: counting
-                .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "its round was disturbed".into())))
+                .map(|d| {
+                    (d.run, d.why.clone().unwrap_or_else(|| "another run of its round was disturbed".into()))
+                })
                 .collect(),
             warm_up: if warm > 0.0 {
                 result.runs.iter().map(|r| (r.run, warm)).collect()

@@ -36,7 +36,7 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: writer("everything, for programs", write),
     devices: writer("everything, for programs", write),
     verified: writer("for programs", write_verification),
-    watched: writer("one object per line: each device, process and remark", write_watched),
+    watched: writer("one object per line: the CPUs, each device, process and remark", write_watched),
     load_over_time: None,
     captured: writer("everything, for programs", write),
     fitted: writer("everything, for programs", write),
@@ -167,7 +167,7 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
     value
 }
 
-/// A line of JSON about an interval: its subject, and in `time` the end of the interval.
+/// A line of JSON about one subject in an interval. `time` is the end of the interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

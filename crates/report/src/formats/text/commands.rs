@@ -156,7 +156,7 @@ fn describe_calls(run: &CommandRun) -> String {
     out
 }
 
-/// A mean size in its unit without decimals: `1004 KiB`, `512 B`.
+/// Formats a mean size without decimals: `1004 KiB`, `512 B`.
 fn mean_size(bytes: f64) -> String {
     match bytes {
         b if b < 10_240.0 => format!("{b:.0} B"),
@@ -260,7 +260,7 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
         ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
-        ("what others wrote to the devices", run.foreign_written_bytes.as_ref().err().cloned()),
+        ("what other programs wrote to the devices", run.foreign_written_bytes.as_ref().err().cloned()),
         ("rate until all data was stable", run.stable_mb_per_s.as_ref().err().cloned()),
         ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
         ("I/O charged to the command's cgroup", run.charged_bytes.as_ref().err().cloned()),

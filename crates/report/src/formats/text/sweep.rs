@@ -6,8 +6,9 @@
 //! - `--preset iops`: one line per size in the form of the article that introduced this test (Stärk
 //!   and Schweizer, "Fundamentals of I/O benchmarking", listings 3 and 4), then latencies, the
 //!   device's counts and the limiter of each size.
-//! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
-//!   the window, and the tracked variable.
+//! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in SNIA's test
+//!   specification. Prints tables of means over a window of five rounds, and the tracked variable
+//!   in each round.
 
 use crate::page::{Page, display_width};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
