@@ -192,7 +192,7 @@ pub(crate) fn format_value(metric: &Metric, value: f64) -> String {
     bare.map_or_else(|| shown.clone(), str::to_owned)
 }
 
-/// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
+/// Describes a session of a side: `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
 pub(crate) fn describe_source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
     format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
@@ -273,7 +273,8 @@ impl<'c> SideNumber<'c> {
         if let Self::Compared(metric) = self { Some(metric) } else { None }
     }
 
-    /// `+5.2 % FASTER`, with the interval in between if `is_joined`.
+    /// Describes the change against A: `+5.2 % FASTER`, with the interval in between if
+    /// `is_joined`.
     fn describe_change(&self, is_joined: bool) -> String {
         match self {
             Self::Compared(metric) => {

@@ -33,7 +33,7 @@ pub(crate) fn session_id(report: &Report) -> Option<String> {
     Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// `81,172 IOPS`, or `no number`.
+/// Formats the value of the headline: `81,172 IOPS`, or `no number`.
 pub(crate) fn headline_value(headline: &Headline) -> String {
     headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
@@ -169,7 +169,7 @@ pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     out
 }
 
-/// ` [RND4K Q1T1 read]`: the results of a finding; empty if it covers all of them.
+/// Names the results of a finding: ` [RND4K Q1T1 read]`. Empty if it covers all of them.
 pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
     match finding.about.len() {
         0 => String::new(),

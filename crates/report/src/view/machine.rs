@@ -59,6 +59,7 @@ pub(crate) fn describe_device(device: &BlockDevice) -> String {
     facts.join(", ")
 }
 
+/// Describes a queue:
 /// `4 hardware queues of 256, scheduler none, cache write back, device takes 32`.
 pub(crate) fn describe_queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
@@ -124,7 +125,7 @@ pub(crate) fn describe_answer(entry: &Look) -> String {
     }
 }
 
-/// `1 finding, 2 not checked, 14 passed`.
+/// Counts the answers of a diagnosis: `1 finding, 2 not checked, 14 passed`.
 pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
@@ -145,7 +146,7 @@ pub(crate) fn describe_effect(entry: &Look) -> &'static str {
     }
 }
 
-/// `, A04`: the check of an observation; empty without one.
+/// Names the check of an observation: `, A04`. Empty without one.
 pub(crate) fn check_suffix(entry: &Look) -> String {
     entry.check.map_or_else(String::new, |id| format!(", {id}"))
 }

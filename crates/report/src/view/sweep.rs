@@ -218,7 +218,7 @@ pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings>
     BestSettings::tables(&by_target.into_iter().map(|settings| (String::new(), settings)).collect::<Vec<_>>())
 }
 
-/// `-2.1 % (-3.0 to -1.2)`.
+/// Formats a change with its interval, given as shares: `-2.1 % (-3.0 to -1.2)`.
 pub(crate) fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }

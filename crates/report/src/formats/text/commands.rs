@@ -106,7 +106,7 @@ fn show_verdict(out: &mut Page, report: &Report) {
     out.line(&format!("  {word:7}  {named}{rest}"));
 }
 
-/// `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
+/// Formats the mean time of a command: `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
 fn describe_times(command: &CommandResult) -> String {
     let Some(seconds) = command.seconds else { return "no run ended with exit code 0".into() };
     let time = show_ns(seconds * 1e9);
@@ -137,6 +137,7 @@ fn describe_syncs(run: &CommandRun) -> String {
     }
 }
 
+/// Describes the read and write calls of a run:
 /// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
 fn describe_calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
@@ -165,7 +166,7 @@ fn mean_size(bytes: f64) -> String {
     }
 }
 
-/// `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
+/// Describes what a device did during a run: `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
 fn describe_device(device: &DeviceUse) -> String {
     // Flushes count as requests but move no data.
     let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {

@@ -179,6 +179,7 @@ fn known_or_reason<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
     fact.as_ref().map_or_else(|why| format!("not known: {why}"), show)
 }
 
+/// Describes the sizes of blocks and requests:
 /// `512 logical, 4K physical; requests to 1.25 MiB (hardware 2 GiB); read-ahead 128 KiB; discards`.
 fn describe_block_sizes(queue: &Queue) -> String {
     let block = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_block(*b));
@@ -239,7 +240,7 @@ fn show_line(out: &mut Page, entry: &Look) {
     }
 }
 
-/// `holes (invalidates a number, A04)`.
+/// Names what was observed, with its effect and its check: `holes (invalidates a number, A04)`.
 fn describe_about(entry: &Look) -> String {
     format!("{} ({}{})", entry.about, describe_effect(entry), check_suffix(entry))
 }

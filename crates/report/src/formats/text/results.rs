@@ -116,7 +116,7 @@ fn show_cost(out: &mut Page, result: &Measured) {
     out.prose("  ", "  ", &(text + "."));
 }
 
-/// `p50 180 us, p99 1.20 ms`.
+/// Formats the median and the 99th percentile: `p50 180 us, p99 1.20 ms`.
 fn median_and_tail(latency: &Latency) -> String {
     let [p50, p99] = ["50", "99"].map(|rank| percentile(&latency.percentiles, rank));
     format!("p50 {p50}, p99 {p99}")
@@ -189,6 +189,7 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
         .table(&["over time", "IOPS"])
 }
 
+/// Returns the word for the steadiness, with the drift and its interval if they are known:
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
 fn describe_steadiness(steadiness: &Steadiness) -> String {
     let word = steadiness.state.word();
@@ -287,6 +288,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     }
 }
 
+/// Describes a disturbed attempt:
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of other processes on vda (1,920 requests/s)`.
 fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));

@@ -173,7 +173,7 @@ fn extents_note(row: &ApiRow) -> Option<String> {
     }
 }
 
-/// `3 extents, 98 % of it in one piece`.
+/// Describes how a file is stored: `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
     let count = extents.count;
     let mut text = format!("{} {}", show_count(count as f64), plural(count as usize, "extent"));

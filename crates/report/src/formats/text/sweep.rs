@@ -42,6 +42,7 @@ pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     }
 }
 
+/// Describes the best setting of a workload:
 /// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
 fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let name = match work.name.as_str() {
@@ -434,7 +435,7 @@ fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     cell.iops.ok_or_else(|| "no number (no run has ended)".into())
 }
 
-/// `512   B`, `  4 KiB`.
+/// Formats a size in the largest unit that divides it: `512   B`, `  4 KiB`.
 fn padded_size(bytes: u32) -> String {
     const UNITS: [(&str, u32); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
     let (unit, scale) = UNITS.into_iter().find(|(_, u)| bytes.is_multiple_of(*u)).unwrap_or(("B", 1));
