@@ -172,8 +172,8 @@ pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str
 }
 
 /// Whether a line is a command. Commands are not wrapped. Every indented line is a command. A line
-/// below [`TO_FIRE`] is one if it contains no backtick and does not end like a sentence. A dot
-/// after a blank at its end is a target, the current directory, and ends no sentence.
+/// below [`TO_FIRE`] is one if it contains no backtick and does not end like a sentence. A final
+/// dot after a blank is the current directory, the target of a command, and ends no sentence.
 pub(crate) fn is_command(heading: &str, line: &str) -> bool {
     let is_sentence = line.ends_with(['.', ':', ';']) && !line.ends_with(" .");
     line.starts_with(' ') || (heading == TO_FIRE && !is_sentence && !line.contains('`'))

@@ -241,9 +241,9 @@ impl Rules {
     /// Decides whether and how a path may be written.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if fathom does not write to such a file or device, or the directory is
-    /// missing; [`Failure::Refused`] if this user cannot write there, or if the kernel makes the
-    /// files there.
+    /// [`Failure::Usage`] if fathom does not write to this kind of file or device, does not replace
+    /// this content, or misses the directory; [`Failure::Refused`] if this user cannot write there,
+    /// or if the files there are made by the kernel.
     pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
         let outlet = |destination| Outlet { typed: typed.to_owned(), destination };
         if let Some(number) = descriptor(typed) {

@@ -47,8 +47,8 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
 const SWEEP_DROP_ORDER: [&str; 8] =
     ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
 
-/// Returns the table of these cells with the number that ranks them. If IOPS or a latency ranks them, the table also
-/// has the rates.
+/// Returns the table of these cells: MB/s, also IOPS unless MB/s ranks them, and the latency that
+/// ranks them, if one does. A table of all cells has IOPS, mean and longest latency.
 pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
     let measured = |row: &SweepRow, measure: Measure| {

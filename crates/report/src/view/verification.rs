@@ -177,8 +177,8 @@ pub(crate) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
     format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
 }
 
-/// Returns notes on what was read back and from where, on blocks that count as undamaged for a
-/// special reason, and on how to check the data again.
+/// Returns notes: where the data was read from, which blocks were not read or were allowed to
+/// differ, and how to check the data again.
 pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &verified.read {

@@ -52,7 +52,8 @@ pub(super) struct Member<'r> {
     phase_index: usize,
 }
 
-/// Returns the results of a report as jobs. Results without observations, as in a report read from JSON, are left out.
+/// Returns the results of a report as jobs. Leaves out results that fio's formats do not have, and
+/// results without observations, as in a report read from JSON.
 pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
@@ -465,7 +466,7 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     out
 }
 
-/// Returns the step length: the median length of an interval, multiplied by the smallest number
+/// Returns the step length: the median length of an interval, multiplied by the smallest integer
 /// that makes it at least `least_ns`.
 pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();

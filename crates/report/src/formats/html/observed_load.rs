@@ -182,7 +182,7 @@ impl TimePlot {
             let middle = interval.middle;
             (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
         };
-        plot.stop_at(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
+        plot.set_stops(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
         plot.html()
     }
 }

@@ -80,7 +80,7 @@ impl Plot {
 
     /// Sets the places where the crosshair stops, with their texts. Of more than [`MAX_STOPS`],
     /// keeps every second, third and so on.
-    pub(crate) fn stop_at(&mut self, stops: &[(f64, String)]) {
+    pub(crate) fn set_stops(&mut self, stops: &[(f64, String)]) {
         let every = stops.len().div_ceil(MAX_STOPS).max(1);
         let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
         let json: Vec<_> = kept.map(|(x, text)| json!([x.round(), text])).collect();
@@ -609,7 +609,7 @@ fn a_figure_is_described_and_foreign_text_is_escaped() {
     let mut plot = Plot { title: "<b>".into(), description: "\"x\"".into(), height: 100, ..Plot::default() };
     plot.draw("o", "M0 0");
     plot.draw("o", "");
-    plot.stop_at(&[(1.0, "<i>'\"".into())]);
+    plot.set_stops(&[(1.0, "<i>'\"".into())]);
     let html = plot.html();
     assert!(
         html.contains("<path class=\"o\" d=\"M0 0\"/>") && html.matches("class=\"o\"").count() == 1,

@@ -31,7 +31,7 @@ use model::units::{show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
 /// Whether a result has no number or is not VALID. Also true if the report lacks the result.
-fn is_qualified(report: &Report, result: usize) -> bool {
+fn is_not_valid(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
@@ -52,7 +52,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
             out.push(IntervalRow {
                 title,
                 name,
-                is_hollow: is_qualified(report, row.result),
+                is_hollow: is_not_valid(report, row.result),
                 ..figures(row)
             });
         }
@@ -144,7 +144,7 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
                     name,
                     value: value.map(|v| (v, interval)),
                     device: raw_mb_per_s,
-                    is_hollow: is_qualified(report, row.result),
+                    is_hollow: is_not_valid(report, row.result),
                     cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
                         .concat(),
                     ..IntervalRow::default()
@@ -196,7 +196,7 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
                 title: if at == 0 { row.test.clone() } else { String::new() },
                 name: name(row.target),
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
-                is_hollow: is_qualified(report, row.result),
+                is_hollow: is_not_valid(report, row.result),
                 cells: vec![
                     rate.and_then(|r| Some(format!("{} {}", supported(r.value?, r.interval), r.unit)))
                         .unwrap_or_else(|| "-".into()),
@@ -474,7 +474,7 @@ impl<'c> CurveDrawing<'c> {
         self.draw_lines(&mut plot, x, y);
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
-        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot.set_stops(&stops.collect::<Vec<_>>());
         plot
     }
 

@@ -216,7 +216,7 @@ impl TimeDrawing<'_> {
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
         }
-        plot.stop_at(&self.describe_seconds(unit));
+        plot.set_stops(&self.describe_seconds(unit));
         plot
     }
 
@@ -278,7 +278,7 @@ impl TimeDrawing<'_> {
         }
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         self.draw_marks(&mut plot);
-        plot.stop_at(&self.describe_latencies(course, &directions));
+        plot.set_stops(&self.describe_latencies(course, &directions));
         plot
     }
 
@@ -334,7 +334,7 @@ impl TimeDrawing<'_> {
         let stops = ours().map(|(extent, depth)| {
             (self.middle(extent), format!("{}\n{} in flight", extent.describe(), show_rate(depth)))
         });
-        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot.set_stops(&stops.collect::<Vec<_>>());
         plot
     }
 
@@ -750,7 +750,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         let text = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
         Some((f64::midpoint(from, to), text))
     });
-    plot.stop_at(&stops.collect::<Vec<_>>());
+    plot.set_stops(&stops.collect::<Vec<_>>());
     Some(plot)
 }
 
