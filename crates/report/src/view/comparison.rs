@@ -9,7 +9,8 @@ use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pa
 use model::finding::Finding;
 use model::units::{show_change, show_share};
 
-/// Returns the legend of a table of two sides: the shown columns and the answers that occur.
+/// Returns the legend of a table of two sides. Explains the shown columns and the answers that
+/// occur.
 pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns: &[&str]) -> String {
     let no_difference = |metric: &Metric| metric.answer == Answer::NoDifferenceSeen;
     let has_bound = pairs.into_iter().flat_map(|pair| &pair.metrics).any(no_difference);

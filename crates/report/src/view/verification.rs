@@ -99,7 +99,8 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
     out + ", " + &parts.join(", ")
 }
 
-/// Names the file system, the layers below it and the drivers: `ext4 on vda1 on vda (virtio_blk)`.
+/// Names the file system, the topmost and the lowest devices below it, and the drivers: `ext4 on
+/// vda1 on vda (virtio_blk)`.
 fn describe_place(place: &Place) -> String {
     let tops: Vec<&str> =
         place.tops.iter().filter_map(|t| Some(place.layers.get(*t)?.name.as_str())).collect();

@@ -89,7 +89,8 @@ fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
 }
 
-/// Prints the verdict, the findings that decide it, and the number of checks that were not possible.
+/// Prints the verdict, the findings that affect numbers, and the number of checks that were not
+/// possible.
 fn show_verdict(out: &mut Page, report: &Report) {
     let mut names: Vec<String> =
         report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();

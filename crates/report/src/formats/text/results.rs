@@ -456,7 +456,7 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
     }
 }
 
-/// Formats a number as its tool does: milliseconds with three decimals.
+/// Formats a number as the imitated tool does: milliseconds with three decimals.
 fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
     match cell {
         None => "-".into(),
