@@ -345,7 +345,7 @@ mod tests {
         assert!(found.starts_with("  1. holes (invalidates a number, A04): "), "{found}");
         let (_, list) = plain.split_once("What to do before you measure:\n").unwrap_or_default();
         assert!(list.starts_with("  1. holes (invalidates a number, A04): "), "{list}");
-        assert!(list.contains("\n  2. counters of sda (biases it, A13): as root: echo 1"), "{list}");
+        assert!(list.contains("\n  2. counters of sda (biases a number, A13): as root: echo 1"), "{list}");
         // Answers are missing for free space, the disk's counters, and CPU time, because the simulated clock did not advance.
         assert!(
             list.split_whitespace().collect::<Vec<_>>().join(" ").ends_with(

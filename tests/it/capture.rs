@@ -252,7 +252,7 @@ fn killed_capture_is_readable_and_cleaned_up_by_the_next() {
     assert!(!left());
     let empty = stage.fathom("show", &file(&stage));
     assert_eq!(empty.code, Some(0), "{empty:?}");
-    assert!(empty.stdout.contains("It contains no requests."), "{empty:?}");
+    assert!(empty.stdout.contains("The capture contains no requests."), "{empty:?}");
 }
 
 #[test]

@@ -143,8 +143,11 @@ fn cgroup_limit_is_found_only_inside_the_cgroup() {
     assert!(limit["check"] == "D04" && limit["sentence"].as_str().unwrap().contains("100,000"), "{limit:#}");
     let text = wait(&mut stage.command(&enter, "doctor", &disk.dir)).stdout;
     let (first, rest) = text.split_once("\nThe place\n").unwrap();
-    assert!(first.contains(". I/O limits (may limit it, D04): ") && first.contains("100,000 IOPS"), "{text}");
-    assert!(rest.contains(". I/O limits (may limit it, D04): start fathom outside"), "{text}");
+    assert!(
+        first.contains(". I/O limits (may limit the rate, D04): ") && first.contains("100,000 IOPS"),
+        "{text}"
+    );
+    assert!(rest.contains(". I/O limits (may limit the rate, D04): start fathom outside"), "{text}");
     Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &disk.dir)).expect_answer("I/O limits", "holds");
 }
 

@@ -12,7 +12,8 @@ pub const INTERRUPTED: u8 = 130;
 pub enum Failure {
     /// The command is impossible on any machine: exit code 2.
     Usage(String),
-    /// A text that the user typed is invalid: exit code 2. The message points at the place, in colours on a terminal.
+    /// Text that the user typed, such as a job file, is invalid: exit code 2. The message quotes
+    /// the text and points at the error, in colours on a terminal.
     Pointed {
         /// The message.
         plain: String,
@@ -47,7 +48,8 @@ impl Failure {
         }
     }
 
-    /// Prints the message to standard error, and returns the exit code.
+    /// Prints the message to standard error, except that of [`Self::Elsewhere`]. Returns the exit
+    /// code.
     pub fn tell(&self) -> ExitCode {
         match self {
             Self::Elsewhere(_) => {}

@@ -9,22 +9,24 @@ const RELATIVE_PATH: &str = "fathom/sessions";
 /// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Returns the directories that may hold sessions, best first. Includes the directory among the temporary files only if
-/// the user's data directory is not writable, because other users could have put files there.
+/// Returns the directories that may hold sessions, best first. Includes the one among the temporary
+/// files only if the user's data directory is not usable, because other users could put files among
+/// the temporary files.
 pub fn session_directories() -> Vec<PathBuf> {
     let home = user_directory();
     let is_home_usable = home.as_deref().is_some_and(is_usable);
     home.into_iter().chain(temporary_directory().filter(|_| !is_home_usable)).collect()
 }
 
-/// Returns the session directory in the user's own data directory.
+/// Returns the session directory in the user's data directory: below `XDG_DATA_HOME`, otherwise
+/// below `HOME`. `None` if neither is an absolute path.
 pub fn user_directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let home = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|h| h.join(".local/share")));
     home.map(|d| d.join(RELATIVE_PATH))
 }
 
-/// Magic number of `/proc` in `statfs(2)`.
+/// Magic numbers of `/proc` and `/sys` in `statfs(2)`.
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 const SYSFS_MAGIC: u64 = 0x6265_6572;
 
@@ -38,7 +40,8 @@ fn is_usable(dir: &Path) -> bool {
     there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
-/// Returns the session directory among the temporary files; `None` if another user made it or may write to it.
+/// Returns the session directory among the temporary files; `None` if another user owns it or may
+/// write to it. It need not exist.
 fn temporary_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));

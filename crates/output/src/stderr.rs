@@ -1,13 +1,13 @@
-//! Standard error: messages about progress and failures. Foreign text in them cannot control the terminal, and a failed write never ends
-//! the program.
+//! Standard error: messages about progress and failures. Control characters in names and other text
+//! from outside are replaced, and a failed write never ends the program.
 
 use crate::stream::{self, is_disk};
 use model::name::visible;
 use std::borrow::Cow;
 use std::fs::File;
 
-/// Redirects standard error to standard output, because the destination of standard error must not be written. Discards
-/// standard error if standard output is a disk.
+/// Redirects standard error to standard output, or discards it if standard output is a block
+/// device. Call this if standard error leads to a device or file that must not be written.
 pub fn divert() {
     let sent = if is_disk(rustix::stdio::stdout()) {
         let null = File::options().write(true).open("/dev/null");
@@ -19,7 +19,8 @@ pub fn divert() {
     let _ = sent;
 }
 
-/// Discards standard error if a shell redirected it to a block device by mistake.
+/// Redirects standard error as [`divert`] does if it is a block device, for example after a
+/// mistaken redirection in a shell.
 pub fn spare_disks() {
     if is_disk(rustix::stdio::stderr()) {
         divert();
@@ -27,7 +28,7 @@ pub fn spare_disks() {
     }
 }
 
-/// Prints a message and a line feed. Ignores write errors.
+/// Prints a message and a line feed. Replaces control characters. Ignores write errors.
 pub fn say(message: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(message)).as_bytes());
 }

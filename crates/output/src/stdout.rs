@@ -1,6 +1,7 @@
 //! Standard output: prints text, reports and bytes completely, or returns an error.
 //!
-//! Text cannot control the terminal, because escape sequences from other sources are replaced.
+//! Text cannot control the terminal, because control characters that fathom did not write itself
+//! are replaced.
 
 use crate::failure::{Failure, cause};
 use crate::stream;
@@ -63,7 +64,8 @@ pub fn rendered<K: ReportKind + ?Sized>(
     Ok(harmless(&render(format, report, style)?, format.content))
 }
 
-/// Renders a report for an error message after a failed print. Uses this format if it is text.
+/// Renders a report as text, for a message that its file could not be written. Uses this format, or
+/// the text format if this one is binary. If the report cannot be rendered, returns the reason.
 pub fn as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
@@ -101,7 +103,8 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     piece(bytes).map(|_| ())
 }
 
-/// Prints one part of a continuing output. Returns the number of its lines; `None` if the pipe is closed.
+/// Prints one part of a continuing output. Returns the number of printed lines; `None` if the pipe
+/// is closed.
 ///
 /// # Errors
 ///
@@ -148,7 +151,8 @@ pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Makes a document safe for terminals: text, or JSON with escapes. Other content is unchanged.
+/// Replaces control characters in text, and escapes them in JSON, so that the document is safe for
+/// a terminal. Returns other content unchanged.
 pub fn harmless(document: &[u8], content: Content) -> Vec<u8> {
     let text = String::from_utf8_lossy(document);
     match content {
@@ -162,7 +166,8 @@ pub fn harmless(document: &[u8], content: Content) -> Vec<u8> {
     }
 }
 
-/// Returns whether the terminal can position text, according to `TERM`. If `TERM` is not set, it cannot.
+/// Returns whether the terminal can move the cursor, according to `TERM`: not if it is unset, empty
+/// or `dumb`.
 pub fn places_text() -> bool {
     std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }

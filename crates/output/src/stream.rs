@@ -16,7 +16,8 @@ pub fn has_colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && !is_dumb && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Returns the columns of a stream: those of `COLUMNS`, otherwise the terminal's width, otherwise the default.
+/// Returns the columns of a stream, at least 20: the value of `COLUMNS`, otherwise the width of the
+/// terminal, otherwise [`report::WIDTH`].
 pub fn columns(stream: Option<BorrowedFd<'_>>) -> usize {
     let given = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let of_terminal = || Some(usize::from(tcgetwinsize(stream?).ok()?.ws_col));
@@ -34,7 +35,7 @@ pub(crate) fn is_disk(stream: BorrowedFd<'_>) -> bool {
     fstat(stream).is_ok_and(|facts| FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice)
 }
 
-/// Writes all bytes to a file of any kind. Waits if it is non-blocking.
+/// Writes all bytes to a file of any kind. If it is non-blocking, waits until it accepts more.
 ///
 /// # Errors
 /// Why the bytes cannot be written.

@@ -19,7 +19,8 @@ const FENCE: &str = "```";
 pub fn chapter(markdown: &str, width: usize) -> String {
     let mut out = String::new();
     let mut lines = markdown.lines().peekable();
-    // Whether the last paragraph belonged to a list item. Further paragraphs of an item are indented like code.
+    // Whether the last paragraph belonged to a list item. Further paragraphs of an item are
+    // indented, but are not code.
     let mut in_list = false;
     while let Some(line) = lines.next() {
         let text = line.trim();
@@ -170,8 +171,9 @@ pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str
     all.into_iter().filter(|(_, text)| !text.is_empty())
 }
 
-/// Whether a line is a command. Commands are not wrapped. An indented line is a command. A line of [`TO_FIRE`] is one if
-/// it does not end like a sentence and contains no backtick. The target at the end may be the current directory, `.`.
+/// Whether a line is a command. Commands are not wrapped. Every indented line is a command. A line
+/// below [`TO_FIRE`] is one if it contains no backtick and does not end like a sentence. A final
+/// dot after a blank is the current directory, the target of a command, and ends no sentence.
 pub(crate) fn is_command(heading: &str, line: &str) -> bool {
     let is_sentence = line.ends_with(['.', ':', ';']) && !line.ends_with(" .");
     line.starts_with(' ') || (heading == TO_FIRE && !is_sentence && !line.contains('`'))
@@ -194,7 +196,7 @@ pub(crate) fn write_check_pages(pages: &Pages, style: Style, to: &mut dyn Write)
 
 fn show_check_table(out: &mut Page, pages: &Pages) {
     let width = pages.pages.iter().map(|c| c.name.len()).max().unwrap_or(0);
-    out.line("Every check tests an assumption. `fathom explain ID` describes one.");
+    out.line("Every check tests an assumption. `fathom explain ID` describes a check.");
     for group in pages.groups() {
         out.line("");
         out.line(group[0].group);

@@ -1,7 +1,8 @@
-//! Formats: takes a report of any kind and writes bytes.
+//! Writes reports of any kind as bytes, in one of the formats.
 //!
-//! A [`Format`] has a writer for each kind of report that it can write. The functions below find a format by name or by the extension of a
-//! file. `formats` has one file or folder for each format. The other modules hold what several formats share.
+//! A [`Format`] has a writer for each kind of report that it can write. The functions below find a
+//! format by its name or by the extension of a file. `formats` has a file or folder for each format
+//! or tool. The other modules hold what several formats share.
 #![forbid(unsafe_code)]
 
 mod documentation;
@@ -108,7 +109,7 @@ pub struct Format {
     pub session_table: Option<Writer<SessionTable>>,
     /// Pages of checks.
     pub pages: Option<Writer<Pages>>,
-    /// A diagnosis of a place before a measurement.
+    /// A diagnosis of a target before a measurement.
     pub diagnosis: Option<Writer<Diagnosis>>,
     /// The block devices of a machine.
     pub devices: Option<Writer<Devices>>,
@@ -125,8 +126,9 @@ pub struct Format {
 }
 
 impl Format {
-    /// A format that writes no kind of report: the base of formats that write only some kinds. fathom's own formats
-    /// list every kind explicitly, so that the compiler reports a new kind without a writer.
+    /// A format that writes no kind of report: the base of formats that write only some kinds. The
+    /// formats for all or most kinds list each kind, so that the compiler reports a new kind that
+    /// they lack.
     pub(crate) const NONE: Self = Self {
         name: "",
         extension: "",
@@ -168,7 +170,7 @@ pub struct Writer<K: ?Sized> {
     pub write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
 }
 
-/// Returns the entry of a format for a kind of report.
+/// Returns the field of a [`Format`] that has this writer; never `None`.
 #[expect(clippy::unnecessary_wraps, reason = "formats list the kinds that they cannot write as None")]
 pub(crate) const fn writer<K: ?Sized>(
     about: &'static str,
@@ -209,7 +211,7 @@ kinds! {
     Report: report, "a report";
     Comparison: comparison, "a comparison";
     Explained: plan, "a plan";
-    Comparisons: comparisons, "a comparison of several";
+    Comparisons: comparisons, "a comparison of several sides";
     Listing: sessions, "a list of sessions";
     SessionTable: session_table, "a table of sessions";
     Pages: pages, "pages of checks";
@@ -260,13 +262,14 @@ pub fn find<K: ReportKind + ?Sized>(name: &str) -> Option<&'static Format> {
     able::<K>().map(|(format, _)| format).find(|f| f.name == name)
 }
 
-/// Finds the format of a file by extension, among those that write this kind of report.
+/// Returns the first format that has the extension of a file and writes this kind of report.
 pub fn by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Format> {
     let extension = path.extension()?.to_str()?;
     able::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
 }
 
-/// Finds the format of a file by extension. Prefers `requested` if it has that extension and writes this kind of report.
+/// Returns the format for a file by its extension: `requested` if it has this extension and writes
+/// this kind of report, otherwise the one that [`by_extension`] finds. `None` if that finds none.
 pub fn of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) -> Option<&'static Format> {
     let first = by_extension::<K>(path)?;
     Some(if requested.extension == first.extension && K::writer(requested).is_some() {

@@ -1,10 +1,13 @@
-//! Lines for single operations: the log files that a plan requests, and the requests of a capture.
+//! Logs with a line for each operation or interval: the log files that a plan requests, and the
+//! requests of a capture.
 //!
-//! - fathom's log as CSV (RFC 4180): a row per operation, or per interval, worker and kind. Times are in ns from the start of the phase,
-//!   including warm-up; an empty field is unknown.
-//! - The files of fio's `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and `write_iolog`, with the names, columns and
-//!   units of fio 3.33 (its HOWTO, "Log File Formats", and stat.c). Averages cover whole intervals from the start of a job. fio ends an
-//!   interval with the first operation after it and counts the next one from there.
+//! - fathom's log as CSV (RFC 4180): a row per operation, or per interval, worker and kind. Times
+//!   are in ns from the start of the phase, including warm-up; an empty field is unknown.
+//! - The files of fio's `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and
+//!   `write_iolog`, with the names, columns and units of fio 3.33 (its HOWTO, "Log File Formats",
+//!   and stat.c). One difference: averages cover intervals of equal length, counted from the start
+//!   of a job. fio ends an interval with the first operation after its length and begins the next
+//!   one there.
 //! - [`EventLine`]: a request of a capture as a line of text or CSV.
 
 use csv::{Terminator, WriterBuilder};
@@ -26,7 +29,7 @@ pub struct LogFile {
 
 #[derive(Clone, Debug)]
 enum LogContent {
-    /// All operations as CSV, with the names of results by job, phase and stream.
+    /// All operations as CSV. `[job][phase][stream]` is the name of the stream's result.
     Csv(Vec<Vec<Vec<String>>>),
     Fio(FioLog),
 }
@@ -48,7 +51,7 @@ pub fn log_files(plan: &Plan) -> Vec<LogFile> {
 }
 
 impl LogFile {
-    /// Returns the content.
+    /// Returns the content of the file, from the logs of all workers.
     pub fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         match &self.what {
             LogContent::Csv(names) => csv_content(names, logs),
@@ -72,7 +75,7 @@ const CSV_HEADINGS: [&str; 12] = [
     "offset",
 ];
 
-/// Returns all logs, one after another. `names` are the results by job, phase and stream.
+/// Returns all logs, one after another. `names[job][phase][stream]` is the name of a result.
 fn csv_content(names: &[Vec<Vec<String>>], logs: &[WorkerLog]) -> Vec<u8> {
     let mut out = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
     // Writing to memory cannot fail.
@@ -134,10 +137,11 @@ struct FioLog {
     kind: LogKind,
     /// Numbers of the workers in the file, with the paths of their targets.
     workers: Vec<(u32, Vec<String>)>,
-    /// Start of the measurement, in ns since the start of the phase: after delay and ramp, as in fio.
+    /// Start of the measurement, in ns since the start of the phase: when both delay and ramp are
+    /// over, as in fio.
     from_ns: u64,
     io_priority: Option<IoPriority>,
-    /// Priorities of single operations, by share.
+    /// Priorities that only some operations have. [`LogLine::share`] selects one.
     op_priorities: Vec<IoPriority>,
 }
 
@@ -149,7 +153,8 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut last = 0;
     for (phase, text) in phases.iter().zip(&typed.phases) {
-        // In fio, the thread that wrote also reads back. fathom does not log these reads.
+        // In fio, the thread that wrote also reads back. In fathom this is a stream of its own,
+        // which gets no number and no log here.
         let own = phase.streams.iter().zip(text).filter(|(stream, _)| stream.reads_back().is_none());
         for (stream, text) in own {
             let first = last + 1;
@@ -201,7 +206,7 @@ struct LogLine {
 }
 
 impl FioLog {
-    /// Returns the content.
+    /// Returns the content of the file, from the logs of all workers.
     fn content(&self, logs: &[WorkerLog]) -> Vec<u8> {
         let mut out = Vec::new();
         let of_worker = |log: &WorkerLog| self.workers.iter().find(|(number, _)| *number == log.number);
@@ -250,7 +255,8 @@ impl FioLog {
             _ => one.latency_ns,
         };
         let end_ns = self.since_start_ns(one.end_ns);
-        // Like fio, only the log of completion latencies has a column with the issue time.
+        // Like fio, only the log of completion latencies has issue times. In other logs this column
+        // is 0.
         let has_issue = self.kind == LogKind::Clat;
         LogLine {
             ms: end_ns / MS_NS,
@@ -271,8 +277,8 @@ impl FioLog {
         let last_ms = self.since_start_ns(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
             let end_ms = self.since_start_ns(i.end_ns) / MS_NS;
-            // If the job ended within the last interval, leave out the rate, which would be too low. A mean latency is
-            // kept with the time at which the job ended.
+            // If the job ended within the last interval, leave out the rate, which would be too
+            // low, but keep the latency, with the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;
@@ -314,7 +320,8 @@ impl FioLog {
         out.push(b'\n');
     }
 
-    /// Writes the operations in the order of submission, in microseconds since the measurement began. Like fio, it leaves out syncs.
+    /// Writes the operations in the order of submission, with times in us since the measurement
+    /// began. Like fio, leaves out syncs.
     fn write_iolog(&self, rows: &Rows, targets: &[String], out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let issued = |one: &Operation| self.since_start_ns(one.end_ns).saturating_sub(one.service_ns) / 1000;
@@ -338,7 +345,8 @@ impl FioLog {
         }
     }
 
-    /// Writes a line per direction for each window with operations; the last window may be shorter.
+    /// Writes a line for each direction and each window with operations. The last window may be
+    /// shorter.
     fn write_histograms(&self, rows: &Rows, epoch_ms: u64, out: &mut Vec<u8>) {
         let Rows::Each(all) = rows else { return };
         let mut windows: BTreeMap<Kind, HistogramWindow> = BTreeMap::new();
@@ -373,7 +381,7 @@ impl HistogramWindow {
         Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
     }
 
-    /// Writes the window with times since `epoch_ms`.
+    /// Writes the window. Adds `epoch_ms` to its time.
     fn write(&self, epoch_ms: u64, kind: Kind, coarseness: u32, out: &mut Vec<u8>) {
         let _ = write!(out, "{}, {}, {}", epoch_ms + self.last_ms, direction_code(kind), self.bytes);
         for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {

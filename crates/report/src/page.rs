@@ -86,7 +86,7 @@ impl Page {
         self.text += &prose_with_code(self.width, indent, text);
     }
 
-    /// Adds a paragraph.
+    /// Adds a paragraph whose lines after the first are indented.
     pub(crate) fn paragraph(&mut self, text: &str) {
         self.prose("", "  ", text);
     }
@@ -96,12 +96,12 @@ impl Page {
         self.prose("  ", "    ", text);
     }
 
-    /// Adds the legend of a table.
+    /// Adds the legend of a table: a paragraph without indents.
     pub(crate) fn legend(&mut self, text: &str) {
         self.prose("", "", text);
     }
 
-    /// Adds a paragraph next to its name.
+    /// Adds a short name and a paragraph next to it.
     pub(crate) fn field(&mut self, name: &str, text: &str) {
         self.prose(&format!("{name:<8}"), "        ", text);
     }
@@ -150,7 +150,8 @@ impl Page {
         }
     }
 
-    /// Colours text with the parameters `code` of an escape sequence, if the page has colours.
+    /// Colours text if the page has colours. `code` has the parameters of the escape sequence, such
+    /// as `1;32`.
     pub(crate) fn paint(&self, text: &str, code: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -176,8 +177,8 @@ fn plain(text: &str) -> Cow<'_, str> {
     rest.fold(first, |all, part| all + part.split_once('m').map_or(part, |(_, after)| after)).into()
 }
 
-/// Wraps a paragraph: `first` before its first word, `indent` before each further line. Ends with a line feed. Shortens
-/// only words that do not fit on a line, and no code.
+/// Wraps a paragraph: `first` comes before its first word, `indent` before each further line. Ends
+/// with a line feed. Shortens words that do not fit on a line, except code between backticks.
 pub(crate) fn prose(width: usize, first: &str, indent: &str, text: &str) -> String {
     let width = width.min(MAX_PROSE_WIDTH);
     if display_width(first) >= width {
@@ -228,7 +229,7 @@ fn wrap_words(width: usize, first: &str, indent: &str, words: &[Cow<'_, str>]) -
         line +=
             &if is_code { word.clone() } else { shorten(word, width.saturating_sub(display_width(&line))) };
         backticks_left -= backticks(word);
-        // The last backtick of a paragraph opens no code.
+        // A backtick that is not closed opens no code.
         is_in_code = (is_in_code ^ (backticks(word) % 2 == 1)) && backticks_left > 0;
         is_first_word = false;
     }
@@ -258,8 +259,8 @@ fn split_words(text: &str) -> Vec<Cow<'_, str>> {
     words
 }
 
-/// Shortens a word to at most `max_width` columns, but not below one, by removing its middle, because names differ at their ends. A coloured
-/// word stays whole.
+/// Shortens a word to `max_width` columns, but at least one, by removing its middle, because names
+/// differ at their ends. Returns coloured words whole.
 pub(crate) fn shorten(word: &str, max_width: usize) -> Cow<'_, str> {
     if display_width(word) <= max_width || word.contains('\x1b') {
         return word.into();
@@ -377,7 +378,8 @@ impl Table {
         table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
-    /// Prints each name and its values with their headings below.
+    /// Returns a line with the name of each row, followed by a line for each value with its
+    /// heading.
     fn one_value_a_line(&self, shown: &[usize], width: usize) -> Vec<String> {
         let values = shown.get(1..).unwrap_or_default();
         let heading = |at: usize| self.headings.get(at).map_or("", String::as_str);

@@ -1,8 +1,8 @@
 //! User files: reads them whole with a size limit, and writes them atomically.
 //!
-//! An atomic write makes an unnamed or hidden file in the same directory, syncs it, gives it its name, and syncs the
-//! directory. Other processes and a crash leave either the old file or the new one. [`output`] decides which files may be
-//! written.
+//! An atomic write makes a file with a hidden temporary name in the same directory, syncs it,
+//! renames it, and syncs the directory. Other processes see either the old file or the new one, and
+//! so does the user after a crash. [`output`] decides which files may be written.
 
 pub mod output;
 
@@ -68,7 +68,7 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
 const PREFIX: &str = ".fathom-";
 /// Suffix of temporary names.
 const SUFFIX: &str = ".new";
-/// A temporary file older than this belongs to a killed process.
+/// A temporary file that was not changed for this long belongs to a killed process.
 const STALE_AFTER: Duration = Duration::from_secs(3600);
 
 /// The users who may read a new file.
@@ -80,10 +80,10 @@ pub enum Readers {
     Umask,
 }
 
-/// Creates a file.
+/// Creates a file atomically.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if the name is taken, or another error.
+/// [`io::ErrorKind::AlreadyExists`] if there is a file at this path, or why it cannot be written.
 pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let dir = directory(path);
     remove_stale(dir);
@@ -91,21 +91,23 @@ pub fn create(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     sync_directory(dir)
 }
 
-/// Replaces a file atomically.
+/// Replaces a file atomically. Only the owner may read the new file.
 ///
 /// # Errors
-/// Why the new file cannot be written. The old file is then unchanged.
+/// Why the new file cannot be written. The old file is then unchanged, unless only the sync of the
+/// directory failed.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = directory(path);
     write_temporary(dir, bytes, Readers::Owner)?.persist(path).map_err(|e| e.error)?;
     sync_directory(dir)
 }
 
-/// Replaces a file atomically. The new file gets the mode and owner of `was`.
+/// Replaces a file atomically. The new file gets the mode of `was`, and also its owner if this
+/// process may change it.
 ///
 /// # Errors
 ///
-/// As [`replace`].
+/// Why the new file cannot be written. The old file is then unchanged.
 pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Result<()> {
     let dir = directory(path);
     remove_stale(dir);

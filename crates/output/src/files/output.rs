@@ -3,8 +3,9 @@
 //! 1. [`Rules::decide`] checks each path before anything is measured.
 //! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
 //!    regular file is replaced atomically.
-//! 3. fathom never overwrites block devices, files that this call reads or measures ([`ProtectedPaths`]), sessions, and files of
-//!    the kernel. Without `--force` it overwrites only text.
+//! 3. fathom never overwrites block devices, files that this call reads or measures
+//!    ([`ProtectedPaths`]), sessions, the states of verifications, and files of the kernel. Without
+//!    `--force` it overwrites only text and empty files.
 
 use crate::failure::{Failure, cause};
 use crate::session_directories::session_directories;
@@ -88,7 +89,8 @@ enum Destination {
     File(PathBuf),
 }
 
-/// Decides for several files at once.
+/// Decides whether and how several paths may be written. Also checks standard output and standard
+/// error.
 ///
 /// # Errors
 /// As [`Rules::decide`], and if two names lead to the same file.
@@ -116,13 +118,14 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
     Ok(all)
 }
 
-/// Returns whether a path is a stream, which needs no extension.
+/// Returns whether a path is a stream. A stream needs no file name extension that selects a format.
 pub fn is_stream(typed: &Path) -> bool {
     let streams = |facts: Metadata| facts.file_type().is_fifo() || facts.file_type().is_char_device();
     descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
 }
 
-/// Returns the number of the open descriptor that a path names.
+/// Returns the number of the descriptor that a path names, such as 1 for `-`; `None` if it names
+/// none.
 fn descriptor(typed: &Path) -> Option<i32> {
     match typed.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(STDOUT),
@@ -135,7 +138,7 @@ fn descriptor(typed: &Path) -> Option<i32> {
 }
 
 impl Outlet {
-    /// The path in the form that messages show.
+    /// The path as the user typed it.
     pub fn path_as_typed(&self) -> &Path {
         &self.typed
     }
@@ -182,11 +185,14 @@ impl Outlet {
         Ok(Growing { outlet: self, file })
     }
 
-    /// Checks the path again, because the name may lead elsewhere by now, and writes the file.
+    /// Checks the path again, because the name may lead elsewhere by now, and writes the file. A
+    /// closed pipe is not an error.
     ///
     /// # Errors
     ///
-    /// Why the file may not or cannot be written. The old file is then unchanged, except for a stream.
+    /// Why the file may not or cannot be written. The old file is then unchanged. But a stream, or
+    /// a file that cannot be replaced and is overwritten in place, may have received some of the
+    /// bytes.
     pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
         let written = match rules.decide(&self.typed)?.destination {
             Destination::Descriptor(STDOUT) => return stdout::bytes(bytes),
@@ -203,7 +209,7 @@ impl Outlet {
     }
 }
 
-/// An output file in progress, which has no name yet.
+/// An output file in progress, which has only a temporary name yet.
 pub struct Growing<'o> {
     outlet: &'o Outlet,
     file: files::Growing,
@@ -235,8 +241,9 @@ impl Rules {
     /// Decides whether and how a path may be written.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for protected files and missing directories, [`Failure::Refused`] if this user may not write
-    /// there.
+    /// [`Failure::Usage`] if fathom does not write to this kind of file or device, does not replace
+    /// this content, or misses the directory; [`Failure::Refused`] if this user cannot write there,
+    /// or if the files there are made by the kernel.
     pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
         let outlet = |destination| Outlet { typed: typed.to_owned(), destination };
         if let Some(number) = descriptor(typed) {
@@ -274,8 +281,8 @@ impl Rules {
 
     /// Accepts a descriptor that the caller of fathom opened, unless it is a disk or a protected file.
     fn descriptor(&self, typed: &Path, number: i32) -> Result<Destination, Failure> {
-        // A closed descriptor is an error only when it is written, because the user may want the report only in another
-        // place.
+        // A closed standard stream is an error only when it is written, because the user may want
+        // the report only in another place.
         let facts = match sys::process::duplicate(number).and_then(|file| file.metadata()) {
             Err(_) if number <= 2 => return Ok(Destination::Descriptor(number)),
             Err(e) => return Err(self.cannot(typed, &e)),
@@ -302,7 +309,7 @@ impl Rules {
             return Err(self.usage(
                 typed,
                 &format!(
-                    "cannot be made: there is no directory {}; make it, or type another name",
+                    "cannot be created: there is no directory {}; create it, or type another name",
                     shown(dir)
                 ),
             ));
@@ -342,7 +349,7 @@ impl Rules {
         }
     }
 
-    /// Refuses files of the kernel, which look empty or like text.
+    /// Refuses files in `/proc`, `/sys` and similar file systems, which look empty or like text.
     fn refuse_synthetic(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let file = File::from(opened.map_err(|e| self.cannot(typed, &e.into()))?);
@@ -357,7 +364,7 @@ impl Rules {
         }
     }
 
-    /// Refuses every path in a session directory.
+    /// Refuses every file in a directory of sessions.
     fn refuse_ours(&self, typed: &Path, path: &Path) -> Result<(), Failure> {
         let dir = files::directory(path).canonicalize().unwrap_or_default();
         let kept = session_directories().into_iter().filter_map(|d| d.canonicalize().ok());
@@ -403,7 +410,8 @@ fn describe_protected_device(facts: &Metadata) -> Option<String> {
     PROTECTED_DEVICES.contains(&class.as_str()).then_some(class)
 }
 
-/// Opens a FIFO or a character device, and verifies that the path still is one.
+/// Opens a FIFO or a character device, and verifies that the path still is one. Waits up to
+/// [`FIFO_WAIT`] for a process that reads the FIFO.
 fn open_stream(path: &Path) -> io::Result<File> {
     let since = Instant::now();
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -486,17 +494,19 @@ const MAX_SCAN_BYTES: u64 = 64 << 20;
 pub enum Content {
     /// Empty or text.
     Replaceable,
-    /// A file of this kind, which only fathom makes and only the user removes.
+    /// A session or the state of a verification, named by this text. fathom never overwrites it;
+    /// the user may delete it.
     Kept(&'static str),
-    /// Other content, with its description.
+    /// Other content. The text says why it is no report, such as `is not text`.
     Foreign(String),
 }
 
 impl Content {
-    /// Scans the file.
+    /// Reads the file and returns what kind of content it has.
     ///
     /// # Errors
-    /// Why the file cannot be read. Missing permission is no error here.
+    /// Why the file cannot be read. If only permission is missing, the content is
+    /// [`Self::Foreign`].
     pub fn scan(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
         // A file that is writable but not readable, such as another program's log, cannot be a report of fathom.
@@ -512,7 +522,7 @@ impl Content {
         }
         if bytes.len() as u64 > MAX_SCAN_BYTES {
             return Ok(Self::Foreign(format!(
-                "has more than {} MiB, so it is not a report",
+                "has more than {} MiB, which no report has",
                 MAX_SCAN_BYTES >> 20
             )));
         }
@@ -532,7 +542,8 @@ pub struct ProtectedPaths {
 }
 
 impl ProtectedPaths {
-    /// The files of a plan: targets, the layers below them, and files that provide content.
+    /// Returns the files of a plan: targets, the backing files of the layers below them, and files
+    /// that provide the written data.
     pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
         let mut protected = Self::default();
         for target in plan.targets.iter().filter(|t| t.role == Role::File) {
@@ -560,7 +571,7 @@ impl ProtectedPaths {
         self.files.extend(other.files);
     }
 
-    /// Adds a path. Ignores missing files.
+    /// Adds the regular file at a path, with a description for messages. Ignores other paths.
     pub fn add(&mut self, path: &Path, what: &str) {
         if path.metadata().is_ok_and(|facts| facts.is_file()) {
             self.files

@@ -1,8 +1,9 @@
 //! The format `cdm`: results in the exact layout of CrystalDiskMark's text, for forums and programs that read it.
 //!
-//! The comment has the verdict and the numbers of results without a number and without a line. As in CrystalDiskMark, a score is the fastest
-//! of the runs. The latency is that of the same run, by Little's law (operations in flight divided by rate).
-//! CrystalDiskMark takes the shortest of any run instead. Source: the text that CrystalDiskMark 9.0.1 saves
+//! The line "Comment" has the verdict, and counts the results that have no number or no line. As in
+//! CrystalDiskMark, a score is the rate of the fastest run. The latency is the mean of the same
+//! run, by Little's law (operations in flight divided by rate); CrystalDiskMark prints the lowest
+//! mean latency of all runs instead. Source: the text that CrystalDiskMark 9.0.1 saves
 //! (`CDiskMarkDlg::SaveText`, MIT).
 
 use crate::{Content, Format, Style};
@@ -28,7 +29,7 @@ const PROFILE_NAMES: [(&str, &str); 6] = [
 ];
 /// The uid that counts as administrator.
 const ROOT: u32 = 0;
-/// Times are rounded up to seconds.
+/// Nanoseconds per second: the time of a run is printed in seconds, rounded up.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A result for which CrystalDiskMark's layout has a line.
@@ -109,14 +110,15 @@ fn line(row: &Row) -> Option<String> {
     ))
 }
 
-/// Returns the fastest run of a result that has a number.
+/// Returns the fastest run of a result; `None` if the result has no number.
 fn fastest_run(result: &Measured) -> Option<&RunFigures> {
     let has_number = result.total.is_some() && !result.void;
     let runs = result.runs.iter().filter(|run| has_number && run.mb_per_s > 0.0);
     runs.max_by(|a, b| a.mb_per_s.total_cmp(&b.mb_per_s))
 }
 
-/// Returns CrystalDiskMark's name for the profile of these rows.
+/// Returns CrystalDiskMark's name for the profile whose tests are exactly these rows, otherwise
+/// `Custom`.
 fn profile_name(rows: &[Row]) -> &'static str {
     let is = |row: &Row, test: &Test| {
         (row.pattern, row.block_kib * 1024, row.stream.depth, row.stream.workers)
@@ -153,14 +155,14 @@ fn foot(report: &Report, rows: &[Row]) -> Vec<String> {
     ]
 }
 
-/// `2026-03-14T05:09:26+01:00` as `2026/03/14 5:09:26`.
+/// Formats `2026-03-14T05:09:26+01:00` as `2026/03/14 5:09:26`.
 fn local_date(started: &str) -> String {
     let Some((day, rest)) = started.split_once('T') else { return started.to_owned() };
     let time: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ':').collect();
     format!("{} {}", day.replace('-', "/"), time.strip_prefix('0').unwrap_or(&time))
 }
 
-/// Returns the verdict, and the numbers of results without a number and without a line.
+/// Returns the verdict and the number of results that have no number or no line.
 fn comment(report: &Report, rows: &[Row]) -> String {
     let lacking = report.results.len() - rows.len();
     let void = rows.iter().filter(|row| fastest_run(row.result).is_none()).count();
@@ -175,7 +177,7 @@ fn comment(report: &Report, rows: &[Row]) -> String {
 }
 
 #[test]
-fn lines_are_as_wide_as_those_of_the_tool() {
+fn dates_and_headings_are_those_of_crystaldiskmark() {
     assert_eq!(local_date("2026-03-14T05:09:26+01:00"), "2026/03/14 5:09:26");
     assert_eq!(heading(Percent::whole(70)), "[Mix] Read 70%/Write 30%");
     assert_eq!([100, 0, 70].map(|p| sort_rank(Percent::whole(p))), [0, 1, 2]);

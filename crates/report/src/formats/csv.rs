@@ -1,8 +1,9 @@
 //! The format `csv` (RFC 4180): tables for spreadsheets and scripts. This file writes them; their columns are in `view/records.rs`.
 //!
-//! Headings carry the units. An empty field is unknown or withheld. A report has one row per result and direction, per interface and work,
-//! per cell of a grid measured in order, or per run of a command. Its last columns name the session, so that rows of many sessions fit into
-//! one file. Findings are only in `json`.
+//! Headings carry the units. An empty field is unknown or withheld. A report has one row per result
+//! and direction; `fathom api` has one per interface and workload, a sweep in a fixed order one per
+//! cell, and `fathom time` one per run of a command. The last columns name the session, so that
+//! rows of many sessions fit into one file. Findings are only in `json`.
 
 use crate::view::records::{
     comparison_records, report_records, session_records, session_table_records, watch_records,
@@ -22,7 +23,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "csv",
     content: Content::Text,
     has_brief: false,
-    report: writer("the table, one row per result and direction, or per interface and work", write_report),
+    report: writer("the table, a row per result and direction, or per interface and workload", write_report),
     comparison: writer("a line per number", write_comparison),
     comparisons: writer("a line per number and side", write_several),
     plan: None,

@@ -101,7 +101,8 @@ fn clean_field(text: &str) -> String {
     text.chars().map(|c| if c == ',' || c.is_control() { ' ' } else { c }).collect()
 }
 
-/// `2026-11-23 18:00:00:000`, `ns` after the start of the session; empty if that is unknown.
+/// Formats the time `ns` after the start of the session, such as `2026-11-23 18:00:00:000`. Empty
+/// if the start is unknown.
 fn stamp(report: &Report, ns: u64) -> String {
     let after = i64::try_from(ns).ok().map(SignedDuration::from_nanos);
     let at = after.and_then(|after| local_time(report, after));
@@ -145,7 +146,7 @@ impl Worker<'_> {
             };
             (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }
-        // Errors are counted by worker. A worker with a single target has all its errors on this target.
+        // Errors are counted for each worker, so those of a target are known if it is the only one.
         let errors = self.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let known = errors == 0 || target.is_none() || self.seen.targets.len() == 1;
         let seconds = self.seen.window_ns as f64 / NS_PER_SECOND as f64;
@@ -183,7 +184,8 @@ struct Figures {
     write: Sum,
     seconds: f64,
     has_replies: bool,
-    /// Errors of both directions; `None` if they are not counted separately.
+    /// Errors of both directions; `None` if it is unknown how many of a worker's errors belong to
+    /// this row.
     errors: Option<u64>,
 }
 
@@ -286,7 +288,8 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
                 has_raw_times: true,
                 ..Row::default()
             };
-            // A lane with several targets does not count them separately.
+            // A worker may access several targets in one lane, which does not count them
+            // separately.
             let known = targets == 1 || worker.seen.lanes.len() >= targets;
             out.push(line(&row, known.then(|| worker.figures(Some(at))).as_ref()));
         }
@@ -312,7 +315,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     fields.extend(row.counts.map(count));
     match figures {
         Some(figures) => fields.extend(measured_fields(figures, row.has_raw_times)),
-        // The measured fields have 39 columns, from the rate to the measured time.
+        // The measured fields take 39 columns, from the rate to the measured time.
         None => fields.extend(std::iter::repeat_n(String::new(), 39)),
     }
     fields.extend(row.place.iter().cloned());
@@ -343,7 +346,7 @@ fn line(row: &Row, figures: Option<&Figures>) -> String {
     fields.join(",")
 }
 
-/// Returns the fields from the rate to the measured time.
+/// Returns the fields from the rate (IOps) to the measured time (Total Raw Run Time).
 fn measured_fields(figures: &Figures, has_raw_times: bool) -> Vec<String> {
     let Figures { read, write, seconds, has_replies, errors } = figures;
     let all = read.add(write);
@@ -355,7 +358,8 @@ fn measured_fields(figures: &Figures, has_raw_times: bool) -> Vec<String> {
     let mut out: Vec<String> = three.map(|s| per_second(s.latency.count as f64)).to_vec();
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1_048_576.0)));
     out.extend(three.map(|s| per_second(s.bytes as f64 / 1e6)));
-    // Without replies each operation is a transaction. With replies two operations are one, and its times are not known.
+    // Without replies, each operation is a transaction. With replies, two operations are one
+    // transaction, and its times are unknown.
     let plain = !has_replies;
     let of_plain = |value: String| if plain { value } else { String::new() };
     let transactions = all.latency.count as f64 / if plain { 1.0 } else { 2.0 };

@@ -223,7 +223,7 @@ fn first_lines(report: &Report) -> String {
     out + &format!("**{}** {}\n", report.verdict.word(), escape(&line))
 }
 
-/// `- **A01 CACHE\_SERVED** (relabels): ... -> ...`
+/// Returns a finding as a list item: `- **A01 CACHE\_SERVED** (relabels): ... -> ...`.
 fn finding_item(finding: &Finding, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escape(&format!("{} {}", finding.id, finding.name));
@@ -493,7 +493,7 @@ fn write_check_pages(pages: &Pages, _: Style, to: &mut dyn Write) -> io::Result<
 fn check_document(pages: &Pages) -> String {
     let mut out = String::from(
         "# Checks\n\n\
-         fathom asks these checks of every result. A check answers *holds*, *finding*, or *not checked* with the reason. A finding\n\
+         fathom makes these checks on every result. A check answers *holds*, *finding*, or *not checked* with the reason. A finding\n\
          invalidates the number, relabels it, marks it as biased, or is a note. `fathom explain ID` prints one check.\n\n\
          <!-- made by `fathom explain --format markdown > docs/reference/checks.md` -->\n",
     );

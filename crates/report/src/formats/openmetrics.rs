@@ -8,8 +8,9 @@
 //!   Every sample has the labels `title` (what was measured) and `target`, so that the files of several measurements
 //!   can be collected together. A result without a number has only a verdict, so an alert must react to a missing series
 //!   or to the verdict.
-//! - A watched interval has counters since the device appeared, in seconds and bytes, and gauges of the present state.
-//!   Readers can compute rates over any time. Processes are left out: their ids would create ever new series.
+//! - A watched interval has counters since the device appeared, in seconds and bytes, and gauges of
+//!   the present state. Readers can compute rates over any time. Processes are left out, because
+//!   every new process id would create a new series.
 
 use crate::view::results::directions;
 use crate::{Content, Format, Style, writer};
@@ -182,7 +183,7 @@ fn result_gauges(report: &Report) -> [Family; 8] {
     let mut verdict = Family::gauge("fathom_result_verdict", "", "The verdict of a result.");
     let ops = "Operations per second: geometric mean over runs.";
     let bytes = "Bytes per second: geometric mean over runs.";
-    let (low, high) = ("Lower end of its 95 % interval.", "Upper end of its 95 % interval.");
+    let (low, high) = ("Lower end of the 95 % interval.", "Upper end of the 95 % interval.");
     let mut rates = [
         Family::gauge("fathom_operations_per_second", "", ops),
         Family::gauge("fathom_operations_per_second_low", "", low),
@@ -236,8 +237,8 @@ fn command_gauges(report: &Report) -> [Family; 3] {
     let all = "Wall time of a command: geometric mean over its complete runs.";
     let mut gauges = [
         Family::gauge("fathom_command_seconds", "seconds", all),
-        Family::gauge("fathom_command_low_seconds", "seconds", "Lower end of its 95 % interval."),
-        Family::gauge("fathom_command_high_seconds", "seconds", "Upper end of its 95 % interval."),
+        Family::gauge("fathom_command_low_seconds", "seconds", "Lower end of the 95 % interval."),
+        Family::gauge("fathom_command_high_seconds", "seconds", "Upper end of the 95 % interval."),
     ];
     if let Studied::Commands(results) = &report.study {
         let mut names = UniqueNames::default();

@@ -244,7 +244,7 @@ fn describe_flushes(flushes: &Flushes) -> Option<String> {
     Some(text)
 }
 
-/// Returns the numbers of requests that distort figures or have no known owner.
+/// Returns a remark for each group of requests that distorts figures or has no known owner.
 fn capture_remarks(profile: &Profile) -> Vec<String> {
     let share = |part: u64| {
         format!(

@@ -9,13 +9,14 @@ use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pa
 use model::finding::Finding;
 use model::units::{show_change, show_share};
 
-/// Returns the legend of a table of two sides: the shown columns and the answers that occur.
+/// Returns the legend of a table of two sides. Explains the shown columns and the answers that
+/// occur.
 pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns: &[&str]) -> String {
     let no_difference = |metric: &Metric| metric.answer == Answer::NoDifferenceSeen;
     let has_bound = pairs.into_iter().flat_map(|pair| &pair.metrics).any(no_difference);
     let has = |column: &str| columns.contains(&column);
     let parts = [
-        (has("A"), "A and B are geometric means over runs; a percentile is that of a typical run."),
+        (has("A"), "A and B are geometric means over runs, also for percentiles."),
         (has("visible"), "visible: the smallest difference that is usually detected."),
         (has("runs"), "runs: about how many per side would decide."),
         (has_bound, "NO DIFFERENCE SEEN: the interval bounds a possible difference."),
@@ -23,8 +24,8 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
     parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the gate to print first. `None` if a side did different work and no number failed or is missing, because
-/// then the gate has nothing to decide.
+/// Returns the gate to print first. If a side measured another workload, a gate that neither failed
+/// nor is invalid decides nothing: returns `None`.
 fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
@@ -192,7 +193,7 @@ pub(crate) fn format_value(metric: &Metric, value: f64) -> String {
     bare.map_or_else(|| shown.clone(), str::to_owned)
 }
 
-/// `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
+/// Describes a session of a side: `bench cdm, 2026-11-21T10:00:00Z, VALID, FILE`.
 pub(crate) fn describe_source(source: &Source) -> String {
     let session = source.session.as_deref().map_or_else(String::new, |s| format!(", {s}"));
     format!("{}, {}, {}{session}", source.title, source.started, source.verdict.word())
@@ -209,7 +210,7 @@ pub(crate) fn left_out_notes(comparison: &Comparison, other_side: &str) -> Vec<S
 }
 
 /// Legend of [`sides_table`].
-pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs; a percentile is that of a typical run. Other columns: the change \
+pub(crate) const SIDES_LEGEND: &str = "A: geometric mean over runs, also for percentiles. Other columns: the change \
                                  against A, its 95 % interval over runs, and the answer.";
 
 /// A number of a result, on every side.
@@ -273,7 +274,8 @@ impl<'c> SideNumber<'c> {
         if let Self::Compared(metric) = self { Some(metric) } else { None }
     }
 
-    /// `+5.2 % FASTER`, with the interval in between if `is_joined`.
+    /// Describes the change against A: `+5.2 % FASTER`, with the interval in between if
+    /// `is_joined`.
     fn describe_change(&self, is_joined: bool) -> String {
         match self {
             Self::Compared(metric) => {

@@ -33,7 +33,7 @@ pub(crate) fn session_id(report: &Report) -> Option<String> {
     Some(Path::new(session).file_stem().unwrap_or_default().to_string_lossy().into_owned())
 }
 
-/// `81,172 IOPS`, or `no number`.
+/// Formats the value of the headline: `81,172 IOPS`, or `no number`.
 pub(crate) fn headline_value(headline: &Headline) -> String {
     headline.value.map_or_else(|| "no number".into(), |v| format!("{} {}", show_rate(v), headline.unit))
 }
@@ -62,7 +62,8 @@ pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Fin
     out
 }
 
-/// Returns the reason of the verdict, unless the answer or a finding in `shown` contains it.
+/// Returns the reason of the verdict. `None` if the verdict is VALID, or if the answer or a finding
+/// in `shown` already has the reason.
 pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
     let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
     let decides = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
@@ -70,15 +71,17 @@ pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Optio
     (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
 }
 
-/// Returns the finding that decides the verdict of the headline's result; `None` if the result is valid or no finding decides.
+/// Returns the finding that decides the verdict on the headline's result; `None` if the result is
+/// valid or no finding is about it.
 fn headline_finding(report: &Report) -> Option<Finding> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
     let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
     acting.min_by_key(|f| (f.accepted, f.severity))
 }
 
-/// Returns the findings that follow the headline: the one that decides its verdict, after the worst finding if that one
-/// invalidates other rows and the headline has a number. Empty if the headline is valid or no finding decides.
+/// Returns the findings to print below the headline. The last one decides the verdict on the
+/// headline. With several jobs, the worst finding of the report precedes it if only that one
+/// invalidates a number. Empty if the headline is valid or no finding decides.
 pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
     let Some(deciding) = headline_finding(report) else { return Vec::new() };
     let invalidates = |f: &Finding| f.severity == Some(Severity::Void) && !f.accepted;
@@ -166,7 +169,7 @@ pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
     out
 }
 
-/// ` [RND4K Q1T1 read]`: the results of a finding; empty if it covers all of them.
+/// Names the results of a finding: ` [RND4K Q1T1 read]`. Empty if it covers all of them.
 pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
     match finding.about.len() {
         0 => String::new(),

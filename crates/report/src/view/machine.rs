@@ -1,4 +1,4 @@
-//! The machine: its block devices, and the diagnosis of a place before a measurement.
+//! The machine: its block devices, and the diagnosis of a target before a measurement.
 
 use crate::view::lists::plural;
 use crate::view::table::{Columns, Table};
@@ -59,6 +59,7 @@ pub(crate) fn describe_device(device: &BlockDevice) -> String {
     facts.join(", ")
 }
 
+/// Describes a queue:
 /// `4 hardware queues of 256, scheduler none, cache write back, device takes 32`.
 pub(crate) fn describe_queue(queue: &Queue) -> String {
     let number = |n: &Known<u64>| n.as_ref().map_or_else(|_| "unknown".into(), u64::to_string);
@@ -124,7 +125,7 @@ pub(crate) fn describe_answer(entry: &Look) -> String {
     }
 }
 
-/// `1 finding, 2 not checked, 14 passed`.
+/// Counts the answers of a diagnosis: `1 finding, 2 not checked, 14 passed`.
 pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
     let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
@@ -137,15 +138,15 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
 pub(crate) fn describe_effect(entry: &Look) -> &'static str {
     match entry.severity {
         Some(Severity::Void) => "invalidates a number",
-        Some(Severity::Rename) => "relabels it",
-        Some(Severity::Biased) => "biases it",
-        Some(Severity::Note) if entry.is_limit() => "may limit it",
+        Some(Severity::Rename) => "relabels a number",
+        Some(Severity::Biased) => "biases a number",
+        Some(Severity::Note) if entry.is_limit() => "may limit the rate",
         Some(Severity::Note) => "note",
         None => "",
     }
 }
 
-/// `, A04`: the check of an observation; empty without one.
+/// Names the check of an observation: `, A04`. Empty without one.
 pub(crate) fn check_suffix(entry: &Look) -> String {
     entry.check.map_or_else(String::new, |id| format!(", {id}"))
 }

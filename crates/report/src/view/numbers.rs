@@ -59,7 +59,7 @@ pub(crate) fn verdict_word(result: &Measured) -> &'static str {
     }
 }
 
-/// `, accepted: A04, D01`: the accepted findings that affect a number; empty without any.
+/// Lists the accepted findings that affect a number: `, accepted: A04, D01`. Empty without any.
 pub(crate) fn accepted_suffix(ids: &[CheckId]) -> String {
     if ids.is_empty() { String::new() } else { format!(", accepted: {}", CheckId::list(ids, ", ")) }
 }
@@ -85,22 +85,23 @@ pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     }
 }
 
-/// `1,000 to 1,200`, or `-`.
+/// Formats the ends of an interval: `1,000 to 1,200`, or `-`.
 pub(crate) fn interval_ends(interval: Option<[f64; 2]>) -> String {
     or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
-/// ` (95 % interval 1,000 to 1,200)`; empty without an interval.
+/// Formats an interval after its value: ` (95 % interval 1,000 to 1,200)`. Empty without an
+/// interval.
 pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(String::new, |_| format!(" (95 % interval {})", interval_ends(interval)))
 }
 
-/// `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20`.
+/// Formats the interval of a ratio: `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20` if it is large.
 pub(crate) fn change_ends(interval: [f64; 2]) -> String {
     interval.map(show_change).join(" to ")
 }
 
-/// Returns half the interval in percent of the value.
+/// Formats half the interval in percent of the value, or `-` without an interval.
 pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) if value > 0.0 => show_share((high - low) / 2.0 / value),

@@ -10,7 +10,8 @@ use model::report::{Ending, Headline, Report};
 use model::study::Studied;
 use model::units::{show_count, show_rate};
 
-/// Returns the place of each target, from the file system down to the device. Neighbours in the same place are named once.
+/// Returns the layers of each target, from the file system down to the device. Neighbouring targets
+/// with the same layers have one entry.
 pub(crate) fn chains(places: &[Place]) -> Vec<String> {
     let mut all: Vec<String> = places.iter().map(Place::chain).collect();
     all.dedup();

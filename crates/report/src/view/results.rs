@@ -227,7 +227,7 @@ pub(crate) fn host_table(fleet: &FleetFigures, result: &str) -> (Table, usize) {
     (table, more)
 }
 
-/// `180 us`; with several directions `read 180 us, write 2.1 ms`.
+/// Formats a latency of a host: `180 us`, with several directions `read 180 us, write 2.1 ms`.
 fn host_latency(latencies: &BTreeMap<String, Option<u64>>) -> String {
     let latency_or_dash = |ns: &Option<u64>| or_dash(*ns, |ns| show_ns(ns as f64));
     match latencies.iter().collect::<Vec<_>>().as_slice() {

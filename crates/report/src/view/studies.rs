@@ -55,14 +55,16 @@ fn layer_latency(pace: &Pace) -> String {
     or_dash(pace.latency_ns, show_ns)
 }
 
-/// `vda -2.1 %`, or `vda x 3.10`. The name of the file system is left out if `layer` is on the same one.
+/// Describes the change against another row: `vda -2.1 %`, or `vda x 3.10`. Leaves out the name of
+/// the file system if `layer` is on the same one.
 fn describe_difference(layer: &str, against: &Difference) -> String {
     let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
     let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
 }
 
-/// Shares of a span that differ by at most this count as equal. A device that moved at most this many bytes per byte counts as idle.
+/// Shares of a span that differ by at most this count as equal. A device that moved at most this
+/// many bytes for each byte of the program counts as idle in this direction.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 
 /// Returns a table with the run time of each interface and the layout of the file.
@@ -78,7 +80,8 @@ pub(crate) fn interface_run_table(api: &Api) -> Table {
         .grouped(|row| &row.work, &["largest piece"])
 }
 
-/// `1 -> 8,270`; a single value if nothing was written.
+/// Formats a property of a file before the first run and after the last: `1 -> 8,270`. A single
+/// value if nothing was written.
 fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> String {
     let shown =
         |extents: &Known<Extents>| extents.as_ref().ok().and_then(&show).unwrap_or_else(|| "-".into());
@@ -97,6 +100,7 @@ pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> 
     measured.max_by(|a, b| a.mb_per_s.unwrap_or(0.0).total_cmp(&b.mb_per_s.unwrap_or(0.0)))
 }
 
+/// Describes the result of [`raw_rate`]:
 /// `the device's own sequential rate, 3,558 MB/s (io_uring O_DIRECT, 128K sequential read).`
 pub(crate) fn describe_raw_rate(row: &ApiRow) -> String {
     let rate = or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval));
@@ -202,7 +206,7 @@ fn only_direction(result: &Measured) -> Option<&Figures> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// `+7.4 % (+3.1 % to +12.0 %)`.
+/// Formats the change of the rate and its interval: `+7.4 % (+3.1 % to +12.0 %)`.
 fn describe_pair(pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else { return "-".into() };
     let interval = metric.interval.map_or_else(String::new, |ends| format!(" ({})", change_ends(ends)));
@@ -300,7 +304,8 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .table(&drop_order)
 }
 
-/// Returns the load as a share of the capacity. If a finding invalidates the capacity, the share in the name of the result.
+/// Returns the load as a share of the capacity. If a finding invalidates the capacity, returns the
+/// share in the name of the result.
 fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
     let named = || Some(results.get(point.result)?.name.split_once(" of capacity: ")?.0.to_owned());
     or_dash(point.share.map(show_share).or_else(named), |share| share)

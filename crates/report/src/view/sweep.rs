@@ -47,8 +47,8 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
 const SWEEP_DROP_ORDER: [&str; 8] =
     ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
 
-/// Returns the table of these cells with the number that ranks them. If IOPS or a latency ranks them, the table also
-/// has the rates.
+/// Returns the table of these cells: MB/s, also IOPS unless MB/s ranks them, and the latency that
+/// ranks them, if one does. A table of all cells has IOPS, mean and longest latency.
 pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
     let measured = |row: &SweepRow, measure: Measure| {
@@ -123,7 +123,7 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
     sweep.preset.as_deref() == Some(IOMETER) || sweep.cells.iter().any(|c| c.setting.offset_bytes.is_some())
 }
 
-/// Returns a row for each cell of a workload. The name of a row has the settings that differ between the cells.
+/// Returns a row for each cell of a workload, with only the settings that differ between the cells.
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let cells = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
@@ -218,7 +218,7 @@ pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings>
     BestSettings::tables(&by_target.into_iter().map(|settings| (String::new(), settings)).collect::<Vec<_>>())
 }
 
-/// `-2.1 % (-3.0 to -1.2)`.
+/// Formats a change with its interval, given as shares: `-2.1 % (-3.0 to -1.2)`.
 pub(crate) fn describe_change(share: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({:+.1} to {:+.1})", percent(share), 100.0 * low, 100.0 * high)
 }
@@ -379,7 +379,8 @@ pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec
     distinct(ways).into_iter().map(map).collect()
 }
 
-/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. An unknown value has no share.
+/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. 0 for an
+/// unknown value.
 pub(crate) fn share_of_best(value: Option<f64>, best: f64, by: Measure) -> f64 {
     let value = value.unwrap_or(0.0);
     let share = if by.is_latency() { best / value } else { value / best };
@@ -455,7 +456,8 @@ pub(crate) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
     round_table(report, sweep, value)
 }
 
-/// Returns a table of sizes and works; each row has the worst verdict of its cells. An invalidated value shows its mark and no number.
+/// Returns a table of block sizes by workloads. Each row has the worst verdict of its cells. An
+/// invalidated cell has a mark instead of its value.
 pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
     let settings = || sweep.cells.iter().map(|cell| &cell.setting);
     let works: Vec<&Setting> = distinct_by(settings(), |one, other| one.work() == other.work());

@@ -42,7 +42,7 @@ pub(crate) fn damage_items(verified: &Verified) -> Vec<String> {
     lines
 }
 
-/// Returns the verdict, the amount of data that it covers, and the target.
+/// Returns the verdict, the amount of data that it covers, and the layers of the target.
 pub(crate) fn verification_headline(verified: &Verified) -> String {
     let request = &verified.verification;
     let blocks = show_count(request.blocks as f64);
@@ -106,7 +106,8 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
     out + ", " + &parts.join(", ")
 }
 
-/// `ext4 on vda1 on vda (virtio_blk)`.
+/// Names the file system, the topmost and the lowest devices below it, and the drivers: `ext4 on
+/// vda1 on vda (virtio_blk)`.
 fn describe_place(place: &Place) -> String {
     let tops: Vec<&str> =
         place.tops.iter().filter_map(|t| Some(place.layers.get(*t)?.name.as_str())).collect();
@@ -184,7 +185,8 @@ pub(crate) fn describe_failure(verified: &Verified, failed: &Failed) -> String {
     format!("{what} moved {result} of {} bytes", verified.verification.block_bytes)
 }
 
-/// Returns the notes that qualify the numbers of a verification.
+/// Returns notes: where the data was read from, which blocks were not read or were allowed to
+/// differ, and how to check the data again.
 pub(crate) fn verification_notes(verified: &Verified) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((read, _)) = &verified.read {
@@ -228,7 +230,7 @@ fn read_notes(read: &ReadBack) -> Vec<String> {
         let places: Vec<String> = read.partial.iter().map(u64::to_string).collect();
         let more = if read.partials > places.len() as u64 { " and more" } else { "" };
         notes.push(format!(
-            "blocks torn by a write that was in flight after the last known sync, which may be incomplete: \
+            "blocks torn by a write that was in flight after the last known sync, which is allowed: \
              {}, at offsets {}{more}",
             count(read.partials),
             places.join(" ")

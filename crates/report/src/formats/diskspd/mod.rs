@@ -1,10 +1,11 @@
 //! The formats of DISKSPD: its text and its XML, from results of fathom.
 //!
-//! Both repeat the requested profile, then print the results of each time span, computed here: threads with their
-//! targets ([`Span`]), sums and percentiles ([`Figures`]), and the machine ([`Topology`]). fathom's verdict is a
-//! separate element, or follows the text. If a percentile has too few operations, the XML has no element for it, and the
-//! text has N/A. The power scheme is empty or N/A. Linux has one processor group. Layout: DISKSPD 2.2,
-//! `ResultParser`, `XmlResultParser` and their tests (MIT licence).
+//! Both repeat the requested profile, then print the results of each time span: its threads with
+//! their targets ([`Span`]), sums and percentiles ([`Figures`]), and the machine ([`Topology`]).
+//! fathom's verdict is a separate element, or follows the text. If too few operations support a
+//! percentile, the XML has no element for it, and the text has N/A. The power scheme is empty or
+//! N/A. Linux has one processor group. Layout: DISKSPD 2.2, `ResultParser`, `XmlResultParser` and
+//! their tests (MIT licence).
 
 #[cfg(test)]
 mod tests;
@@ -82,7 +83,8 @@ fn requested_profile(report: &Report) -> Profile {
     })
 }
 
-/// Returns the results of each job and phase, in order.
+/// Returns the results of each phase, in order. The keys are the number of the job and of the
+/// phase.
 pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
     let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
     let (mut job, mut before) = (0, None);
@@ -228,7 +230,7 @@ enum DirectionFilter {
 struct Figures {
     /// Bytes moved.
     bytes: u64,
-    /// Latencies, which count the operations.
+    /// Latencies of the operations. Their count is the number of operations.
     latency: Distribution,
     /// Buckets of equal length; empty if not requested.
     course: Vec<Bucket>,
@@ -291,7 +293,7 @@ impl Figures {
         Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
     }
 
-    /// Returns a percentile in ms; `None` if fewer than ten operations are above it.
+    /// Returns a percentile in ms; `None` if fewer than [`MIN_BEYOND`] operations took longer.
     fn percentile_ms(&self, share: f64) -> Option<f64> {
         let supported = (1.0 - share) * self.count() as f64 >= MIN_BEYOND - 1e-9;
         self.latency.quantile_ns(share).filter(|_| supported).map(|ns| ns as f64 / 1e6)
@@ -358,7 +360,7 @@ impl Topology {
     }
 }
 
-/// Parses `path: 0-3,8` for each node.
+/// Returns the memory node of each CPU. The report has a line `path: 0-3,8` for each node.
 fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     for line in report.machine.fact(NODES).unwrap_or_default().lines() {
@@ -368,7 +370,7 @@ fn memory_nodes(report: &Report) -> BTreeMap<u32, u32> {
         for piece in list.trim().split(',') {
             let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
             let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { continue };
-            // Limit the CPUs of a range from a forged file.
+            // A forged file may contain a huge range of CPUs: take at most 8193.
             out.extend((first..=last.min(first.saturating_add(8192))).map(|cpu| (cpu, node)));
         }
     }

@@ -53,8 +53,8 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
     write!(to, "\n{}{}", front_and_back_end(report), verdict(report))
 }
 
-/// Returns two lines for each test: what the test did, and what the device below completed, also for other processes. Includes invalidated
-/// numbers.
+/// Returns two lines for each result that has a rate: what the test did, and what the device below
+/// completed, also for other processes. Includes results that a finding invalidates.
 pub fn front_and_back_end(report: &Report) -> String {
     let mut out = String::new();
     for result in &report.results {
@@ -137,7 +137,7 @@ pub(super) fn cpu_percents(cpu: &ObservedCpu) -> [f64; 4] {
 }
 
 impl Span {
-    /// Returns the number of requested threads.
+    /// Returns the number of requested threads; without a requested target, the number of rows.
     pub(super) fn thread_count(&self) -> u64 {
         if self.requested.targets.is_empty() {
             self.lanes.len() as u64
@@ -152,8 +152,8 @@ impl Span {
     }
 }
 
-/// Returns the columns of `all` (latencies, deviations of the rate, deviations of the latencies). Columns that were not
-/// requested are empty.
+/// Returns the columns of `all`, which are those of latencies, deviations of the rate, and
+/// deviations of the latencies. Columns that were not requested are empty.
 fn optional_columns(requested: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
     let shown = [requested.latency, requested.iops, requested.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })
@@ -323,7 +323,9 @@ fn span_text(span: &TimeSpan) -> String {
     out
 }
 
-/// Returns the lines of a target, which may have its own threads, its own queue depth, and completion routines.
+/// Returns the lines of a target. `has_threads` and `has_depth`: whether the target has its own
+/// threads and queue depth, or those of the pool. `has_routines`: whether DISKSPD would use
+/// completion routines.
 pub(super) fn target_text(target: &Target, has_threads: bool, has_depth: bool, has_routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {
         Some(number) => format!("\tpath: template target '{number}'\n"),

@@ -12,7 +12,7 @@ use model::report::Report;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Percentiles that follow those from 0 to 99, with their text in the XML.
+/// Percentiles above 99, each with its text in the XML.
 const NINES: [(f64, &str); 7] = [
     (0.999, "99.9"),
     (0.9999, "99.99"),
@@ -117,7 +117,8 @@ fn write_cpus(cpus: &[ObservedCpu], topology: &Topology, lines: &mut Lines) {
     lines.within("Average", |lines| write(sums.map(|sum| sum / cpus.len() as f64), lines));
 }
 
-/// Returns reads, writes and both with the first `buckets` of their buckets, each with its name in the XML.
+/// Returns the figures of reads, of writes and of both together, each with its name in the XML.
+/// Includes the first `buckets` buckets of each lane.
 fn figures_by_direction(lanes: &[&Lane], buckets: usize) -> [(&'static str, Figures); 3] {
     [("Read", DirectionFilter::Read), ("Write", DirectionFilter::Write), ("Total", DirectionFilter::Total)]
         .map(|(name, which)| (name, Figures::from_lanes(which, lanes.iter().copied(), buckets)))

@@ -2,9 +2,10 @@
 //!
 //! - [`Job`] and [`Group`]: results that fio reports as one job, and jobs that ran at once.
 //! - [`Direction`]: rates and latencies of one direction, with samples of the rate over steps of equal length.
-//! - [`Depths`]: shares of operations by queue depth, and by the number submitted and completed at once. The workers of
-//!   `fathom fio` count these operations. Other commands only integrate the depth over time, so their tables are known
-//!   only if just one value is possible.
+//! - [`Depths`]: shares of operations by queue depth, and shares of calls by the number of
+//!   operations that they submitted or reaped. The workers of `fathom fio` count these. Other
+//!   commands only integrate the depth over time, so their tables are known only if just one value
+//!   is possible.
 //! - [`LatencyShares`]: shares of operations by latency.
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
@@ -51,7 +52,8 @@ pub(super) struct Member<'r> {
     phase_index: usize,
 }
 
-/// Returns the results of a report as jobs. Results without observations, as in a report read from JSON, are left out.
+/// Returns the results of a report as jobs. Leaves out results that fio's formats do not have, and
+/// results without observations, as in a report read from JSON.
 pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
@@ -100,7 +102,8 @@ impl<'r> Member<'r> {
             && self.stream.reads_back() == usize::try_from(writer.result.stream).ok()
     }
 
-    /// Returns the stream's own name, as fio does. A stream without a name has the name of the result.
+    /// Returns the name of the stream, as fio does, or the name of the result if the stream has
+    /// none.
     pub(super) fn name(&self) -> &'r str {
         if self.stream.name.is_empty() { &self.result.name } else { &self.stream.name }
     }
@@ -161,7 +164,7 @@ impl<'r> Job<'r> {
     /// Returns the shares of the latencies of all directions, from submission to completion.
     pub(super) fn latency_shares(&self) -> LatencyShares {
         let directions = self.directions();
-        // Without the sum of all directions that `also_mixed` adds.
+        // Leave out the sum of all directions, which `also_mixed` adds.
         let latencies = directions.iter().take(DIRECTIONS.len()).map(|(_, direction)| &direction.clat);
         LatencyShares::from_distributions(&latencies.collect::<Vec<_>>())
     }
@@ -172,7 +175,8 @@ impl<'r> Job<'r> {
         all.map(|kind| &kind.latency).collect()
     }
 
-    /// Returns the number of sync calls that fio counts as operations: only those of `fsync`.
+    /// Returns the number of sync calls that fio counts as operations: all except `fdatasync` and
+    /// `sync_file_range` between writes.
     pub(super) fn fsync_count(&self) -> u64 {
         let calls_fsync =
             |member: &&Member| member.stream.flush.is_none_or(|flush| flush.call == SyncCall::Fsync);
@@ -190,7 +194,8 @@ impl<'r> Job<'r> {
         out
     }
 
-    /// Returns the lowest error number of the operations, or else that of a sync. -1 if a run ended early without one; 0 without an error.
+    /// Returns the lowest error number of the operations. Without one, returns the error number of
+    /// a sync. Without that, returns -1 if a run ended early, otherwise 0.
     pub(super) fn error(&self) -> i64 {
         let in_order = self.members.iter().all(|member| member.seen.in_order);
         let sync = self.members.iter().find_map(|member| member.seen.sync_error);
@@ -241,7 +246,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Returns `None` if no job of the group moved data in this direction.
+    /// Sums one direction over the jobs of a group; `None` if no job moved data in this direction.
     pub(super) fn from_jobs(jobs: &[Job], group: usize, word: &str) -> Option<Self> {
         let all = jobs.iter().filter(|j| j.group == group).flat_map(Job::directions);
         let all: Vec<Direction> =
@@ -257,7 +262,8 @@ impl Group {
     }
 }
 
-/// Returns the I/O of each disk, summed over all phases. All jobs of a phase share the counters of the disks.
+/// Returns the I/O of each disk, summed over all phases. All jobs of a phase have the same
+/// counters, so each phase counts once.
 pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
     let phases: BTreeMap<usize, &Observed> =
@@ -302,10 +308,11 @@ pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
 const KIB: f64 = 1024.0;
 /// Minimum length of a sample of a rate, as in fio.
 const SAMPLE_NS: u64 = 500_000_000;
-/// The last sample may be shorter by this, because an interval ends with an operation.
+/// The last sample may be shorter by this: the last interval ends with the last operation, slightly
+/// before the end of the run.
 const SAMPLE_SLACK_NS: u64 = 5_000_000;
 
-/// Figures of one direction; all zero if no operation completed, as in fio.
+/// Figures of one direction, or of all together; all zero if no operation completed, as in fio.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Direction {
     /// Bytes moved.
@@ -322,7 +329,8 @@ pub(super) struct Direction {
     pub(super) short: u64,
     /// Latencies from submission to completion.
     pub(super) clat: Distribution,
-    /// Latencies from submission to completion; in an open loop from the intended start.
+    /// Latencies as fathom reports them: from submission to completion, in an open loop from the
+    /// intended start to completion.
     pub(super) lat: Distribution,
     /// The latencies of `clat` by priority class and level, if there are several.
     pub(super) priorities: Vec<([u32; 2], Distribution)>,
@@ -418,7 +426,8 @@ impl RateSamples {
         }
     }
 
-    /// Returns the mean in percent of the group's rate in bytes per second.
+    /// Returns the mean in percent of the group's rate in bytes per second. The samples must be in
+    /// KiB/s.
     pub(super) fn percent_of(&self, group_bytes_per_s: f64) -> f64 {
         if self.count == 0 || group_bytes_per_s <= 0.0 {
             return 0.0;
@@ -457,7 +466,8 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
     out
 }
 
-/// Returns the step length: the smallest multiple of the median length of an interval that is at least `least_ns`.
+/// Returns the step length: the median length of an interval, multiplied by the smallest integer
+/// that makes it at least `least_ns`.
 pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
     let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
@@ -465,7 +475,7 @@ pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, lea
     usual.saturating_mul(least_ns.div_ceil(usual))
 }
 
-/// If a column of queue depths has any operations, its share is at least this many percent, as in fio.
+/// Minimum share in percent of a column of queue depths that has any operations, as in fio.
 const MIN_DEPTH_SHARE: f64 = 0.1;
 /// Names of the columns of queue depths.
 pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -477,17 +487,18 @@ const SMALLEST_CALL: u64 = 4;
 /// fio's three tables of depths, in percent. An unknown table is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Depths {
-    /// Shares of operations in flight at each submission, by [`DEPTH_LEVELS`].
+    /// Shares of operations by the number in flight when they were submitted, see [`DEPTH_LEVELS`].
     pub(super) level: Option<[f64; COLUMNS]>,
-    /// Shares of operations per submission call, by [`CALL_LEVELS`].
+    /// Shares of submission calls by the number of operations that they submitted, see
+    /// [`CALL_LEVELS`].
     pub(super) submit: Option<[f64; COLUMNS]>,
-    /// Shares of operations that were reaped at once, by [`CALL_LEVELS`].
+    /// Shares of calls by the number of completed operations that they reaped, see [`CALL_LEVELS`].
     pub(super) complete: Option<[f64; COLUMNS]>,
 }
 
 impl Depths {
-    /// Returns the tables of a job. Uses the counts of its workers if they are known. Otherwise returns the mean over its
-    /// results, weighted by their operations.
+    /// Returns the tables of a job from the counts of its workers. Without counts, returns the mean
+    /// of the tables of its members, weighted by their operations.
     pub(super) fn from_job(job: &Job) -> Self {
         if let Some(counts) = job.costs().depth_counts.filter(|counts| *counts != DepthCounts::NONE) {
             return Self::from_counts(&counts);
@@ -506,7 +517,8 @@ impl Depths {
         sum.unwrap_or_default()
     }
 
-    /// Returns the weighted mean of two sets of tables: `others` has the weight `share`, `self` the rest.
+    /// Returns the weighted mean of two sets of tables: `others` has the weight `share`, `self` the
+    /// rest. A table that is unknown in one of them is unknown.
     fn mean_with(&self, others: &Self, share: f64) -> Self {
         let both = |a: Option<[f64; COLUMNS]>, b: Option<[f64; COLUMNS]>| {
             a.zip(b).map(|(a, b)| std::array::from_fn(|at| (1.0 - share) * a[at] + share * b[at]))
@@ -530,7 +542,8 @@ impl Depths {
         }
     }
 
-    /// Returns the tables of a stream with completed operations.
+    /// Returns the tables that follow from the settings of a stream: those in which only one column
+    /// is possible.
     fn of_stream(stream: &Stream) -> Self {
         let per_worker = u64::from(stream.depth).saturating_mul(stream.lanes());
         let all_in = |column: usize, known: bool| {
@@ -577,7 +590,8 @@ impl LatencyShares {
             visible_percent(count, total, MIN_LATENCY_SHARE)
         };
         let row = |unit: u64, at: usize| {
-            // The first column starts at one unit: shorter latencies are in the columns of the smaller unit.
+            // The first column of microseconds and milliseconds starts at 1: shorter latencies are
+            // in the columns of the smaller unit.
             let from =
                 if at == 0 && unit == 1 { 0 } else { at.checked_sub(1).map_or(1, |at| LATENCY_LIMITS[at]) };
             share(
@@ -593,23 +607,23 @@ impl LatencyShares {
     }
 }
 
-/// If a column of latencies has any operations, its share is at least this many percent, as in fio.
+/// Minimum share in percent of a column of latencies that has any operations, as in fio.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
-/// Returns a share in percent: 0 only without a part, otherwise at least `least`.
+/// Returns a share in percent: 0 if `part` is 0, otherwise at least `least`.
 fn visible_percent(part: u64, whole: u64, least: f64) -> f64 {
     if part == 0 || whole == 0 { 0.0 } else { (100.0 * part as f64 / whole as f64).max(least) }
 }
 
-/// The format of `ctime`.
+/// The format of times in fio's text: that of `ctime(3)`.
 const CTIME: &str = "%a %b %e %H:%M:%S %Y";
 
-/// Returns the end of the last run; `None` if the report lacks its start.
+/// Returns the end of the last run; `None` if the report has no start time.
 pub(super) fn end_time(report: &Report, jobs: &[Job]) -> Option<Zoned> {
     local_time(report, SignedDuration::from_millis((elapsed_ns(jobs) / 1_000_000) as i64))
 }
 
-/// `Sun Nov 22 17:37:37 2026`.
+/// Formats a time like `ctime(3)`: `Sun Nov 22 17:37:37 2026`.
 pub(super) fn ctime(at: &Zoned) -> String {
     at.strftime(CTIME).to_string()
 }

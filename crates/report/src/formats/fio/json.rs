@@ -125,7 +125,8 @@ fn options_json(options: Options) -> Value {
     Value::Object(options.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-/// Returns fathom's keys of a job: the worst verdict of its results, with all their names.
+/// Returns fathom's keys of a job: the worst verdict of its results, their true names, and whether
+/// one was relabelled or has no number.
 fn fathom_json(job: &Job) -> Value {
     let results = || job.members.iter().map(|member| member.result);
     let verdict = results().map(|result| result.verdict).max().map(Verdict::word);
@@ -152,7 +153,7 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
         "runtime": direction.runtime_ms,
         "total_ios": direction.ops,
         "short_ios": direction.short,
-        // fathom drops no samples.
+        // fathom drops no operations.
         "drop_ios": 0,
         // The completion latency includes the time in the submit call.
         "slat_ns": latency_json(&Distribution::default(), None, plus),
@@ -186,7 +187,8 @@ fn direction_json(direction: &Direction, group: &Group, layout: &FioLayout, plus
     out
 }
 
-/// Returns latencies, with percentiles if `percentiles` is given, and in `json+` with all bins in addition.
+/// Returns latencies. If operations completed and `percentiles` is given, includes percentiles, and
+/// with `plus` also all bins.
 fn latency_json(latency: &Distribution, percentiles: Option<&FioLayout>, plus: bool) -> Value {
     let mut out = json!({
         "min": latency.min_ns,
@@ -255,7 +257,8 @@ fn disk_json(disk: &ObservedDisk) -> Value {
     })
 }
 
-/// Returns fathom's verdict: the first lines of its own report, and each check that did not pass.
+/// Returns fathom's verdict: what the first lines of a report state, and each check that found
+/// something or was not possible.
 fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
         .findings

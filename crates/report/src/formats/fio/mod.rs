@@ -1,8 +1,9 @@
 //! The formats of fio 3: its text, its terse lines and its JSON, from results of fathom.
 //!
-//! Each result is a job, all its runs together. fathom's verdict is a separate key, or follows the text. If fathom
-//! lacks a figure, the key is left out or has the value that fio prints then: `docs/reference/formats.md` lists these
-//! keys.
+//! A job is one result, or several that fio reports as one, with all of its runs. fathom's verdict
+//! is a separate key in JSON and follows the text; terse lines have none. If fathom lacks a figure,
+//! the key is left out or has the value that fio prints then: `docs/reference/formats.md` lists
+//! these keys.
 
 mod job;
 mod json;
@@ -57,7 +58,7 @@ pub mod aggregate {
     use model::job::Kind;
     use model::report::Report;
 
-    /// Time that a line covers, in ns: the interval of fio's progress.
+    /// Minimum time that a line covers, in ns: the interval of fio's progress.
     const STEP_NS: u64 = 500_000_000;
     const MS_NS: u64 = 1_000_000;
 

@@ -88,7 +88,7 @@ pub(super) fn engine(name: &str) -> &str {
     }
 }
 
-/// `4k`, as users of fio type it.
+/// Formats a size as users of fio type it: `4k`.
 fn size_text(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
@@ -221,7 +221,7 @@ fn rate_options(member: &Member) -> Vec<NamedOption> {
         }
         Pace::Open { iops, arrivals } => {
             out.push(("rate_iops", format!("{iops:.0}")));
-            // fio has no option for bursts.
+            // fio has no option for arrivals in bursts.
             let word = match arrivals {
                 Arrivals::Poisson => Some("poisson"),
                 Arrivals::Constant => Some("linear"),
@@ -239,7 +239,8 @@ fn rate_options(member: &Member) -> Vec<NamedOption> {
     out
 }
 
-/// Returns the options of pauses between bursts. A burst ends after a number of operations or after a time.
+/// Returns the options of pauses between bursts. A burst ends after a number of operations or after
+/// a time.
 fn think_options(stream: &Stream) -> Vec<NamedOption> {
     let (pause_ns, operations, time_ns) = match (stream.bursts, stream.access.lines.as_slice()) {
         (Some(bursts), _) => (bursts.pause_ns, bursts.operations, Some(bursts.time_ns)),

@@ -98,7 +98,7 @@ fn size_limits(stream: &Stream, kind: Kind, units: Units) -> String {
     [least, most].map(|size| units.bytes(size.into())[0].clone()).join("-")
 }
 
-/// `: pid=1234`: the process id, with which the session id ends; empty without a session.
+/// Returns `: pid=1234`. The session id ends with the process id. Empty without a session.
 fn process_number(report: &Report) -> String {
     let id = report.session.as_deref().and_then(|path| path.rsplit('/').next()?.split('.').next());
     let number = id.and_then(|id| id.rsplit('-').next()?.parse::<u32>().ok());
@@ -249,7 +249,8 @@ fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) ->
     }
     let RateSamples { count, min, max, mean, deviation } = direction.bw;
     let share = direction.bw.percent_of(group.bytes_per_s);
-    // As in fio, this line is never in bits, and large values are called MiB even in steps of 1000.
+    // As in fio, the rate is never in bits, and large rates are in `MiB` even if they are divided
+    // by 1000.
     let base: u32 = if units.decimal_first { 1000 } else { 1024 };
     let (unit, by) = match (mean > f64::from(base).powi(2), units.decimal_first) {
         (true, _) => ("MiB", base),
@@ -295,7 +296,8 @@ fn write_costs(job: &Job, to: Out) -> io::Result<()> {
     writeln!(to, "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}", workers.switches)
 }
 
-/// Writes the shares by depth, as far as they are known, and the number of operations.
+/// Writes the shares by depth, as far as they are known, the number of operations, and the latency
+/// target.
 fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
         let Some(shares) = shares else { return Ok(()) };
@@ -307,7 +309,7 @@ fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     table("  IO depths    ", DEPTH_LEVELS, level)?;
     table("     submit    ", CALL_LEVELS, submit)?;
     table("     complete  ", CALL_LEVELS, complete)?;
-    // If all directions are reported together, only the first column is used.
+    // Fill up to three columns. If all directions are reported together, the others are 0.
     let mut all: Vec<Direction> = job.directions().into_iter().map(|(_, direction)| direction).collect();
     all.resize_with(DIRECTIONS.len(), Direction::default);
     let joined =
@@ -443,12 +445,13 @@ impl Units {
         Self { decimal_first: layout.decimal_first, bits: layout.bits }
     }
 
-    /// Formats bytes in steps of 1024 and of 1000: `1984KiB (2032kB)`.
+    /// Formats bytes in units of 1024 and of 1000, in the order of the layout: `1984KiB`, `2032kB`.
     pub(super) fn bytes(self, value: u64) -> [String; 2] {
         self.both(value, "B")
     }
 
-    /// Formats a rate in steps of 1024 and of 1000: `51.6MiB/s (54.1MB/s)`.
+    /// Formats a rate in units of 1024 and of 1000, in the order of the layout: `51.6MiB/s`,
+    /// `54.1MB/s`.
     pub(super) fn rate(self, bytes_per_s: f64) -> [String; 2] {
         let bytes = bytes_per_s as u64;
         if self.bits { self.both(bytes.saturating_mul(8), "bit/s") } else { self.both(bytes, "B/s") }
@@ -568,8 +571,8 @@ fn latency_fields(latency: &Distribution) -> [String; 4] {
     ]
 }
 
-/// Returns percentiles in us: of the total latency if that has percentiles, otherwise of the completion latency. The
-/// names are printed even if no operation completed.
+/// Returns percentiles in us: of the total latency if the layout has its percentiles, otherwise of
+/// the completion latency. Without operations they are 0.
 fn percentile_fields(direction: &Direction, layout: &FioLayout) -> Vec<String> {
     let from = if layout.lat_percentiles { &direction.lat } else { &direction.clat };
     let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);
@@ -587,14 +590,14 @@ fn cost_fields(job: &Job) -> [String; 5] {
     [format!("{user:.6}%"), format!("{system:.6}%"), switches, faults(1), faults(0)]
 }
 
-/// Returns the shares by depth, as far as they are known, and by latency in us and ms.
+/// Returns the shares of operations by queue depth, empty if unknown, and by latency in us and ms.
 fn share_fields(job: &Job) -> Vec<String> {
     let level = Depths::from_job(job).level;
     let mut out: Vec<String> = (0..COLUMNS)
         .map(|at| level.map_or_else(String::new, |shares| format!("{:.1}%", shares[at])))
         .collect();
     let LatencyShares { ns, mut us, ms } = job.latency_shares();
-    // A line has no column for less than a microsecond.
+    // A terse line has no columns for nanoseconds.
     us[0] += ns.iter().sum::<f64>();
     out.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));
     out

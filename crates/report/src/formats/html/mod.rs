@@ -1,8 +1,8 @@
 //! The format `html`: a page with plots for each kind of report, complete in one file.
 //!
-//! The page loads nothing. It consists of templates (`crates/report/templates/`), one style, one optional script, and
-//! drawings as SVG ([`plot`]). Templates escape all foreign text. Only HTML that this module made is inserted unescaped
-//! (`safe`).
+//! The page loads nothing. It consists of templates (`crates/report/templates/`), one style, one
+//! optional script, and drawings as SVG ([`plot`]). Templates escape all text. Only HTML that this
+//! module generated is inserted unescaped (`safe`).
 //!
 //! This file writes the pages that consist of a headline and tables: verifications, diagnoses, plans, lists, checks and
 //! devices.

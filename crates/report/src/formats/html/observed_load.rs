@@ -34,7 +34,7 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
         [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
     let mut sections = vec![head_card(&word, colour_word, &describe_origin(captured), &sentences)];
     if captured.profile.requests == 0 {
-        sections.push(plain_card("It contains no requests", ""));
+        sections.push(plain_card("The capture contains no requests", ""));
     } else {
         sections.push(plain_card(
             "Operations",
@@ -182,12 +182,12 @@ impl TimePlot {
             let middle = interval.middle;
             (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
         };
-        plot.stop_at(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
+        plot.set_stops(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
         plot.html()
     }
 }
 
-/// Returns the unit in which an axis up to `bytes` has round ticks.
+/// Returns a binary unit with its name, so that an axis up to `bytes` has round ticks.
 fn byte_unit(bytes: u64) -> (f64, &'static str) {
     let all = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (unit, name) = all.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));
@@ -229,7 +229,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
         body += &plot.html();
     }
     let lead = format!(
-        "Each cell is {} of the device for {}; the darker, the more requests began in it (logarithmic).",
+        "Each cell covers {} of the device and {}. In darker cells more requests began (logarithmic).",
         show_bytes(places.row_bytes),
         time(course.step_ns as f64)
     );
@@ -295,7 +295,7 @@ fn device_card(device: &DeviceOverTime, number: usize) -> String {
             show_share(highest / 100.0)
         ));
     } else if let Some(why) = &device.limit_unknown {
-        lead.push(format!("Its load cannot be compared with a measured capacity: {why}."));
+        lead.push(format!("The load cannot be compared with a measured capacity: {why}."));
     }
     card(&device.name, &lead, &body)
 }
@@ -391,6 +391,6 @@ mod tests {
     fn a_capture_without_requests_is_a_page_too() {
         let mut capture = captured();
         capture.profile = model::captured::Profile::default();
-        assert!(page(&capture).contains("It contains no requests"));
+        assert!(page(&capture).contains("The capture contains no requests"));
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn page(version: &str, title: &str, header: &[String], sections: &[St
 /// Version in pages of reports that do not record one.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Writes a page with its head and cards.
+/// Writes a page with the version of this program; see [`page`].
 pub(super) fn write_page(
     to: &mut dyn Write,
     title: &str,
@@ -55,16 +55,17 @@ pub(super) fn write_page(
 #[derive(Template)]
 #[template(path = "verdict.html")]
 struct Head<'c> {
-    /// The first word, and its CSS class.
+    /// The first word, such as a verdict.
     word: &'c str,
+    /// CSS class of the word.
     class: &'c str,
     icon: &'static str,
     heading: &'c str,
     sentences: Vec<String>,
 }
 
-/// Returns the first card of a page: a word and sentences. The card has the colour of the first word of
-/// `colour_word`, a verdict or an answer.
+/// Returns the first card of a page: a word and sentences. The first word of `colour_word`, a
+/// verdict or an answer, sets the colour.
 pub(super) fn head_card(word: &str, colour_word: &str, heading: &str, sentences: &[String]) -> String {
     let class = colour_word.split(' ').next().unwrap_or_default();
     let sentences = sentences.iter().map(|s| with_micro_sign(s)).collect();
@@ -116,8 +117,8 @@ struct SmallTemplate<'p> {
     body: &'p str,
 }
 
-/// Returns small multiples: headings with HTML bodies, side by side as far as there is room. `class` is their CSS class.
-/// Entries without a body are left out.
+/// Returns small cards, each with a heading and an HTML body, side by side as far as there is room.
+/// `class` is their CSS class. Leaves out entries without a body.
 pub(super) fn multiples(class: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
@@ -215,7 +216,7 @@ pub(crate) fn short_number(value: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Replaces `us` by `µs`. Reports use `us` because terminals may lack the micro sign.
+/// Replaces the unit `us` by `µs`. Reports use `us` because terminals may lack the micro sign.
 pub(crate) fn with_micro_sign(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 4);
     let mut rest = text;
@@ -251,7 +252,7 @@ struct TableCell {
     is_left: bool,
 }
 
-/// Returns the table with all non-empty columns; empty without rows other than titles.
+/// Returns the table as HTML with all non-empty columns. Empty if no row has a value.
 pub(super) fn table(caption: &str, table: &Table) -> String {
     let shown = table.filled_columns();
     if table.rows.iter().all(|cells| is_title(&shown, cells)) {

@@ -8,7 +8,7 @@
 use askama::Template;
 use serde_json::json;
 
-/// Maximum number of places at which the crosshair of a plot stops.
+/// Maximum number of places where the crosshair of a plot stops.
 const MAX_STOPS: usize = 150;
 
 /// CSS class of labels in the lowest line of a drawing.
@@ -78,8 +78,9 @@ impl Plot {
         }
     }
 
-    /// Sets the stops of the crosshair and their texts.
-    pub(crate) fn stop_at(&mut self, stops: &[(f64, String)]) {
+    /// Sets the places where the crosshair stops, with their texts. Of more than [`MAX_STOPS`],
+    /// keeps every second, third and so on.
+    pub(crate) fn set_stops(&mut self, stops: &[(f64, String)]) {
         let every = stops.len().div_ceil(MAX_STOPS).max(1);
         let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
         let json: Vec<_> = kept.map(|(x, text)| json!([x.round(), text])).collect();
@@ -93,8 +94,8 @@ impl Plot {
         self.x.iter().zip(label_classes(&self.x))
     }
 
-    /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap another one. Only labels in the lowest
-    /// line, which name the runs, are hidden.
+    /// Returns the labels in the drawing, each with the CSS class that hides it if it would overlap
+    /// another one. Only labels in the lowest line, which name the runs, can be hidden.
     fn labels_inside(&self) -> impl Iterator<Item = (&Label, &'static str)> {
         let is_low = |label: &Label| label.class == LOWEST_LINE;
         let low: Vec<Label> = self.labels.iter().filter(|label| is_low(label)).cloned().collect();
@@ -275,7 +276,8 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     finest.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| multiples(&[1.0], 3))
 }
 
-/// Width of a column. A drawing has a thousand columns, more than the eye distinguishes.
+/// Width of a column in [`thin_out`]. A drawing has a thousand columns, more than the eye
+/// distinguishes.
 const COLUMN_WIDTH: f64 = SIDE / 1000.0;
 
 /// Draws a line through these places. A place that is not a number breaks the line.
@@ -303,7 +305,7 @@ pub(crate) struct Level {
     pub(crate) y: f64,
 }
 
-/// Draws steps.
+/// Draws a line of steps through these levels.
 pub(crate) fn steps(levels: impl IntoIterator<Item = Level>) -> String {
     line(levels.into_iter().flat_map(|Level { from, to, y }| [(from, y), (to, y)]))
 }
@@ -390,7 +392,8 @@ pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 
 /// Gap above a row, as a share of its height.
 const STRIP_GAP: f64 = 0.3;
-/// Neighbouring blocks of the same height are joined if the gap between them is at most this wide.
+/// Neighbouring blocks of the same height are joined if the gap between them is at most this wide,
+/// in units of the drawing.
 const JOIN_DISTANCE: f64 = 2.0;
 
 /// A block of a row: its start and end, and the share of the row's height that it fills; `None` if unknown.
@@ -416,7 +419,7 @@ pub(crate) fn strip_middle(row: usize, rows: usize) -> f64 {
     f64::midpoint(top, bottom)
 }
 
-/// Draws a row of blocks, the one with this index of `rows` rows.
+/// Draws the blocks of row `row` of `rows` rows.
 pub(crate) fn strip(row: usize, rows: usize, blocks: &[Block]) -> Strip {
     let [top, bottom] = strip_edges(row, rows);
     let height = |share: f64| (bottom - share.clamp(0.0, 1.0) * (bottom - top)).round();
@@ -463,7 +466,7 @@ pub(crate) struct Whisker {
     pub(crate) is_cut_right: bool,
 }
 
-/// Returns the places of a value and its interval.
+/// Returns where to draw a value and its interval.
 pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Whisker {
     let percent = |v: f64| 100.0 * axis.within(v) / SIDE;
     let tenth = |v: f64| if v.is_finite() { (10.0 * v).round() / 10.0 } else { 0.0 };
@@ -551,7 +554,8 @@ pub(crate) struct Flow {
     pub(crate) between: String,
 }
 
-/// Draws the stages of a flow, each with the widths of its parts.
+/// Draws the stages of a flow, each with the amounts of its parts. Widths are in proportion to the
+/// amounts.
 pub(crate) fn flow(stages: &[Vec<f64>]) -> Flow {
     let most = stages.iter().map(|parts| parts.iter().sum::<f64>()).fold(0.0, f64::max);
     let each = SIDE / stages.len().max(1) as f64;
@@ -605,7 +609,7 @@ fn a_figure_is_described_and_foreign_text_is_escaped() {
     let mut plot = Plot { title: "<b>".into(), description: "\"x\"".into(), height: 100, ..Plot::default() };
     plot.draw("o", "M0 0");
     plot.draw("o", "");
-    plot.stop_at(&[(1.0, "<i>'\"".into())]);
+    plot.set_stops(&[(1.0, "<i>'\"".into())]);
     let html = plot.html();
     assert!(
         html.contains("<path class=\"o\" d=\"M0 0\"/>") && html.matches("class=\"o\"").count() == 1,

@@ -87,11 +87,11 @@ fn study_cards(report: &Report) -> (String, String) {
     }
 }
 
-/// Returns the card with the grid of reads and writes, or with a table of all results if there is no grid. With a grid, a
-/// profile adds its differences from the tool that it copies, and the score.
+/// Returns the card with the grid of reads and writes, or with a table of all results if there is
+/// no grid. For a profile with a grid, adds how it differs from the imitated tool, and the score.
 fn grid_card(report: &Report) -> String {
     let mut body = test_grid(&report.results);
-    let mut lead = vec!["MB/s = 10^6 bytes per second; the bar is its share of the fastest.".to_owned()];
+    let mut lead = vec!["MB/s = 10^6 bytes per second; each bar is relative to the fastest test.".to_owned()];
     if let Studied::Profile(shown) = &report.study {
         lead.extend(shown.differs.iter().cloned());
         if let Some(score) = &shown.score {
@@ -155,7 +155,8 @@ fn rerun_card(report: &Report) -> Option<String> {
 
 /// Maximum number of runs whose dots are drawn at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
-/// Minimum distance between an end of the axis and the label of an interval's end that is beyond the axis.
+/// If an end of the interval is beyond the axis, its label has at least this distance from the end
+/// of the axis.
 const CUT_LABEL_INSET: f64 = 60.0;
 
 #[derive(Template)]
@@ -166,8 +167,8 @@ struct Hero {
     icon: &'static str,
     /// How many results have each verdict; empty for a single result.
     counts: String,
-    /// Verdict on the result of the headline. Empty without such a result or a number. Also empty with a single result,
-    /// because the session has the same verdict.
+    /// Verdict on the result of the headline. Empty if the headline has no result or no number.
+    /// Also empty if there is a single result, because the session has the same verdict.
     own_verdict: &'static str,
     own_icon: &'static str,
     /// Value of the headline as it is shown, or `no number`.

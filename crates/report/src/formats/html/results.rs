@@ -106,7 +106,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     card(&result.name, &lead, &body)
 }
 
-/// Share of the fastest operations that the axis omits.
+/// The axis of latency leaves out the fastest operations, up to this share.
 const OMITTED_SHARE: f64 = 1e-4;
 /// Distance of labels at the right edge: a line of text, in units of the drawing.
 const LABEL_DISTANCE: f64 = 72.0;
@@ -120,7 +120,8 @@ const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
 const MAX_TICKS_SMALL: usize = 3;
 /// Percentiles in the table.
 const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
-/// Maximum number of runs whose own percentiles are drawn as dots or listed in the table.
+/// Maximum number of runs in the table of percentiles. If there are more runs, the plot has no dots
+/// for their percentiles.
 const MAX_RUN_DOTS: usize = 40;
 
 /// Draws the latencies of a result. Without a histogram, returns only the table of percentiles.
@@ -272,7 +273,7 @@ fn draw_densities(all: &[Histogram], axis: &Axis, device: Option<f64>, link: &st
         plot.labels.push(Label { at, text: format!("device mean {}", time(ns)), class });
     }
     stops.sort_by(|a, b| a.0.total_cmp(&b.0));
-    plot.stop_at(&stops);
+    plot.set_stops(&stops);
     plot
 }
 
@@ -330,7 +331,7 @@ fn draw_tails(all: &[Histogram], axes: &CommonAxes, result: &Measured, link: &st
     }
     plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
     stops.sort_by(|a, b| a.0.total_cmp(&b.0));
-    plot.stop_at(&stops);
+    plot.set_stops(&stops);
     plot
 }
 
@@ -584,7 +585,7 @@ fn ledger_table(direction: &str, account: &Account, stages: &[Stage]) -> String 
         .text("counted by", |stage| &stage.name)
         .value("operations", |stage| known(stage, ios(stage), |n| show_count(n as f64)))
         .value("bytes", |stage| known(stage, bytes(stage), show_bytes))
-        .value("merged before", |stage| merges(stage).map(|n| show_count(n as f64)))
+        .value("merged", |stage| merges(stage).map(|n| show_count(n as f64)))
         .value("mean size", |stage| or_dash(bytes(stage).checked_div(ios(stage)), show_bytes))
         .text("against issued", |stage| &stage.note)
         .table(&[]);

@@ -100,7 +100,7 @@ struct SessionResult<'t> {
     result: &'t Measured,
 }
 
-/// Returns the results of a column.
+/// Returns the result that each session has in a column. A session without one is left out.
 fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = table.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
@@ -125,8 +125,8 @@ fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
         return String::new();
     }
     let lead = [
-        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies \
-         it. Dashed: the device below.",
+        "All sessions on one scale. Dot: the mean; line: its 95 % interval, with an arrow where it exceeds the axis; \
+         hollow: the verdict is not VALID. Dashed: the device below.",
     ];
     let results: Vec<&Measured> = all.iter().map(|one| one.result).collect();
     let (times, tails) =
@@ -266,8 +266,8 @@ fn write_compared(
 }
 
 /// Explains the rows of a comparison.
-const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it continues; green: the \
-                         tolerance within which both count as the same; hollow: the runs do not show whether both differ.";
+const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it \
+                         exceeds the axis; green: the tolerance within which both count as the same; hollow: the runs do not show whether both differ.";
 
 /// Writes a comparison of several sides with the first.
 pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! Operations and throughput over block size: two plots with common sizes, and a line for each number of threads or depth.
+//! Operations and throughput over block size: two plots with the same block sizes, and a line for
+//! each number of threads or depth.
 
 use super::page::{multiples, rate_tick, with_micro_sign};
 use super::plot;
@@ -8,10 +9,10 @@ use crate::view::table::or_dash;
 use model::sweep::{CellFigures, Setting};
 use model::units::{show_block, show_rate};
 
-/// Fewest sizes of a curve.
+/// Minimum number of block sizes of a curve.
 const MIN_SIZES: usize = 3;
-/// CSS classes of each series' line and label. Of more series, only some are drawn, evenly spaced, because a reader cannot distinguish more
-/// than five lines.
+/// CSS classes of the line and the label of each series. A reader cannot distinguish more than five
+/// lines. If there are more series, only some are drawn, evenly spaced.
 const LINES: [(&str, &str); 5] =
     [("ours", "of-ours"), ("third", "of-third"), ("fourth", ""), ("device", ""), ("knee", "")];
 /// Distance of labels at the right edge: a line of text, in units of the drawing.
@@ -23,8 +24,9 @@ struct Series<'c> {
     cells: Vec<&'c CellFigures>,
 }
 
-/// Draws the curves of these cells; empty if they have fewer than [`MIN_SIZES`] sizes or an access specification. If there
-/// are too many lines, keeps those whose settings equal `best` (or those of the first cell) except for depth and threads.
+/// Draws the curves of these cells. Empty if they have fewer than [`MIN_SIZES`] block sizes, or if
+/// a cell has an access specification. If there are too many lines, keeps only cells that differ
+/// from the best one (or from the first) in nothing but block size, depth and threads.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();
@@ -78,7 +80,7 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
             let text = format!("{}\n{}", show_block(u64::from(*size)), lines.join("\n"));
             (x.along(f64::from(*size)), with_micro_sign(&text))
         });
-        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot.set_stops(&stops.collect::<Vec<_>>());
         (title.to_owned(), plot.html())
     };
     let panels = [panel("Operations per second", |c| c.iops), panel("MB/s", |c| c.mb_per_s)];

@@ -30,8 +30,8 @@ use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Setting, Sweep, W
 use model::units::{show_change, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// Whether a finding qualifies a result, or the report lacks it.
-fn is_qualified(report: &Report, result: usize) -> bool {
+/// Whether a result has no number or is not VALID. Also true if the report lacks the result.
+fn is_not_valid(report: &Report, result: usize) -> bool {
     report.results.get(result).is_none_or(|r| r.void || r.verdict != Verdict::Valid)
 }
 
@@ -52,7 +52,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
             out.push(IntervalRow {
                 title,
                 name,
-                is_hollow: is_qualified(report, row.result),
+                is_hollow: is_not_valid(report, row.result),
                 ..figures(row)
             });
         }
@@ -70,8 +70,8 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         axis: "Mean latency with its 95 % interval, logarithmic",
         headings: &["Latency", "95 %", "Device"],
     };
-    let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it continues; dashed: what the \
-                     topmost device below counted; hollow: a finding qualifies it.";
+    let explained = "From the lowest layer up. Dot: fathom's figure; line: its 95 % interval, with an arrow where it \
+                     exceeds the axis; dashed: what the topmost device below counted; hollow: the verdict is not VALID.";
     let missing = layers.missing.iter().map(|reason| format!("Not measured: {reason}."));
     let lead: Vec<String> = std::iter::once(explained.to_owned()).chain(missing).collect();
     let body = format!(
@@ -144,7 +144,7 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
                     name,
                     value: value.map(|v| (v, interval)),
                     device: raw_mb_per_s,
-                    is_hollow: is_qualified(report, row.result),
+                    is_hollow: is_not_valid(report, row.result),
                     cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
                         .concat(),
                     ..IntervalRow::default()
@@ -160,8 +160,8 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
             }
             rows[first_row].title.clone_from(&first.work);
         }
-        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it continues; hollow: a finding qualifies it; ★ the \
-                     one to use; with sync: the final sync is in the time.";
+        let marks = "Dot: 10^6 bytes per second; line: its 95 % interval, with an arrow where it exceeds the axis; \
+                     hollow: the verdict is not VALID; ★ the one to use; with sync: the final sync is in the time.";
         lead.push(marks.to_owned());
         lead.extend(raw.map(|row| format!("Dashed: {}", describe_raw_rate(row))));
         let caption = format!("{heading} through each interface");
@@ -177,9 +177,9 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
     let mut body = full_table(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
-    let lead = [
-        "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; device: bytes it moved per byte.",
-    ];
+    let lead =
+        ["synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; \
+         device: bytes that it moved for each byte read or written."];
     out + &card("All figures", &lead, &body)
 }
 
@@ -196,7 +196,7 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
                 title: if at == 0 { row.test.clone() } else { String::new() },
                 name: name(row.target),
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
-                is_hollow: is_qualified(report, row.result),
+                is_hollow: is_not_valid(report, row.result),
                 cells: vec![
                     rate.and_then(|r| Some(format!("{} {}", supported(r.value?, r.interval), r.unit)))
                         .unwrap_or_else(|| "-".into()),
@@ -213,12 +213,13 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
         axis: "Rate with its 95 % interval, logarithmic",
         headings: &["Rate", "Against the first", "Answer"],
     };
-    let lead = ["Dot: the rate; line: its 95 % interval; hollow: a finding qualifies it."];
+    let lead = ["Dot: the rate; line: its 95 % interval; hollow: the verdict is not VALID."];
     out += &card("Which target is faster", &lead, &draw_intervals(&labels, rows, rate_tick));
     out + &plain_card("All figures", &full_table(report, "Every test on every target, with its intervals"))
 }
 
-/// Returns the card with the hosts of each result, at most the [`MAX_HOSTS`] slowest; `None` without a fleet.
+/// Returns the card with the hosts of each result, at most the [`MAX_HOSTS`] slowest; `None` if one
+/// host measured alone.
 pub(super) fn hosts_card(report: &Report) -> Option<String> {
     let fleet = report.fleet.as_ref()?;
     let mut body = String::new();
@@ -255,7 +256,7 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
         );
     }
     body += &facts(&fleet_rows(fleet));
-    let lead = ["All hosts of a result on one axis; hollow: a finding on that host qualifies it."];
+    let lead = ["All hosts of a result on one axis; hollow: the verdict on that host is not VALID."];
     Some(card("Every host", &lead, &body))
 }
 
@@ -335,7 +336,7 @@ pub(super) fn host_count_cards(report: &Report, scaling: &Scaling) -> String {
         headings: &["IOPS", "Per host", "Efficiency"],
     };
     let lead = [
-        "Dot: operations per second of all hosts; line: its 95 % interval; hollow: a finding qualifies it. Efficiency: IOPS per host relative \
+        "Dot: operations per second of all hosts; line: its 95 % interval; hollow: the verdict is not VALID. Efficiency: IOPS per host relative \
          to the fewest hosts.",
     ];
     card("Scaling with the number of hosts", &lead, &draw_intervals(&labels, rows.collect(), rate_tick))
@@ -421,7 +422,8 @@ impl<'c> CurveDrawing<'c> {
         key(&items)
     }
 
-    /// Returns the load of a point in percent of the capacity, or in IOPS if the capacity is unknown.
+    /// Returns the load of a point: in percent of the capacity if `in_shares` is set, otherwise in
+    /// IOPS.
     fn load(&self, point: &LoadPoint) -> f64 {
         let share = point.share.filter(|_| self.in_shares);
         share.map_or(point.offered_iops as f64, |share| 100.0 * share)
@@ -472,7 +474,7 @@ impl<'c> CurveDrawing<'c> {
         self.draw_lines(&mut plot, x, y);
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
-        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot.set_stops(&stops.collect::<Vec<_>>());
         plot
     }
 
@@ -742,7 +744,7 @@ pub(super) struct IntervalRow {
     pub(super) value: Option<(f64, Option<[f64; 2]>)>,
     /// The device's value, which is marked on the same axis: its own count, or the sequential rate of [`raw_rate`].
     pub(super) device: Option<f64>,
-    /// Whether a finding qualifies the value.
+    /// Whether the value has a hollow dot, because its verdict is not VALID or the answer is open.
     pub(super) is_hollow: bool,
     /// The range that counts as no difference.
     pub(super) margin: Option<[f64; 2]>,

@@ -216,7 +216,7 @@ impl TimeDrawing<'_> {
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
         }
-        plot.stop_at(&self.describe_seconds(unit));
+        plot.set_stops(&self.describe_seconds(unit));
         plot
     }
 
@@ -278,7 +278,7 @@ impl TimeDrawing<'_> {
         }
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         self.draw_marks(&mut plot);
-        plot.stop_at(&self.describe_latencies(course, &directions));
+        plot.set_stops(&self.describe_latencies(course, &directions));
         plot
     }
 
@@ -334,7 +334,7 @@ impl TimeDrawing<'_> {
         let stops = ours().map(|(extent, depth)| {
             (self.middle(extent), format!("{}\n{} in flight", extent.describe(), show_rate(depth)))
         });
-        plot.stop_at(&stops.collect::<Vec<_>>());
+        plot.set_stops(&stops.collect::<Vec<_>>());
         plot
     }
 
@@ -429,7 +429,7 @@ fn second_table(result: &Measured) -> String {
         .value("p99 at most", |second| page::time_or_dash(second.p99_at_most_ns.map(|ns| ns as f64)))
         .value("device IOPS", |second| device(second, |d| d.iops))
         .value("device latency", |second| page::time_or_dash(second.device.and_then(|d| d.latency_ns)))
-        .value("in its queue", |second| device(second, |d| d.in_flight))
+        .value("device queue", |second| device(second, |d| d.in_flight))
         .table(&[]);
     let rest = result.series.len().saturating_sub(MAX_TABLE_ROWS);
     let more = if rest > 0 { format!("; {rest} more rows are in the JSON") } else { String::new() };
@@ -536,7 +536,9 @@ impl Events {
         Self {
             marks: TIMED_CHECKS.iter().flat_map(at).collect(),
             disturbed: counting
-                .map(|d| (d.run, d.why.clone().unwrap_or_else(|| "its round was disturbed".into())))
+                .map(|d| {
+                    (d.run, d.why.clone().unwrap_or_else(|| "another run of its round was disturbed".into()))
+                })
                 .collect(),
             warm_up: if warm > 0.0 {
                 result.runs.iter().map(|r| (r.run, warm)).collect()
@@ -748,7 +750,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         let text = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
         Some((f64::midpoint(from, to), text))
     });
-    plot.stop_at(&stops.collect::<Vec<_>>());
+    plot.set_stops(&stops.collect::<Vec<_>>());
     Some(plot)
 }
 

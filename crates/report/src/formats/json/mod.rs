@@ -1,10 +1,11 @@
-//! The format `json`: documents for programs. serde makes the keys of all documents but a verification from the types;
-//! the object of a verification is built here.
+//! The format `json`: documents for programs. The keys of most documents are the field names of the
+//! types. The object of a verification and the lines of a watched interval are built here.
 //!
-//! The keys are a contract (format 1): they do not change, and more may be added. A report, a comparison and a
-//! verification have the number of the format in `fathom.format`. The page of a check has no number. All other objects
-//! have it in `format`. [`SCHEMAS`] describes the documents that scripts read most. A watched interval is lines of JSON, one
-//! object each for the CPUs, each device, each process and each remark: `docs/reference/watch.md` explains the keys.
+//! The keys are a contract (format 1): they do not change, and more may be added. A report, a
+//! comparison and a verification have the number of the format in `fathom.format`. The page of a
+//! check has no number. All other objects have it in `format`. [`SCHEMAS`] describes the documents
+//! that scripts read most. A watched interval is several lines, each with one JSON object: for the
+//! CPUs, each device, each process and each remark. `docs/reference/watch.md` explains the keys.
 
 use crate::view::verification::{describe_failure, verification_notes};
 use crate::{Content, Format, Style, writer};
@@ -35,7 +36,7 @@ pub(super) static FORMAT: Format = Format {
     diagnosis: writer("everything, for programs", write),
     devices: writer("everything, for programs", write),
     verified: writer("for programs", write_verification),
-    watched: writer("one object per line: each device, process and remark", write_watched),
+    watched: writer("one object per line: the CPUs, each device, process and remark", write_watched),
     load_over_time: None,
     captured: writer("everything, for programs", write),
     fitted: writer("everything, for programs", write),
@@ -166,7 +167,7 @@ fn damage_json(offset: u64, damage: &Damage) -> Value {
     value
 }
 
-/// A line of JSON about an interval: its subject, and in `time` the end of the interval.
+/// A line of JSON about one subject in an interval. `time` is the end of the interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -30,7 +30,7 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
     }
     let profile = &captured.profile;
     if profile.requests == 0 {
-        out.line("It contains no requests.");
+        out.line("The capture contains no requests.");
         return out.write(to);
     }
     out.line("");

@@ -1,4 +1,5 @@
-//! A report of `fathom time`: what a command did, in at most eight lines, and all of its figures as a table.
+//! A report of `fathom time`: what a command did, in at most eight lines. `--verbose` adds all
+//! figures.
 
 use crate::page::Page;
 use crate::view::findings::acts;
@@ -83,12 +84,13 @@ fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     show_verdict(out, report);
 }
 
-/// Formats a time without meaningless digits.
+/// Formats a time, and zero without decimals.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".into() } else { show_ns(seconds * 1e9) }
 }
 
-/// Prints the verdict, the findings that decide it, and the number of checks that were not possible.
+/// Prints the verdict, the findings that affect numbers, and the number of checks that were not
+/// possible.
 fn show_verdict(out: &mut Page, report: &Report) {
     let mut names: Vec<String> =
         report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
@@ -105,7 +107,7 @@ fn show_verdict(out: &mut Page, report: &Report) {
     out.line(&format!("  {word:7}  {named}{rest}"));
 }
 
-/// `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
+/// Formats the mean time of a command: `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
 fn describe_times(command: &CommandResult) -> String {
     let Some(seconds) = command.seconds else { return "no run ended with exit code 0".into() };
     let time = show_ns(seconds * 1e9);
@@ -136,6 +138,7 @@ fn describe_syncs(run: &CommandRun) -> String {
     }
 }
 
+/// Describes the read and write calls of a run:
 /// `1,024 x 1 MiB read, 1,024 x 1 MiB written, direct`.
 fn describe_calls(run: &CommandRun) -> String {
     let Ok(moved) = &run.moved else { return "not known".into() };
@@ -155,7 +158,7 @@ fn describe_calls(run: &CommandRun) -> String {
     out
 }
 
-/// A mean size in its unit without decimals: `1004 KiB`, `512 B`.
+/// Formats a mean size without decimals: `1004 KiB`, `512 B`.
 fn mean_size(bytes: f64) -> String {
     match bytes {
         b if b < 10_240.0 => format!("{b:.0} B"),
@@ -164,7 +167,7 @@ fn mean_size(bytes: f64) -> String {
     }
 }
 
-/// `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
+/// Describes what a device did during a run: `read 1,024 x 512 KiB, wrote 0; depth 2.0, busy 87 %`.
 fn describe_device(device: &DeviceUse) -> String {
     // Flushes count as requests but move no data.
     let flow = |bytes: u64, requests: u64| match bytes.checked_div(requests) {
@@ -226,7 +229,7 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     }
     if let Ok([read, written]) = run.charged_bytes {
         let charged = format!("{} read, {} written", show_bytes(read), show_bytes(written));
-        out.push(("Charged to its cgroup by the kernel", charged));
+        out.push(("Charged to the command's cgroup by the kernel", charged));
     }
     if let Ok(written) = run.foreign_written_bytes {
         out.push(("Written by other programs or the file system's journal", show_bytes(written)));
@@ -247,22 +250,22 @@ fn detail_rows(run: &CommandRun) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Returns each unknown figure with its reason.
+/// Returns the name of each unknown figure with the reason.
 fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
     let calls = run.moved.as_ref().is_ok_and(|moved| moved.read_calls.is_none()).then(|| {
         "the kernel adds its own reads at the start of a program, and only root can see how many".to_owned()
     });
     let all: [(&str, Option<String>); 10] = [
         ("what the devices did", run.devices.as_ref().err().cloned()),
-        ("what it moved", run.moved.as_ref().err().cloned()),
+        ("what the command moved", run.moved.as_ref().err().cloned()),
         ("number of read calls", calls),
         ("reads answered by the page cache", run.cached_read_bytes.as_ref().err().cloned()),
         ("unused read-ahead", run.unused_read_ahead_bytes.as_ref().err().cloned()),
         ("writes that were still in memory", run.dirty_at_end_bytes.as_ref().err().cloned()),
-        ("what others wrote to the devices", run.foreign_written_bytes.as_ref().err().cloned()),
+        ("what other programs wrote to the devices", run.foreign_written_bytes.as_ref().err().cloned()),
         ("rate until all data was stable", run.stable_mb_per_s.as_ref().err().cloned()),
         ("syncs and how files were opened", run.syncs.as_ref().err().cloned()),
-        ("I/O charged to its cgroup", run.charged_bytes.as_ref().err().cloned()),
+        ("I/O charged to the command's cgroup", run.charged_bytes.as_ref().err().cloned()),
     ];
     all.into_iter().filter_map(|(what, why)| Some((what, why?))).collect()
 }

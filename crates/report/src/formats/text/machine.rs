@@ -1,8 +1,9 @@
-//! The machine as text: its block devices, and the diagnosis of a place before a measurement.
+//! The machine as text: its block devices, and the diagnosis of a target before a measurement.
 //!
-//! A list of devices has a paragraph for each device; that of a partition leaves out the queue, which belongs to its disk. With
-//! all facts, each fact of a device has its own line. A diagnosis begins with the place and what was found, worst first. A
-//! line for each check follows, and at the end what to do before measuring.
+//! A list of devices has a paragraph for each device. The paragraph of a partition leaves out the
+//! queue, which belongs to the disk. If the user names a device, each fact has its own line. A
+//! diagnosis begins with the target and what was found, worst first. A line for each check follows,
+//! and at the end what to do before measuring.
 
 use crate::page::Page;
 use crate::view::machine::{
@@ -178,6 +179,7 @@ fn known_or_reason<T>(fact: &Known<T>, show: impl Fn(&T) -> String) -> String {
     fact.as_ref().map_or_else(|why| format!("not known: {why}"), show)
 }
 
+/// Describes the sizes of blocks and requests:
 /// `512 logical, 4K physical; requests to 1.25 MiB (hardware 2 GiB); read-ahead 128 KiB; discards`.
 fn describe_block_sizes(queue: &Queue) -> String {
     let block = |bytes: &Known<u64>| bytes.as_ref().map_or_else(|_| "unknown".into(), |b| show_block(*b));
@@ -238,7 +240,7 @@ fn show_line(out: &mut Page, entry: &Look) {
     }
 }
 
-/// `holes (invalidates a number, A04)`.
+/// Names what was observed, with its effect and its check: `holes (invalidates a number, A04)`.
 fn describe_about(entry: &Look) -> String {
     format!("{} ({}{})", entry.about, describe_effect(entry), check_suffix(entry))
 }

@@ -77,8 +77,9 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is too little room for a
-/// finding, each note gets one line, then the last notes are left out. A narrow page always has a finding.
+/// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is
+/// too little room for a finding, shortens each note to one line, then leaves out the last notes. A
+/// narrow page has a finding even if it becomes too long.
 fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Finding], max_lines: usize) -> (Page, Page) {
     let notes = report.notes.len();
     // The line that counts one note would be as long as the note.
@@ -102,7 +103,8 @@ fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Finding], max_lin
 
 /// Writes the report of `--verbose`.
 fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
-    // With hundreds of rows, findings repeat. Print each once; the JSON has all of them.
+    // If a comparison of interfaces has hundreds of rows, findings repeat. Print each once; the
+    // JSON has all of them.
     let less =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
     let shown = findings::shown_findings(less.as_ref().unwrap_or(report));
@@ -161,8 +163,8 @@ fn show_answer(out: &mut Page, report: &Report) {
     }
 }
 
-/// Prints the first lines: the answer, the verdict with the headline, the counts, why the verdict is not better, the limiter, and what was
-/// special about the session.
+/// Prints the first lines: the answer, the verdict with the headline, the counts, why the verdict
+/// is not VALID, the limiter, and what was special about the session.
 fn show_head(out: &mut Page, report: &Report, shown: &[Finding], head_findings: &[Finding], all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
@@ -461,9 +463,9 @@ fn show_one_line(out: &mut Page, finding: &Finding, report: &Report) {
     out.prose_within(1, "  ", "    ", &text);
 }
 
-/// Draws the worst findings and how many other answers there are. If these take more than `lines`, it omits the advice,
-/// then all but two lines of each finding, then the last findings. With `keeps_one`, it keeps the first
-/// finding. Returns whether they fit.
+/// Draws the worst findings and how many other answers there are. If these take more than `lines`,
+/// omits the advice, then all but two lines of each finding, then the last findings and the empty
+/// line above. With `keeps_one`, keeps the first finding. Returns the page, and whether it fits.
 fn draw_worst_findings(
     out: &Page,
     report: &Report,

@@ -69,7 +69,8 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     }
 }
 
-/// Prints service time and lateness separately for an open loop. The table's latencies include both.
+/// Prints service time and lateness of an open loop separately. The latencies in the table include
+/// both.
 fn show_open_loop(out: &mut Page, result: &Measured) {
     for (word, figures) in directions_without_sync(result) {
         let (Some(service), Some(late)) = (&figures.service_ns, &figures.lateness_ns) else { continue };
@@ -115,27 +116,29 @@ fn show_cost(out: &mut Page, result: &Measured) {
     out.prose("  ", "  ", &(text + "."));
 }
 
-/// `p50 180 us, p99 1.20 ms`.
+/// Formats the median and the 99th percentile: `p50 180 us, p99 1.20 ms`.
 fn median_and_tail(latency: &Latency) -> String {
     let [p50, p99] = ["50", "99"].map(|rank| percentile(&latency.percentiles, rank));
     format!("p50 {p50}, p99 {p99}")
 }
 
-/// Maximum width of the table.
+/// Maximum width of the table of runs.
 const MAX_TABLE_WIDTH: usize = 110;
-/// Minimum width of a time series. It is wider if the other columns leave room.
+/// Minimum width of the column with the time series. It is wider if the other columns leave room.
 const SPARKLINE_WIDTH: usize = 12;
 /// Heights of a bar, up to the highest rate of the result.
 const BAR_HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Prints the table, with details for a single result. Prints nothing if no run has a time series.
+/// Prints the table of runs. With a single result, adds why it is not steady; with several, the
+/// meaning of the words in the column of steadiness. Prints nothing if no run has a time series.
 pub(super) fn show_runs(out: &mut Page, results: &[Measured]) {
     let shown: Vec<&Measured> =
         results.iter().filter(|r| !r.void && !r.runs.is_empty() && !r.series.is_empty()).collect();
     if shown.is_empty() {
         return;
     }
-    // The widest line is the rule below the headings. It is one character shorter than the other columns with their gaps.
+    // The widest line is the rule below the headings. The other columns with their gaps take one
+    // character more.
     let (taken, _) = run_table(&shown, |_| String::new()).lines(usize::MAX);
     let taken = taken.iter().map(|line| display_width(line)).max().unwrap_or(0) + 1;
     let room = out.width().min(MAX_TABLE_WIDTH).saturating_sub(taken).max(SPARKLINE_WIDTH);
@@ -186,6 +189,7 @@ fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table
         .table(&["over time", "IOPS"])
 }
 
+/// Returns the word for the steadiness, with the drift and its interval if they are known:
 /// `STEADY, +0.3 %/min (-0.2 to 0.8)`.
 fn describe_steadiness(steadiness: &Steadiness) -> String {
     let word = steadiness.state.word();
@@ -195,7 +199,8 @@ fn describe_steadiness(steadiness: &Steadiness) -> String {
     format!("{word}, {:+.1} %/min ({low:.1} to {high:.1})", percent(drift.value))
 }
 
-/// Prints why a single result is not steady, and whether it meets SNIA's criterion of a steady state.
+/// Prints why a single result is not steady, and whether it meets the criterion of SNIA for a
+/// steady state.
 fn show_single_result(out: &mut Page, result: &Measured) {
     let Some(steadiness) = &result.steadiness else { return };
     if steadiness.state != State::Steady {
@@ -253,8 +258,8 @@ fn bar_of_height(rate: f64, highest: f64) -> char {
     BAR_HEIGHTS[eighth.clamp(1, BAR_HEIGHTS.len()) - 1]
 }
 
-/// Prints the heading, the table, the disturbed attempts and an empty line. Prints nothing without a time series and
-/// disturbed attempts.
+/// Prints the time series as a table, and the disturbed attempts. Prints nothing if there are
+/// neither.
 pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     if !result.series.is_empty() {
         out.line(&format!("{} over time", result.name));
@@ -283,6 +288,7 @@ pub(super) fn show_seconds(out: &mut Page, result: &Measured) {
     }
 }
 
+/// Describes a disturbed attempt:
 /// `run 2, attempt 1: 9,412 IOPS, left out: 240 MB/s of other processes on vda (1,920 requests/s)`.
 fn describe_disturbed_attempt(disturbed: &DisturbedRun) -> String {
     let (run, attempt) = (disturbed.run.saturating_add(1), disturbed.attempt.saturating_add(1));
@@ -329,7 +335,7 @@ struct LedgerRow<'r> {
     name: String,
     /// What was moved; `None` in a heading, and if it was not counted.
     moved: Option<Moved>,
-    /// How it compares with what fathom issued.
+    /// How the count compares with what fathom issued.
     word: &'r str,
 }
 
@@ -403,7 +409,7 @@ pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
 fn show_bars(out: &mut Page, rows: &[ToolRow]) {
     let cells = rows.iter().flat_map(|r| [&r.write, &r.read]).flatten();
     let most = cells.filter_map(|c| c.value).fold(0.0, f64::max);
-    // Each bar has the full width, so that the columns do not depend on the values.
+    // Each bar is padded to the full width, so that the columns do not depend on the values.
     let bar = |cell: &Option<ToolCell>| {
         let bar = |cell: &ToolCell| cell.value.map_or_else(String::new, |value| fractional_bar(value, most));
         cell.as_ref().map(|cell| format!("{:CARD_BAR_WIDTH$}", bar(cell)))
@@ -450,7 +456,7 @@ fn show_scores(out: &mut Page, rows: &[ToolRow], score: &Score) {
     }
 }
 
-/// Formats a number as its tool does: milliseconds with three decimals.
+/// Formats a number as the imitated tool does: milliseconds with three decimals.
 fn tool_number(row: &ToolRow, cell: Option<&ToolCell>) -> String {
     match cell {
         None => "-".into(),

@@ -1,8 +1,10 @@
 //! Several sessions as text: lists, tables and comparisons.
 //!
-//! From 60 columns on, every row of a list has time, verdict, value and target. If that makes room for more whole targets,
-//! a short list leaves out the year, then the interval, then what was measured. Other targets are shortened. Then these
-//! columns are dropped in order: what was measured, interval, tags, start of the id, year.
+//! On at least 60 columns, every row of a list has time, verdict, value and target. A short list
+//! first makes room for whole targets: it leaves out the year, then the interval, then what was
+//! measured, as far as this leaves fewer targets shortened. If the table is still too wide, it
+//! drops columns in this order: what was measured, interval, tags, id. Ids that do not fit are
+//! shortened to their ends, and at last the year is left out.
 
 use super::report::show_passed;
 use super::sweep::show_best_settings;
@@ -23,7 +25,7 @@ use std::io::{self, Write};
 
 const ID_COLUMN: usize = 0;
 const WHEN_COLUMN: usize = 1;
-/// Length of `2026-` in bytes; the narrowest list leaves the year out.
+/// Length in bytes of `2026-`, the part of a time that a list can leave out.
 const YEAR_BYTES: usize = 5;
 const VERDICT_COLUMN: usize = 2;
 const MEASURED_COLUMN: usize = 3;
@@ -71,7 +73,8 @@ pub(super) fn write_list(listing: &Listing, style: Style, to: &mut dyn Write) ->
     out.write(to)
 }
 
-/// Leaves out columns until as few targets as possible are shortened, but no more columns than that needs.
+/// Leaves out the year and columns so that as few targets as possible are shortened, but no more
+/// columns than that requires.
 fn with_whole_targets(table: Table, width: usize) -> Table {
     let count_shortened = |table: &Table| {
         let (lines, left_out) = table.lines(width);

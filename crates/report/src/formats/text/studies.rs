@@ -37,7 +37,8 @@ const MAX_NOTES: usize = 4;
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
     out.table(&interface_table(api, &report.results));
     out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
-         system calls and page faults per MiB; device: bytes it moved per byte; - = not known.",
+         system calls and page faults per MiB; device: bytes that it moved for each byte read or written; \
+         - = not known.",
     );
     for row in [false, true].into_iter().filter_map(|writes| raw_rate(api, &report.results, writes)) {
         out.note(&format!("Compare with {}", describe_raw_rate(row)));
@@ -124,7 +125,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     ))
 }
 
-/// States how much of the span the runs accessed.
+/// States which share of the span the runs accessed.
 fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let shares = || rows.iter().filter_map(|row| Some((row.coverage?, row)));
     let by_share = |a: &(f64, &ApiRow), b: &(f64, &ApiRow)| a.0.total_cmp(&b.0);
@@ -172,7 +173,7 @@ fn extents_note(row: &ApiRow) -> Option<String> {
     }
 }
 
-/// `3 extents, 98 % of it in one piece`.
+/// Describes how a file is stored: `3 extents, 98 % of it in one piece`.
 fn describe_extents(extents: &Extents) -> String {
     let count = extents.count;
     let mut text = format!("{} {}", show_count(count as f64), plural(count as usize, "extent"));

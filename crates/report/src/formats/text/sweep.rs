@@ -3,10 +3,12 @@
 //! - A search prints the best cell of each workload, the cheapest one with similar speed, the loss with the settings of
 //!   well-known programs, and maps. A map shows a number of every cell as shades over two settings, or as bars if only
 //!   one setting differs.
-//! - `--preset iops`: one line per size in the form of the article that made it known (Stärk and Schweizer, "Fundamentals of I/O
-//!   benchmarking", listings 3 and 4), then latencies, the device's counts and the limiter of each size.
-//! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in the SNIA's test specification, as tables of means over
-//!   the window, and the tracked variable.
+//! - `--preset iops`: one line per size in the form of the article that introduced this test (Stärk
+//!   and Schweizer, "Fundamentals of I/O benchmarking", listings 3 and 4), then latencies, the
+//!   device's counts and the limiter of each size.
+//! - The presets `pts`, `pts-throughput`, `pts-latency` and `pts-wsat`: rounds as in SNIA's test
+//!   specification. Prints tables of means over a window of five rounds, and the tracked variable
+//!   in each round.
 
 use crate::page::{Page, display_width};
 use crate::view::lists::plural;
@@ -41,6 +43,7 @@ pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     }
 }
 
+/// Describes the best setting of a workload:
 /// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
 fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let name = match work.name.as_str() {
@@ -432,7 +435,7 @@ fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     cell.iops.ok_or_else(|| "no number (no run has ended)".into())
 }
 
-/// `512   B`, `  4 KiB`.
+/// Formats a size in the largest unit that divides it: `512   B`, `  4 KiB`.
 fn padded_size(bytes: u32) -> String {
     const UNITS: [(&str, u32); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
     let (unit, scale) = UNITS.into_iter().find(|(_, u)| bytes.is_multiple_of(*u)).unwrap_or(("B", 1));

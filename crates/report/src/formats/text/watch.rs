@@ -1,8 +1,9 @@
 //! A watched interval as text: the CPU line, a row for each device, its load relative to earlier measurements, conclusions, the
 //! processes that moved most, and remarks on the figures. All lines fit the width.
 //!
-//! Columns are named like those of iostat, without units that follow in a line of their own: `rmrg` is its `%rrqm`, and `rareq` its
-//! `rareq-sz`. The width decides which columns fit, and figures never exceed their column.
+//! Columns have the names of iostat, except that most units are in a second line: `rmrg` is `%rrqm`
+//! in iostat, and `rareq` is `rareq-sz`. The width decides which columns fit. A figure that is too
+//! long for its column gets fewer digits.
 
 use crate::Style;
 use crate::page::{display_width, prose, shorten};
@@ -58,6 +59,7 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     out
 }
 
+/// Returns the line of CPU time:
 /// `avg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4`.
 fn cpu_line(cpu: CpuShares, width: usize) -> String {
     let CpuShares { user_percent, nice_percent, system_percent, iowait_percent, steal_percent, idle_percent } =
@@ -108,7 +110,8 @@ fn device_row(device: &WatchedDevice, columns: &[&Column], layout: Layout) -> St
     format!("{name:DEVICE_NAME_WIDTH$}{}\n", cells.concat())
 }
 
-/// Returns the line below a device's row: why there are no figures, or the load relative to earlier measurements.
+/// Returns the line below a device's row: why there are no figures, or the load relative to earlier
+/// measurements. `None` if the device has neither.
 fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
     let line = |text: &str| prose(width, "  ", "    ", &format!("{}: {text}", device.name));
     match (&device.figures, &device.load) {
@@ -119,7 +122,9 @@ fn below_row(device: &WatchedDevice, width: usize) -> Option<String> {
     }
 }
 
-/// `loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25`, or why it is unknown.
+/// Returns the line of latencies of a device, or why they are unknown:
+/// `loop0: latency in ms p50/p99/max: read 0.07/0.31/1.25`.
+/// `None` if they were not observed or no request completed.
 fn latency_row(device: &WatchedDevice, width: usize) -> Option<String> {
     let text = match device.latency.as_ref()? {
         Err(why) => format!("latencies not known: {why}"),
@@ -141,6 +146,7 @@ fn latency_times(latency: &Latency) -> String {
     all.map(|ms| ms.map_or_else(|| "-".to_owned(), |ms| fit_figure(ms, TIME_WIDTH))).join("/")
 }
 
+/// Describes a load:
 /// `load is between 24 % and 31 % of the measured capacity (session 20261123-..., 2026-11-23)`.
 fn describe_load(load: &Load) -> String {
     let percent = |value: f64| show_share(value / 100.0);
@@ -161,7 +167,8 @@ fn describe_load(load: &Load) -> String {
     format!("{share} of the measured capacity{more}{}{missing}", list_sessions(&load.sessions))
 }
 
-/// ` (session 20261123-1, 2026-11-23, and 1 more)`; empty without sessions.
+/// Names the first session and counts the others: ` (session 20261123-1, 2026-11-23, and 1 more)`.
+/// Empty without sessions.
 fn list_sessions(all: &[MeasuredIn]) -> String {
     let Some(first) = all.first() else { return String::new() };
     let day = first.day().map_or(String::new(), |day| format!(", {day}"));
@@ -229,7 +236,7 @@ const fn throughput(
     Column { name, unit: "", width: 7, rank, value: ColumnValue::Throughput(requests) }
 }
 
-/// The name of `%util`, which needs a note.
+/// Name of the column whose meaning a note explains.
 const UTIL_HEADING: &str = "%util";
 
 /// All columns, from left to right.
@@ -357,7 +364,8 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
     Some(out)
 }
 
-/// Returns the figures of a process that fit into `width`. More than two leave room for the details next to them.
+/// Returns the figures of a process that fit into `width`: more than two only if the details fit
+/// next to them.
 fn figures_for_width(width: usize) -> Vec<&'static ProcessFigure> {
     let room = |number: usize| PROCESS_NAME_WIDTH + PID_WIDTH + number * FIGURE_WIDTH;
     let fits = |number: &usize| room(*number) + 2 + DETAILS_WIDTH <= width;
@@ -417,7 +425,8 @@ fn describe_process(process: &WatchedProcess) -> String {
     if requests.is_empty() { open } else { format!("{open}; {requests}") }
 }
 
-/// `reads of 4 KiB, 2 % sequential; depth 3.9`; empty if the process sent no request to the watched devices.
+/// Describes the requests of a process: `reads of 4 KiB, 2 % sequential; depth 3.9`. Empty if it
+/// sent none to the watched devices.
 fn describe_requests(requests: &ProcessRequests) -> String {
     let ways = [("reads", requests.read), ("writes", requests.write)];
     let mut parts: Vec<String> = ways
@@ -433,6 +442,7 @@ fn describe_requests(requests: &ProcessRequests) -> String {
     parts.join("; ")
 }
 
+/// Returns the line of system calls and page faults of a process:
 /// `calls/s: pread64 5000, fdatasync 12; page faults/s: 3 waited for storage, 12 did not`.
 fn calls_line(process_calls: &ProcessCalls, width: usize) -> String {
     let rate = |per_s: f64| fit_figure(per_s, FIGURE_WIDTH - 2);
