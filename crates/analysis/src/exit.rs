@@ -6,7 +6,8 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
 use std::collections::BTreeSet;
 
-/// The printed answer of a report, whose first word agrees with the exit code. It is `INVALID`
+/// The printed answer of a report, whose first word agrees with the exit code; `None` if the report
+/// has no answer, so that the verdict is printed. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,

@@ -40,7 +40,8 @@ pub struct Counted {
     pub device: Known<Device>,
     /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why it was not counted.
     pub pressure: [Known<f64>; 3],
-    /// Traffic of other processes that is enough to disturb a run, or why it cannot be separated from fathom's.
+    /// Traffic of other processes that is enough to disturb a run, `None` if there is less, or why
+    /// it cannot be separated from fathom's.
     pub others: Known<Option<Disturbance>>,
 }
 
