@@ -2,13 +2,16 @@
 //! report shows the SNIA's rule (`snia`) next to the state; the rule does not change it.
 //!
 //! Within a run:
-//! 1. Find the steps. They come first, because a step makes neighbours resemble each other so much that no line can be judged.
+//! 1. Find the steps. They come first, because a step makes neighbouring values so alike that no
+//!    line can be judged.
 //! 2. Remove the warm-up (MSER-5).
 //! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
 //!    no proof of change is not a proof of steadiness.
 //!
-//! Over runs: each run was prepared anew, so runs are never joined into one long series. Steps between runs are found first. Then the mean
-//! of the drifts within runs counts, and a line is fitted from the first run to the last with each run as one observation. Both must hold.
+//! Over runs: each run was prepared anew, so runs are never joined into one long series. Steps
+//! between runs are found first. Then two drifts count: the mean of the drifts within runs, and a
+//! line that is fitted from the first run to the last with each run as one observation. The rate is
+//! STEADY only if both are within the allowed drift.
 
 use crate::case::Case;
 use crate::figures::iops;

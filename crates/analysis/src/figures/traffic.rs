@@ -206,8 +206,8 @@ fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     None
 }
 
-/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables or data to copy. A mirror only writes
-/// what it was asked to.
+/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables
+/// or data to copy. Plain mirrors count, although they write the same data to several disks.
 fn only_forwards(place: &Place, layer: &Layer) -> bool {
     let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));

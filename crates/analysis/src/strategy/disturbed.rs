@@ -50,7 +50,8 @@ pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 /// Stolen ticks that may be rounding.
 const ROUNDING: u64 = 1;
 
-/// Disturbances by other processes during the runs of a case, each with its value or why it is unknown.
+/// Disturbances from outside fathom during the runs of a case, each with its value or why it is
+/// unknown.
 pub(crate) struct OutsideLoad {
     /// Traffic of other processes on each disk, from the top down.
     foreign: Vec<Known<ForeignTraffic>>,

@@ -14,7 +14,7 @@
 //!
 //! Latency counts from the scheduled start and includes fathom's own lateness. So it is an upper bound on what users of the storage
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
-//! and misses the target if the lower bound is beyond it. Between the bounds the load is open.
+//! and misses the target if the lower bound is beyond it. Otherwise the load stays undecided.
 
 use super::{Budget, Next, Summary, is_time_up};
 use crate::runs::{capacity, falls_short, lowest_limit};
@@ -167,7 +167,8 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether the load served fewer operations than arrived, or would do so in a longer run.
+    /// Whether fewer operations were served than arrived at this load, or would be served in a
+    /// longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         // The limit of the cgroup allows a burst, which a short run mistakes for the lasting rate.
         if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {
@@ -245,7 +246,7 @@ struct Search<'p> {
     points: &'p [Point<'p>],
     target: &'p LatencyTarget,
     capacity: f64,
-    /// Runs after which a proof is attempted.
+    /// Number of runs at a load from which on a proof is attempted.
     runs: u32,
 }
 
