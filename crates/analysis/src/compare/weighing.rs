@@ -5,7 +5,8 @@
 //! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
 //!    it.
 //! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
-//! 3. `CANNOT TELL`: there is no interval, the ranks do not confirm it, or it allows a change by more than half.
+//! 3. `CANNOT TELL`: there is no interval, the ranks or medians of the runs contradict the means,
+//!    or the interval allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
 //!
 //! The gate has four outcomes. The worst of its numbers decides, in the order FAIL, INVALID, INCONCLUSIVE, PASS:

@@ -201,7 +201,9 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
     let counts = [
         (
             counted.starved,
-            format!("operations were read from the capture too late, by up to {most_late}, and so were submitted late."),
+            format!(
+                "operations were read from the capture too late, by up to {most_late}, and so were submitted late."
+            ),
         ),
         (
             counted.held_by_depth,
@@ -209,7 +211,9 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
         ),
         (
             counted.held_by_order,
-            "operations came late: 65,536 operations were pending, which waited for others to complete.".into(),
+            "operations came late, because the table of 65,536 pending operations was full: \
+             earlier ones waited for others."
+                .into(),
         ),
         (counted.outside, "discards outside the ranges that were read or written were left out.".into()),
     ];
