@@ -128,7 +128,9 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: 
     (ends_elsewhere && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Returns whether the levels between the cuts differ by at least the share `smallest`, significantly and abruptly.
+/// Returns the cuts if the levels on their sides differ by at least the share `smallest`,
+/// significantly and abruptly. `Unclear` if they differ by so much, but not significantly or not
+/// abruptly.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());
