@@ -79,7 +79,7 @@ pub fn give_back_now() {
 }
 
 impl Live {
-    /// Creates progress without a view, as suitable for standard error.
+    /// Creates a display without a view, as suits standard error.
     pub fn plain(quiet: bool) -> Self {
         Self::on(match display_mode::plain(quiet) {
             DisplayKind::Quiet => Display::Quiet,
@@ -293,9 +293,9 @@ fn progress(passed: Duration, left: Duration) -> u64 {
 /// The time left of a step or of the whole measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemainingTime {
-    /// The expected time.
+    /// The expected time; the maximum if `at_most`.
     pub time: Duration,
-    /// Whether the step may end earlier.
+    /// Whether the step or the measurement may end earlier.
     pub at_most: bool,
 }
 
