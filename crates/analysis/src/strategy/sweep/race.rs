@@ -345,9 +345,9 @@ impl Race {
         self.lanes.get(self.decision.as_ref()?.winner?)
     }
 
-    /// Returns by how much the winner's fresh runs differ from the runs that chose it, as a
-    /// negative logarithm. `Some` means that the target has changed: chance does not explain the
-    /// difference, and even the slowest run that chose the winner was much faster.
+    /// Returns the logarithm of the ratio of the winner's fresh runs to the runs that chose it.
+    /// `Some` means that the target has become slower, so the logarithm is negative: chance does not
+    /// explain the difference, and even the slowest run that chose the winner was much faster.
     pub fn fall(&self) -> Option<f64> {
         let at = self.decision.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH_RUNS)?;
