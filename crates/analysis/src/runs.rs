@@ -254,7 +254,7 @@ pub fn samples(record: &Record) -> Vec<Sample> {
     counting_samples(&sweep_runs(record))
 }
 
-/// One measurement of a cell, which other processes may have disturbed.
+/// One measurement of a cell, which may have been disturbed.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepRun {
     /// The run and the number of the attempt.

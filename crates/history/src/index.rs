@@ -458,8 +458,8 @@ pub(super) fn read(found: &SessionFile) -> Entry {
     entry
 }
 
-/// Returns the entry of a report. If its results have no table of their own figures, as in a sweep,
-/// its only figure is the headline.
+/// Returns the entry of a report. If the report's table does not list its results, as for a sweep,
+/// the only figure of the entry is the headline.
 pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> Entry {
     let mut entry = Entry { id, words: report.words.clone(), ..Entry::default() };
     fill(&mut entry, record, report);
@@ -488,7 +488,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     entry.targets = plan.targets.iter().map(|t| t.path.clone()).collect();
     entry.devices = devices(record);
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
-    // Grids and load curves have their own tables.
+    // The table of a grid or of a load curve does not list the results.
     if report.study.shows_results() {
         entry.figures = report.results.iter().map(figure).collect();
     }

@@ -18,7 +18,7 @@ use model::record::{CommandRecord, Record, Run};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
 
-/// Other bytes up to this share of a number of bytes hardly change a result about it.
+/// A part of at most this share hardly changes a result about the whole.
 const OTHERS_SHARE: f64 = 0.02;
 
 /// Bytes that an idle machine may have dirty. Fewer bytes never change a result.

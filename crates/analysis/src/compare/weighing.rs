@@ -166,7 +166,7 @@ impl WeighedNumber {
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
-                "{few} {} on a side {} too few: the variation is known from three runs on each side",
+                "{few} {} on a side {} too few: three runs on each side show how much runs vary",
                 if few == 1 { "run" } else { "runs" },
                 if few == 1 { "is" } else { "are" }
             ));

@@ -29,7 +29,7 @@ pub struct Budget {
     pub seed: u64,
     /// Whether runs of one round are compared with each other.
     pub paired: bool,
-    /// Maximum number of attempts at a run that other processes disturb.
+    /// Maximum number of attempts at a run that is disturbed each time.
     pub attempts: u32,
     /// Time in ns since the start of the session after which no run begins; `None` for no limit.
     pub ends_ns: Option<u64>,

@@ -307,7 +307,7 @@ pub struct SweepProgress<'g> {
     grid: &'g Grid,
     runs: u32,
     seed: u64,
-    /// Maximum number of attempts at a run that other processes disturb.
+    /// Maximum number of attempts at a run that is disturbed each time.
     max_attempts: u32,
     /// All attempts so far.
     attempts: Vec<SweepRun>,
