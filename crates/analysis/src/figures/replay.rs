@@ -159,7 +159,9 @@ fn list_differences(
     out.push(match driver {
         Ok(_) => "Latencies and depth of both are from issue to completion at the driver.".into(),
         Err(why) => format!(
-            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups; the capture's are those of the driver. Why the replay has no figures of the driver: {why}."
+            "The replay's latencies and depth are those that a program sees, with system calls and \
+             wake-ups; the capture's are those of the driver. Why the replay has no figures of the \
+             driver: {why}."
         ),
     });
     out.extend(counted.into_iter().flat_map(|counted| run_differences(case, replay, counted)));
@@ -202,7 +204,8 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
         (
             counted.starved,
             format!(
-                "operations were read from the capture too late, by up to {most_late}, and so were submitted late."
+                "operations were read from the capture too late, by up to {most_late}, and so were \
+                 submitted late."
             ),
         ),
         (

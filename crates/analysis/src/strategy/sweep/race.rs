@@ -346,8 +346,8 @@ impl Race {
     }
 
     /// Returns the logarithm of the ratio of the winner's fresh runs to the runs that chose it.
-    /// `Some` means that the target has become slower, so the logarithm is negative: chance does not
-    /// explain the difference, and even the slowest run that chose the winner was much faster.
+    /// `Some` means that the target has become slower, so the logarithm is negative: chance does
+    /// not explain the difference, and even the slowest run that chose the winner was much faster.
     pub fn fall(&self) -> Option<f64> {
         let at = self.decision.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH_RUNS)?;
