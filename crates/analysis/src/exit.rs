@@ -123,7 +123,7 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
-    // Once the other findings are accepted, a result that only other load (group D) withholds is forgiven.
+    // Findings about other load (group D) need no acceptance if the study forgives other load.
     let of_others = acting(&others, &[Severity::Void]);
     ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != OTHER_LOAD_GROUP));
     ids

@@ -403,9 +403,9 @@ impl Filter {
     }
 }
 
-/// Returns a hash with 16 hexadecimal digits of the machine (host, kernel, CPU), the stack below each target (file system with its options,
-/// devices with their queues) and the jobs. Sessions with the same fingerprint may be compared. Paths, times, seeds and repeats do not
-/// count.
+/// Returns a hash, as 16 hexadecimal digits, of the machine (host, kernel, CPU), the stack below
+/// each target (file system with its options, devices with their queues) and the jobs. Sessions
+/// with the same fingerprint may be compared. Paths, times, seeds and repeats do not count.
 pub(super) fn fingerprint(header: &Header) -> String {
     let machines: Vec<Value> = header.hosts.iter().map(machine).collect();
     // Job names do not change the work.

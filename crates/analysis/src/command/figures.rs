@@ -182,8 +182,8 @@ fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
         .into())
 }
 
-/// Checks that the command read files by calls, and that all bytes of its read calls are of files. The kernel also
-/// counts reads of pipes, terminals and `/dev/zero`.
+/// Checks that the command read files by calls, and that all bytes of its read calls came from
+/// files. The kernel also counts reads of pipes, terminals and `/dev/zero`.
 ///
 /// # Errors
 /// Why the bytes of read calls may not be bytes of files, or why the command read files without calls.
@@ -352,7 +352,8 @@ fn interface(end: &CommandEnd) -> Interface {
 }
 
 /// Returns the bytes that other processes read from the command's devices: the device's reads minus the charges of the
-/// command's cgroup, on devices with charges. If the cgroup was not read, minus all bytes fetched for the command.
+/// command's cgroup, on devices with charges. If the cgroup was not read, all bytes that were
+/// fetched for the command are subtracted instead.
 fn foreign_read_bytes(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,

@@ -289,7 +289,7 @@ fn find_differences(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<Strin
     if !different.iter().any(|d| d.refuses) {
         let settings = [a, b].map(|one| fingerprint::settings(one.result));
         let (mut other_settings, unreadable) = compare_aspects(&settings[0], &settings[1]);
-        // The first different entry of a list speaks for the list.
+        // Of the different entries of a list, only the first is shown.
         let list = |d: &Difference| d.aspect.rsplit_once('[').map(|(list, _)| list.to_owned());
         other_settings.dedup_by(|next, first| list(next).is_some() && list(next) == list(first));
         different.extend(other_settings);

@@ -36,7 +36,7 @@ use stats::sample::mean;
 use stats::{comparison, intervals};
 use std::collections::BTreeSet;
 
-/// Percentile of the differences between sessions of one side that is the noise floor, as a share.
+/// The noise floor is this quantile of the differences between sessions of one side.
 const FLOOR_PERCENTILE: f64 = 0.95;
 
 /// The runs of one number on both sides, before the number of comparisons is known.
@@ -283,7 +283,8 @@ struct Reading<'r> {
     read: Box<ReadRun<'r>>,
 }
 
-/// Returns the measures of a pair, and a note on each measure that only some runs have. The measure that answers comes first.
+/// Returns the measures of a pair, and a note on each measure that only some runs have. The measure
+/// that decides the comparison comes first.
 pub(super) fn collect_measures(a: &PooledResult, b: &PooledResult) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for reading in list_readings(a, b) {

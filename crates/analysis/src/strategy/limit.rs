@@ -202,8 +202,9 @@ impl Point<'_> {
         intervals::exact_bounds(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
-    /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or the service time alone misses the
-    /// target. Otherwise fathom submitted too slowly, and the load is open.
+    /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or
+    /// the service time alone misses the target in several runs. Otherwise fathom submitted too
+    /// slowly, and the result is `None`: the load neither meets nor misses the target.
     pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);

@@ -1,7 +1,8 @@
 //! Decides what to measure next, while measuring.
 //!
-//! Strategies are pure functions from the runs so far to the next run, so replaying the summaries of a record resumes it. This file selects
-//! the strategy of a plan and has the parts that all share: the budget, the time limit, and the remaining work.
+//! Strategies are pure functions from the runs so far to the next run. So replaying the summaries
+//! of a record resumes the measurement. This file selects the strategy of a plan and has the parts
+//! that all strategies share: the budget, the time limit, and the remaining work.
 
 pub mod cost;
 pub mod disturbed;

@@ -52,8 +52,8 @@ pub(crate) trait Conclusion {
         results.iter().collect()
     }
 
-    /// Returns the results that the headline depends on; `None` if the headline bears the name of the quoted result
-    /// whose number it is.
+    /// Returns the results that the headline depends on; `None` if the headline is the number of
+    /// the quoted result with the same name.
     fn rests_on(&self) -> Option<&[usize]> {
         None
     }
