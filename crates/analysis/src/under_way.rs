@@ -230,8 +230,8 @@ pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Opti
 /// Group of the checks that need all runs.
 const OF_ALL_RUNS: char = 'E';
 
-/// The findings about the one run of a record, worst first, except notes, findings of checks that need all runs, and
-/// those that its study exists to show.
+/// The findings about the one run of a record, worst first. Leaves out notes, findings of checks
+/// that need all runs, and findings that the record's study exists to show.
 pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());

@@ -147,14 +147,14 @@ impl Live {
         }
     }
 
-    /// Shows the time left of the whole measurement.
+    /// Shows the time left and the progress of the whole measurement.
     pub fn tick(&self, left: impl Into<RemainingTime>) {
         let left = left.into();
         self.show(Done::of_measurement(self.progress(left)), left);
     }
 
-    /// Shows the progress of a step: `done` of `total`, and the time left of the step. Keeps the progress of the whole measurement if that
-    /// is known.
+    /// Shows the time left of a step, and `done` of `total` as the progress. If the progress of the
+    /// whole measurement is known, continues to show that instead.
     pub fn tick_step(&self, done: u64, total: u64, left: impl Into<RemainingTime>) {
         let progress_max = self.progress_max.load(Ordering::Relaxed);
         let shown = if progress_max > 0 {

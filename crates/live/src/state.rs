@@ -153,7 +153,7 @@ pub(super) struct CountedFinding {
     pub(super) runs: u32,
 }
 
-/// When the user asked to end.
+/// When the measurement should end, as the user asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum End {
     #[default]
@@ -288,7 +288,7 @@ pub struct Recent {
     shown: Instant,
 }
 
-/// The blocks of one worker.
+/// The sums and the rate of one worker's blocks.
 struct WorkerBlocks {
     /// Sums of blocks that were not shown yet.
     open: BlockSums,

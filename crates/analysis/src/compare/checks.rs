@@ -57,7 +57,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Returns the number that answers the comparison.
+    /// Returns the number that decides the comparison.
     fn headline(&self) -> Option<(&'a Pair, &'a Metric)> {
         let pair = self.pairs.iter().find(|p| p.headline)?;
         Some((pair, pair.metrics.first()?))

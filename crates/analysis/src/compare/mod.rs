@@ -154,7 +154,7 @@ pub(crate) struct PairInTurns<'n> {
     pub(crate) b: usize,
     /// The name of B in sentences.
     pub(crate) name: &'n str,
-    /// Whether the pair answers for the headline.
+    /// Whether the pair is about the headline.
     pub(crate) headline: bool,
 }
 

@@ -327,7 +327,7 @@ fn list_readings<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<Reading<'r
     });
     let is_contradicted = |r: &Reading| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !is_contradicted(r));
-    // The rate of an open loop is fixed, so its tail latency answers.
+    // The rate of an open loop is fixed, so the tail latency decides.
     if streams.iter().any(|s| s.is_open_loop()) {
         let tail = |r: &Reading| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
         if let Some(at) = all.iter().position(tail) {

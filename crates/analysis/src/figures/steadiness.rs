@@ -681,8 +681,9 @@ mod tests {
             each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
         }
 
-        /// The answers for runs of a minute with these rates, flat within: shares of the states, and how often the last five runs, and any five,
-        /// meet the rule of the SNIA.
+        /// The answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
+        /// a run: shares of the states, and how often the last five runs, and any five, meet the
+        /// rule of the SNIA.
         fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5], [f64; 2]) {
             let (mut states, mut rule) = ([0.0; 5], [0.0; 2]);
             for seed in 0..draws {

@@ -77,7 +77,8 @@ pub fn run_ns(job: &Job) -> u64 {
     job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
 
-/// Returns the bytes of a made file that this host writes before the first run; `None` if it writes none.
+/// Returns the bytes that this host writes to create a target before the first run; `None` if it
+/// does not create the target.
 fn made_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     if target.role != Role::Made {
         return None;

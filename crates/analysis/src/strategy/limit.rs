@@ -580,8 +580,9 @@ fn the_answers_of_many_searches_are_near_the_truth() {
     check_answers_of_known_servers(1_000, 8_000, 90);
 }
 
-/// Searches on servers whose runs vary, with bursts and with lateness of a twentieth of the target. At most 5 % of the answers may
-/// name a load that misses the target as met, or the other way round, and at least `near_percent` lie within 5 % of the truth.
+/// Searches on servers whose runs vary, with bursts and with lateness of a twentieth of the target.
+/// At most 5 % of the answers may claim that a load meets the target although it misses it, or the
+/// other way round, and at least `near_percent` lie within 5 % of the truth.
 #[cfg(test)]
 fn check_answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
     let truth = true_rate(10_000.0, 2.5e6);

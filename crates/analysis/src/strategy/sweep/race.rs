@@ -439,8 +439,8 @@ const MANY_RUNS: usize = 8;
 /// estimated from these pairs.
 const MANY_PAIRS: usize = 30;
 
-/// The noise of one cell is a weighted mean of its own noise and that of all cells. The noise of all cells counts like
-/// this number of runs.
+/// The noise of one cell is a weighted mean of the noise of its own runs and the noise of all
+/// cells, which weighs as much as this number of runs.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
