@@ -145,7 +145,7 @@ fn tolerance_decides_which_settings_are_equally_fast() {
     assert!(shape(&sweep["cheapest"]["read"]).1 < 8, "{:#}", sweep["cheapest"]);
     let sentence = wide["answer"]["sentence"].as_str().unwrap();
     assert!(sentence.contains("no setting is more than 30 % faster (95 %)"), "{sentence}");
-    assert!(sentence.contains("The cheapest as fast is "), "{sentence}");
+    assert!(sentence.contains("The cheapest equally fast setting is "), "{sentence}");
 }
 
 #[test]

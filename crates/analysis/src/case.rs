@@ -66,7 +66,7 @@ pub struct Case<'a> {
     members: Vec<usize>,
     /// The counters that each stream of the phase uses, by its index; see [`sharing`].
     used: Arc<[sharing::Used<'a>]>,
-    /// The targets of the streams in `members`.
+    /// The targets of the streams in `members`, each with its index in the plan.
     targets: Vec<(usize, &'a Target)>,
 }
 
@@ -200,7 +200,8 @@ impl<'a> Case<'a> {
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
-    /// Why io_uring is denied on this machine; `None` if it can be used or the session does not know.
+    /// Why io_uring is denied on this machine; `None` if it is not denied, or if the record does
+    /// not have this fact.
     pub fn io_uring_denial(&self) -> Option<&'a str> {
         let cause = self.machine?.fact(model::evidence::IO_URING).ok()?;
         (!cause.is_empty()).then_some(cause)
@@ -821,8 +822,9 @@ impl<'a> Case<'a> {
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
     }
 
-    /// Returns the dirty bytes that fathom discarded before they were written, from the start of each run to its final
-    /// sync. If other streams write too, only those of this stream, as far as the kernel's counts separate them. The
+    /// Returns the dirty bytes that fathom discarded before they were written, from the start of
+    /// each run to its final sync. If other streams write too, the bytes of this stream are counted
+    /// alone where the kernel's counts separate the streams; otherwise those of all streams. The
     /// kernel charges dirty bytes that other processes discard to those processes.
     ///
     /// # Errors
@@ -864,7 +866,8 @@ impl<'a> Case<'a> {
         by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
-    /// Returns the bytes of all targets that the stream may touch. If hosts share a file, only this host's part counts.
+    /// Returns the number of bytes that the stream may touch, over all its targets. If several
+    /// hosts share a file and this is the session of one of them, only this host's part counts.
     pub fn span_bytes(&self) -> u64 {
         let access = &self.stream.access;
         let targets = &self.record.header.plan.targets;

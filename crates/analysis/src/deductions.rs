@@ -1,8 +1,9 @@
 //! Deductions: the conclusions that a person would draw from a table of results.
 //!
-//! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates, and the limiter of each row ("IO
-//!    Performance Benchmarking 101"). They leave out figures that a finding invalidates, and except for the limiters those that a finding
-//!    relabels.
+//! 1. Between results: the cost of a seek, scaling with depth, the write cache, the highest rates,
+//!    and the limiter of each row, as in the article "IO Performance Benchmarking 101". Figures
+//!    that a finding invalidates are left out. Figures that a finding relabels are used only for
+//!    the limiters.
 //! 2. Within a result: a burst, that is the bytes that the storage wrote fast before it fell to its lasting rate.
 
 use crate::case::{Case, CaseRun, asked_depth};
@@ -85,13 +86,12 @@ fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
     out
 }
 
-/// Returns the row of a result; `None` if it has no rate or no storage, if its stream did not run alone, or if a finding or the job itself
-/// limits the figures.
+/// Returns the row of a result; `None` if it has no rate or no storage, if its stream did not run
+/// alone, if a finding relabels or invalidates it, or if the job limits its own rate.
 fn sound_row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
-    // A job may limit its own rate.
     (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
         name: &measured.name,
         stream: &answered.case.stream,
@@ -246,7 +246,8 @@ fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
     Deduction { name: name.into(), sentence, evidence }
 }
 
-/// A run's writes before and after its cliff.
+/// A run whose write rate fell and did not recover: its writes before and after the first fall (the
+/// cliff).
 struct Burst<'a> {
     ran: &'a CaseRun<'a>,
     /// Bytes from the first operation to the cliff. The warm-up counts: it fills the device's cache too.

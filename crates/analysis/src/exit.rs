@@ -6,7 +6,8 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
 use std::collections::BTreeSet;
 
-/// The printed answer of a report, whose first word agrees with the exit code. It is `INVALID`
+/// The printed answer of a report, whose first word agrees with the exit code; `None` if the report
+/// has no answer, so that the verdict is printed. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
@@ -122,7 +123,7 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
-    // Once the other findings are accepted, a result that only other load (group D) withholds is forgiven.
+    // Findings about other load (group D) need no acceptance if the study forgives other load.
     let of_others = acting(&others, &[Severity::Void]);
     ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != OTHER_LOAD_GROUP));
     ids

@@ -1,7 +1,8 @@
 //! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is operations by time, and the rate of a case is the geometric mean over its
-//!    runs. Latency histograms are merged, never averaged.
+//! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is its operations divided by its time,
+//!    and the rate of a case is the geometric mean over its runs. Latency histograms are merged,
+//!    never averaged.
 //! 2. [`observe_case`] adds the same runs up without intervals, for the output formats of other tools.
 //! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
 //!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
@@ -110,7 +111,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes_per_s / MB })
 }
 
-/// The cost of an operation for the workers of the stream.
+/// The cost of an operation for the workers of the stream; `None` without operations or CPU times.
 pub(crate) fn cost(case: &Case) -> Option<Cost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
@@ -455,7 +456,7 @@ fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
 /// The longest tick of Linux (100 Hz).
 pub(crate) const TICK_NS: f64 = 10_000_000.0;
 
-/// The largest error of a rate that a window may cause, as a share. No check tolerates a larger one.
+/// The largest error of a rate that the length of a window may cause, as a share.
 pub(crate) const WRONG_BY: f64 = 0.1;
 
 /// The engine with a virtual clock: no scheduler delays its workers.

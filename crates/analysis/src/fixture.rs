@@ -54,7 +54,7 @@ pub(crate) struct Fixture {
     pub(crate) leaf_share: Option<f64>,
     /// Share of the moved bytes, at most of the span, that are in the page cache when a run stops.
     pub(crate) cached_share: f64,
-    /// Share of these bytes that are dirty.
+    /// Share of the same moved bytes that are dirty when a run stops.
     pub(crate) dirty_share: f64,
     pub(crate) hole_share: f64,
     pub(crate) encoded_share: f64,

@@ -161,7 +161,8 @@ fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> Hos
     }
 }
 
-/// How evenly a result is divided; `None` with fewer than two rates.
+/// How evenly the rate of a result is divided among the hosts; `None` with fewer than two rates, or
+/// if all are 0.
 fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     let rate = |host: &HostSeen| host.results.iter().find(|r| r.name == name).and_then(|r| r.iops);
     let rates: Vec<(&str, f64)> =

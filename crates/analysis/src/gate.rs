@@ -468,7 +468,7 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<Answer> {
     let more = sentences.len().saturating_sub(MAX_NAMED);
     let mut sentence = sentences.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(" ");
     if more > 0 {
-        sentence += &format!(" The same is true of {more} more.");
+        sentence += &format!(" This is also the outcome of {more} more of the conditions.");
     }
     Some(Answer { word, sentence })
 }

@@ -1,13 +1,15 @@
 //! Judges records: a record in, a report out. It does not access the machine, so an old record always gets the same
 //! report.
 //!
-//! The modules, each of which uses only modules above it in this list:
-//! 1. `runs`, `case`: what the runs of a record measured, and all evidence about one stream.
+//! The modules, each of which uses only modules of its own line and of the lines above it:
+//! 1. `threshold`, `runs`, `case`: limits that several modules use; what the runs of a record
+//!    measured; all evidence about one stream.
 //! 2. `figures`: rates, latencies, time series, steadiness, traffic of other processes.
-//! 3. `threshold`, `strategy`: numbers that several modules compare with; what to measure next.
+//! 3. `strategy`: what to measure next.
 //! 4. `checks`, `fleet`, `findings`, `limiter`: questions about a case, and their answers, also those of other hosts.
-//! 5. `compare`: two reports against each other.
-//! 6. `verdict`, `deductions`: the verdict on results and the headline; what several results mean together.
+//! 5. `verdict`, `deductions`: the verdict on results and the headline; what several results mean
+//!    together.
+//! 6. `compare`: two reports against each other.
 //! 7. `studies`: the question that several jobs answer together.
 //! 8. `gate`, `exit`, `notes`: conditions, the printed answer, the exit code, and the notes of a report.
 //! 9. `command`, `watch`, `idle`, `under_way`: commands, running and idle machines, and unfinished measurements.
@@ -55,7 +57,8 @@ use verdict::Judged;
 pub struct Judging {
     /// Checks whose findings the user accepts: the numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
-    /// The outcome that an undecided condition counts as for the exit code.
+    /// The outcome that an undecided condition counts as for the exit code; `None` for an exit code
+    /// of its own (4).
     pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,

@@ -86,7 +86,7 @@ fn from_work(case: &Case) -> Option<Limiter> {
     Some(limiter_of(name, sentence, evidence([])))
 }
 
-/// The memory that the targets are in.
+/// The limiter of targets that are in memory; "not judged" if only some of them are.
 fn from_memory(case: &Case) -> Option<Limiter> {
     let ram = case.ram()?;
     let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
@@ -189,7 +189,7 @@ fn sync_share(case: &Case) -> f64 {
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
     let (syncs, spent) = (case.latency(Kind::Sync)?, sync_share(case));
-    // With overlapping calls the share of the time is unknown.
+    // Far above 100 %, calls overlap, and the share of the time is unknown.
     if !(MOST_OF_TIME..=1.0 + MOST_OF_TIME).contains(&spent) {
         return None;
     }
@@ -316,8 +316,8 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     Ok(limiter_of("device", sentence, numbers))
 }
 
-/// Decides the same if other streams share the device. The answer holds even if the other streams spent all
-/// of their latency there.
+/// Decides this for a device that other streams share. Answers "device" only if that is true even
+/// if the other streams spent all their latency in the device.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
@@ -343,7 +343,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     ))
 }
 
-/// The layer above the device that takes most of the time.
+/// Returns the limiter of operations that spend much of their time above the device.
 fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() {

@@ -53,7 +53,8 @@ pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
 
-/// A note with its jobs (empty for all jobs) and how often it occurred. Notes of runs that differ only in their numbers are one.
+/// A note with its jobs (empty for all jobs) and how often it occurred. Notes about runs that
+/// differ only in their numbers are counted as one note.
 struct Remark {
     jobs: Vec<String>,
     sentence: String,

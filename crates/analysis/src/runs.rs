@@ -12,7 +12,7 @@ use stats::steady_state::{WINDOW, is_steady};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Share of an open loop's operations that must complete within the windows.
+/// Minimum share of an open loop's offered operations that must complete within the windows.
 pub(crate) const SERVED_FROM: f64 = 0.99;
 
 /// Number of standard deviations by which random arrivals may fall below the requested rate. By chance, one run in a
@@ -30,7 +30,7 @@ pub struct Summary {
     pub attempt: u32,
     /// The load in operations per second that the strategy chose; `None` if the job sets its own pace.
     pub offered_iops: Option<u64>,
-    /// The disturbance by other processes.
+    /// What disturbed the run; `None` if nothing did.
     pub disturbed: Option<Disturbed>,
     /// Whether the machine refuses the job. The run then counts as done.
     pub refused: bool,
@@ -155,8 +155,9 @@ pub(crate) fn summaries(record: &Record, is_offered: bool) -> Vec<Summary> {
     complete.map(|(r, end)| Summary::from_phases(r.attempt(), std::iter::once(end))).collect()
 }
 
-/// Returns the operations per second that the closed loop can sustain: the mean over its runs, at most the limit of the cgroup. A short run
-/// may exceed that limit by its burst.
+/// Returns the operations per second that the closed loop can sustain: the mean over its runs, at
+/// most the limit of the cgroup. A short run may exceed that limit by its burst. `None` without
+/// runs, or if no operation completed.
 pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
     let measured = intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)?;
@@ -168,7 +169,8 @@ pub(crate) fn lowest_limit(done: &[Summary]) -> Option<f64> {
     done.iter().filter_map(|s| s.limit_iops).min_by(f64::total_cmp)
 }
 
-/// The capacity of a record with a load curve; `None` without one.
+/// The capacity of a record with a load curve; `None` without a load curve, or before the closed
+/// loop was measured.
 pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
     record.header.plan.study.latency_target().and_then(|_| capacity(&summaries(record, false)))
 }
@@ -199,9 +201,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Creates the sample of a run. The rate is the bytes of all submitted operations divided by the time until the last one completed, as
-    /// with the soft limit of CCSIO. So even large operations on slow storage have a rate, and the end of the window cuts no operation. With
-    /// buffered writes, the time includes the final sync.
+    /// Creates the sample of a run. The rate is the bytes of all submitted operations divided by
+    /// the time until the last one completed. So even large operations on slow storage have a rate,
+    /// and the end of the window cuts no operation. The time of writes that may still be in memory
+    /// includes the final sync.
     pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let issued =
             || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
@@ -246,12 +249,12 @@ impl Sample {
     }
 }
 
-/// The samples of a record that count, in order of time. Leaves out interrupted runs.
+/// The counting samples of a record, in order of time. Leaves out interrupted runs.
 pub fn samples(record: &Record) -> Vec<Sample> {
     counting_samples(&sweep_runs(record))
 }
 
-/// One measurement of a cell, which other processes may have disturbed.
+/// One measurement of a cell, which may have been disturbed.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepRun {
     /// The run and the number of the attempt.
@@ -263,7 +266,8 @@ pub struct SweepRun {
 }
 
 impl SweepRun {
-    /// The sample of an attempt.
+    /// Creates the measurement of an attempt. Its time is the running time of the longest worker
+    /// and the final sync.
     pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let took_ns = wall.saturating_add(end.sync_ns.unwrap_or(0));

@@ -40,7 +40,8 @@ pub struct Counted {
     pub device: Known<Device>,
     /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why it was not counted.
     pub pressure: [Known<f64>; 3],
-    /// Traffic of other processes that is enough to disturb a run, or why it cannot be separated from fathom's.
+    /// Traffic of other processes that is enough to disturb a run, `None` if there is less, or why
+    /// it cannot be separated from fathom's.
     pub others: Known<Option<Disturbance>>,
 }
 
@@ -229,8 +230,8 @@ pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Opti
 /// Group of the checks that need all runs.
 const OF_ALL_RUNS: char = 'E';
 
-/// The findings about the one run of a record, worst first, except notes, findings of checks that need all runs, and
-/// those that its study exists to show.
+/// The findings about the one run of a record, worst first. Leaves out notes, findings of checks
+/// that need all runs, and findings that the record's study exists to show.
 pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());

@@ -48,8 +48,9 @@ impl Reasoned {
     }
 }
 
-/// The verdict on the quoted results: the worst one, with the reason in one sentence. `counts_as` is the verdict that a result counts as
-/// for the session. If several count as equally bad, the reason is that of the worst result, or of `first` if it is as bad.
+/// The verdict on the quoted results: the worst one, with the reason in one sentence. `counts_as`
+/// is the verdict that a result counts as for the session. If several results count as equally bad,
+/// the one with the worst verdict of its own gives the reason, and among equals `first`.
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
@@ -241,7 +242,7 @@ impl Judged<'_> {
         ReportHead { verdict, ..head }
     }
 
-    /// Returns the head for results whose headline is that of the plan.
+    /// Returns the head of the report. Its headline is the first result of the plan's headline job.
     pub(crate) fn head_of_results(&self, quoted: &[&Measured]) -> ReportHead {
         let first = self.headline_job_result();
         self.head_about(build_headline(first), first, quoted)

@@ -1,7 +1,7 @@
 //! The index of the history: an SQLite database with one row per session file.
 //!
-//! 1. Opening creates the newest schema, or upgrades an older one step by step. A damaged database is moved aside and rebuilt. A database
-//!    of a newer fathom is refused.
+//! 1. Opening creates the tables, or empties those of an older version. A damaged database is moved
+//!    aside and rebuilt. A database of a newer fathom is refused.
 //! 2. Refreshing compares the rows with the files: removed sessions are forgotten, and new or changed ones are read and judged.
 //! 3. A query selects entries by a [`Filter`], newest first.
 //!
@@ -403,9 +403,9 @@ impl Filter {
     }
 }
 
-/// Returns a hash with 16 hexadecimal digits of the machine (host, kernel, CPU), the stack below each target (file system with its options,
-/// devices with their queues) and the jobs. Sessions with the same fingerprint may be compared. Paths, times, seeds and repeats do not
-/// count.
+/// Returns a hash, as 16 hexadecimal digits, of the machine (host, kernel, CPU), the stack below
+/// each target (file system with its options, devices with their queues) and the jobs. Sessions
+/// with the same fingerprint may be compared. Paths, times, seeds and repeats do not count.
 pub(super) fn fingerprint(header: &Header) -> String {
     let machines: Vec<Value> = header.hosts.iter().map(machine).collect();
     // Job names do not change the work.
@@ -458,7 +458,8 @@ pub(super) fn read(found: &SessionFile) -> Entry {
     entry
 }
 
-/// Returns the entry of a report. If the report's results are not comparable, its only figure is the headline.
+/// Returns the entry of a report. If the report's table does not list its results, as for a sweep,
+/// the only figure of the entry is the headline.
 pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> Entry {
     let mut entry = Entry { id, words: report.words.clone(), ..Entry::default() };
     fill(&mut entry, record, report);
@@ -487,7 +488,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     entry.targets = plan.targets.iter().map(|t| t.path.clone()).collect();
     entry.devices = devices(record);
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
-    // Grids and load curves have their own tables.
+    // The table of a grid or of a load curve does not list the results.
     if report.study.shows_results() {
         entry.figures = report.results.iter().map(figure).collect();
     }
@@ -540,10 +541,11 @@ fn devices(record: &Record) -> Vec<Device> {
     all
 }
 
-/// Maximum number of sessions to search. Older sessions do not describe the device as it is today.
+/// Maximum number of sessions to search for capacities. Older sessions do not describe the device
+/// as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
-/// The measured capacities of devices in all sessions, newest first.
+/// The capacities of devices that the newest `SESSIONS_MAX` sessions measured, newest first.
 ///
 /// # Errors
 /// As for a query of the index.

@@ -192,9 +192,9 @@ const TWO_THREADS_FROM: usize = 2000;
 struct Files {
     /// The session files by id. If two files have the same id, the one in the first directory counts.
     by_id: BTreeMap<String, SessionFile>,
-    /// Directories that could not be read, with the reason, and sessions that are not listed.
+    /// Messages about directories that could not be read, and about sessions that are not listed.
     problems: Vec<String>,
-    /// Whether reading many new sessions is not announced.
+    /// Whether many new sessions are read without a message.
     is_quiet: bool,
 }
 

@@ -279,7 +279,7 @@ pub fn session_table(
     Ok(SessionTable { rows_of, reports, ..table_of_named(&entries) })
 }
 
-/// Returns the first ns of a date or time.
+/// Returns when a date or time begins, in ns since 1970.
 ///
 /// # Errors
 ///
@@ -288,7 +288,7 @@ pub fn since(text: &str) -> Result<i64, String> {
     Ok(span(text, &TimeZone::system())?.start)
 }
 
-/// Returns the first ns after a date or time. A date includes the whole day.
+/// Returns the first ns after a date or time, in ns since 1970. A date includes the whole day.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Chooses how progress is displayed, from the options and the kind of standard error.
+//! Chooses how progress is displayed, from the options, the expected duration, and what standard
+//! error is.
 
 use crate::terminal;
 use crate::terminal::Theme;
@@ -127,7 +128,8 @@ pub(super) fn choose(mode: ProgressMode, cost: &Cost) -> Result<DisplayKind, Fai
     })
 }
 
-/// Returns the theme for the view of `fathom watch`; `None` unless standard output and standard error are terminals.
+/// Returns the theme for the view of `fathom watch`; `None` if standard output is not a terminal,
+/// or standard error does not suit a view by default.
 pub(super) fn watch_theme() -> Option<Theme> {
     let place = Output::detect();
     (std::io::stdout().is_terminal() && place.suits_view()).then(Theme::from_environment)

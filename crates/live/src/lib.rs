@@ -79,7 +79,7 @@ pub fn give_back_now() {
 }
 
 impl Live {
-    /// Creates progress without a view, as suitable for standard error.
+    /// Creates a display without a view, as suits standard error.
     pub fn plain(quiet: bool) -> Self {
         Self::on(match display_mode::plain(quiet) {
             DisplayKind::Quiet => Display::Quiet,
@@ -147,14 +147,14 @@ impl Live {
         }
     }
 
-    /// Shows the time left of the whole measurement.
+    /// Shows the time left and the progress of the whole measurement.
     pub fn tick(&self, left: impl Into<RemainingTime>) {
         let left = left.into();
         self.show(Done::of_measurement(self.progress(left)), left);
     }
 
-    /// Shows the progress of a step: `done` of `total`, and the time left of the step. Keeps the progress of the whole measurement if that
-    /// is known.
+    /// Shows the time left of a step, and `done` of `total` as the progress. If the progress of the
+    /// whole measurement is known, continues to show that instead.
     pub fn tick_step(&self, done: u64, total: u64, left: impl Into<RemainingTime>) {
         let progress_max = self.progress_max.load(Ordering::Relaxed);
         let shown = if progress_max > 0 {
@@ -293,9 +293,9 @@ fn progress(passed: Duration, left: Duration) -> u64 {
 /// The time left of a step or of the whole measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemainingTime {
-    /// The expected time.
+    /// The expected time; the maximum if `at_most`.
     pub time: Duration,
-    /// Whether the step may end earlier.
+    /// Whether the step or the measurement may end earlier.
     pub at_most: bool,
 }
 

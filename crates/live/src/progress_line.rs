@@ -60,7 +60,7 @@ impl ProgressLine {
         state.draw();
     }
 
-    /// Changes the progress of a step.
+    /// Changes the progress and the time left.
     pub(super) fn tick(&self, done: Done, left: RemainingTime) {
         let mut state = self.state();
         (state.done, state.left) = (done, Some(left));

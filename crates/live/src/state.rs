@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) step: String,
     /// The time left, if known.
     pub(super) left: Option<RemainingTime>,
-    /// The progress of the step.
+    /// The progress of the measurement, or of the step if the measurement's is unknown.
     pub(super) done: Done,
     /// The queue depth of the current run in operations; `None` between runs.
     pub(super) run_depth: Option<u64>,
@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) hosts: Vec<HostRow>,
     /// The number of all hosts.
     pub(super) hosts_in_all: usize,
-    /// The results so far, a row per job.
+    /// The results so far, a row per job; in a load curve, a row per load.
     pub(super) rows: Vec<JobResult>,
     /// The expected number of rows; `None` if unknown.
     pub(super) rows_in_all: Option<usize>,
@@ -78,9 +78,10 @@ pub struct HostRow {
     pub rank: usize,
     /// The host name, with the rank if several hosts share it.
     pub name: String,
-    /// Recent operations per second.
+    /// Recent operations per second; `None` if unknown, or if the host is lost.
     pub iops: Option<f64>,
-    /// 99th percentile of latency since the run began, in ns.
+    /// 99th percentile of latency since the run began, in ns; `None` if unknown, or while the host
+    /// waits.
     pub p99_ns: Option<u64>,
     /// What the host is doing.
     pub state: HostState,
@@ -123,6 +124,7 @@ pub struct JobResult {
 }
 
 impl JobResult {
+    /// Formats the result as a line, such as
     /// `result  SEQ1M Q8T1 read: 3,563 MB/s, 3,398 IOPS, p50 2.30 ms (5 runs, not judged yet)`.
     pub(super) fn line(&self, found: &BTreeSet<String>) -> String {
         let runs = match self.row.runs {
@@ -151,7 +153,7 @@ pub(super) struct CountedFinding {
     pub(super) runs: u32,
 }
 
-/// When the user asked to end.
+/// When the measurement should end, as the user asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum End {
     #[default]
@@ -162,7 +164,8 @@ pub(super) enum End {
     Now,
 }
 
-/// Values over time, one point per draw; `None` for an unknown value.
+/// Values over time, one point per update of the figures; `None` for an unknown value, and between
+/// runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TimeSeries {
     pub(super) iops: Points,
@@ -182,7 +185,7 @@ impl State {
         (self.pulse, self.seen) = (Pulse::default(), None);
     }
 
-    /// Shows the progress of the step.
+    /// Shows the progress and the time left.
     pub(super) fn tick(&mut self, done: Done, left: RemainingTime) {
         (self.done, self.left) = (done, Some(left));
     }
@@ -197,8 +200,8 @@ impl State {
         }
     }
 
-    /// Shows new figures of the workers. If the workers handed in nothing since the last call, the series get an
-    /// empty point.
+    /// Shows new figures of the workers. If no operations were handed in since the last call, the
+    /// latencies stay as they were, unless the rate is 0.
     pub(super) fn pulse(&mut self, pulse: Pulse) {
         let is_silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
         let latency_ns = if pulse.is_new || is_silent { pulse.latency_ns } else { self.pulse.latency_ns };
@@ -248,7 +251,8 @@ impl State {
         append(&mut self.notes, [message.to_owned()], NOTES_MAX);
     }
 
-    /// Handles the key `q`: ends after the current run, or at once if pressed again.
+    /// Handles the key `q`: ends after the current run, or at once if pressed again or if no run is
+    /// under way.
     pub(super) fn ask_to_end(&mut self) {
         self.end = if self.run_depth.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }
@@ -275,7 +279,7 @@ const PULSE_INTERVAL: Duration = Duration::from_millis(500);
 /// A worker that hands in no new block for this long after the end of an interval counts as idle.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Blocks of workers that were not shown yet, and the rates of the workers.
+/// Sums of the workers' blocks that were not shown yet, and the last rate of each worker.
 pub struct Recent {
     patience: Duration,
     workers: BTreeMap<u32, WorkerBlocks>,
@@ -284,7 +288,7 @@ pub struct Recent {
     shown: Instant,
 }
 
-/// The blocks of one worker.
+/// The sums and the rate of one worker's blocks.
 struct WorkerBlocks {
     /// Sums of blocks that were not shown yet.
     open: BlockSums,
@@ -319,7 +323,8 @@ pub(crate) struct Pulse {
     pub(crate) rate: Option<Rate>,
     /// p50, p99 and maximum of the latency in ns; `None` with too few operations.
     pub(crate) latency_ns: [Option<u64>; 3],
-    /// Whether there were new blocks. The interval of workers may be longer than that of the view.
+    /// Whether new blocks have operations. There may be no new block, because the interval of the
+    /// workers may be longer than that of the view.
     pub(crate) is_new: bool,
     /// Totals since the run began.
     pub(crate) so_far: SoFar,

@@ -134,7 +134,8 @@ pub(super) fn give_back() {
     }
 }
 
-/// Restores the terminal before this process stops at a signal of the terminal (Ctrl-Z), and forgets its state when it continues.
+/// Restores the terminal before this process stops at a signal of the terminal (Ctrl-Z). When the
+/// process continues, no view has the terminal, so that a view takes it again.
 ///
 /// # Errors
 /// If the signal handlers cannot be installed.
@@ -144,7 +145,7 @@ pub(super) fn give_back_around_stops() -> io::Result<()> {
         for signal in signals.forever() {
             if signal != SIGCONT {
                 give_back();
-                // If the kernel refuses the handler, the program ignores the signal.
+                // If the kernel refuses the default action, the process does not stop.
                 let _ = sys::process::take(signal);
             }
             IS_TAKEN.store(false, Ordering::SeqCst);
@@ -250,7 +251,7 @@ impl Write for Screen {
 /// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// End after this run.
+    /// End after this run, or at once if pressed again. In `fathom watch`, end.
     End,
     /// Switch to plain progress.
     Plain,

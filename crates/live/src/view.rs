@@ -1,9 +1,10 @@
 //! The views: the thread that draws a measurement and handles keys, and the view of `fathom watch`.
 //!
-//! The view thread samples counters, draws a copy of the state, then waits for a key, a wake-up or the next draw. It
-//! draws at most four times a second and uses at most 1 % of a CPU: after an expensive draw, the next one comes later.
-//! [`DeviceSampler`] reads the kernel's counters and finds the process that uses the disks. `fathom watch` draws from
-//! its own thread, once per interval.
+//! The view thread samples counters, draws a copy of the state, then waits for a key, a wake-up or
+//! the next draw. It draws at most four times a second and uses at most 1 % of a CPU: after an
+//! expensive draw, the next one comes later. But the next draw comes after 5 s at the latest, even
+//! if that needs more CPU time. [`DeviceSampler`] reads the kernel's counters and finds the process
+//! that moves the most data. `fathom watch` draws from its own thread, once per interval.
 
 use super::draw::draw;
 use super::state::{End, State};
@@ -37,7 +38,7 @@ use std::time::{Duration, Instant};
 const DRAW_INTERVAL: Duration = Duration::from_millis(250);
 /// Minimum time between two samples of the counters.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
-/// Limits the view thread to 1 % of a CPU: it may use one part of CPU time in this many parts of elapsed time.
+/// Elapsed time per CPU time of the view thread: 100 limits it to 1 % of a CPU.
 const TIME_PER_CPU_TIME: u32 = 100;
 /// Name of the thread. The kernel cuts it after 15 characters.
 const NAME: &str = "fathom-live";
@@ -65,7 +66,7 @@ struct Shared {
     over: AtomicBool,
     /// Whether the user switched to plain progress.
     plain: AtomicBool,
-    /// CPU time of the thread at the last draw, in user space and in the kernel, in ns.
+    /// CPU time of the thread when last read, in user space and in the kernel, in ns.
     used_ns: [AtomicU64; 2],
     /// Wakes the thread.
     wake: OwnedFd,
@@ -74,10 +75,11 @@ struct Shared {
 }
 
 impl View {
-    /// Takes the terminal. A signal sets `stop`; `line` is the plain progress line, which stays hidden while the view is shown.
+    /// Starts the view thread, which takes the terminal. A signal sets `stop`; `line` is the plain
+    /// progress line, which stays hidden while the view is shown.
     ///
     /// # Errors
-    /// If a thread or signal handler is refused.
+    /// If the kernel refuses a thread, a signal handler or the descriptor that wakes the thread.
     pub(super) fn start(theme: Theme, line: Arc<ProgressLine>, stop: Arc<AtomicBool>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -117,7 +119,7 @@ impl View {
         *lock(&self.shared.begun) = Some((start, first));
     }
 
-    /// Prints a lasting message as soon as the normal screen is back.
+    /// Shows a lasting message, and prints it as soon as the normal screen is back.
     pub(super) fn say(&self, message: &str) {
         if self.is_plain() {
             self.shared.line.say(message);
@@ -378,7 +380,7 @@ impl DeviceSampler {
         }
     }
 
-    /// Finds the process that uses the disks of the targets.
+    /// Finds the process that moves the most data. Scans at most once per second.
     fn search(&mut self) {
         let now = Instant::now();
         let age = self.search.as_ref().map(|(at, _)| now.duration_since(*at));

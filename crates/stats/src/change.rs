@@ -5,9 +5,10 @@
 //! 3. If the best split does not count, it is tried together with the best second one.
 //! 4. Each level is searched again.
 //!
-//! E-divisive tests significance by permutation. With correlated neighbours that reports a step in every fifth series, and in short series
-//! no permutation of blocks is significant. So the levels are compared with their standard error, widened by the correlation. Slow drift is
-//! in [`crate::series::drift`].
+//! E-divisive tests significance by permutation. With correlated neighbours that reports a step in
+//! every fifth series without one, and permuting blocks instead can never be significant in short
+//! series. So the difference of the levels is compared with its standard error, widened by the
+//! correlation. [`crate::series::drift`] finds slow drift.
 
 use crate::sample::{mean, median};
 use std::ops::Range;
@@ -19,7 +20,8 @@ const SIDE_SHARE: f64 = 0.125;
 /// Required difference between the levels in standard errors, for a long series. It is high because the split is the best of many. In
 /// simulations of noise it keeps false alarms below 1 % for series of 16 or more values.
 pub const REQUIRED_ERRORS: f64 = 5.0;
-/// Added to [`REQUIRED_ERRORS`] after division by the length, because the error of a short series is uncertain.
+/// This number divided by the length of the series is added to [`REQUIRED_ERRORS`], because the
+/// error of a short series is uncertain.
 pub const REQUIRED_ERRORS_BY_LENGTH: f64 = 100.0;
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
@@ -92,8 +94,8 @@ enum Cuts {
     Sure(Vec<usize>),
 }
 
-/// Cuts a series at one significant split, or at two splits that are significant together, because a third level counts as noise until it
-/// is cut off. Then searches within each level.
+/// Cuts a series at one significant split. Without one, cuts at two splits that are significant
+/// together: a third level counts as noise until it is cut off. Then searches within each level.
 fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     let logs = logarithms(values);
     let Some((first, _)) = best_split(&logs, side) else { return Cuts::None };
@@ -128,7 +130,9 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: 
     (ends_elsewhere && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Returns whether the levels between the cuts differ by at least the share `smallest`, significantly and abruptly.
+/// Returns the cuts if the levels on their sides differ by at least the share `smallest`,
+/// significantly and abruptly. `Unclear` if they differ by so much, but not significantly or not
+/// abruptly.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());

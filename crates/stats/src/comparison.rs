@@ -3,10 +3,11 @@
 //! - [`Shift`]: difference of two means of logarithms with Welch's interval, the probability of a difference beyond a margin, the smallest
 //!   detectable difference and the runs needed (B. L. Welch, "The generalization of Student's problem when several different population
 //!   variances are involved", Biometrika 34, 1947).
-//! - [`Ratio`]: ratio of two rates of one session, faster or slower only if the whole 95 % interval is.
+//! - [`Ratio`]: ratio of two rates of one session. It is above or below a limit only if its whole
+//!   95 % interval is.
 //! - [`hodges_lehmann`], [`mann_whitney`], [`exact_rank_test`]: shift of Hodges and Lehmann and rank test of Mann and Whitney (Annals of
-//!   Mathematical Statistics 18, 1947). They assume no distribution, and an outlier counts as one value. [`compare`] applies the first two
-//!   to times.
+//!   Mathematical Statistics 18, 1947). They assume no distribution, and an outlier weighs no more
+//!   than any other value. [`compare`] applies the first two to times.
 //! - [`adjust_with_holm`]: Holm's step-down correction for several comparisons (Scandinavian Journal of Statistics 6, 1979).
 //! - [`gaps`]: comparisons with the best (J. C. Hsu, "Multiple Comparisons", 1996, chapter 4).
 

@@ -151,8 +151,9 @@ pub struct RunCounts {
 /// Returns whether the true share of slow operations is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the
 /// runs do not decide it, or if fewer than two runs have operations.
 ///
-/// Both of two bounds must agree. Student's bound takes a run as the unit, since slow operations come in bursts. The exact bound (Clopper
-/// and Pearson, Biometrika 1934) is wider if runs without a single slow operation agree by luck.
+/// Two bounds must agree. Student's bound takes a run as the unit, since slow operations come in
+/// bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is wider if runs without a single
+/// slow operation agree by luck.
 pub fn is_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bool> {
     let shares: Vec<f64> =
         runs.iter().filter(|r| r.all > 0).map(|r| r.beyond as f64 / r.all as f64).collect();

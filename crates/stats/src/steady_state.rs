@@ -5,7 +5,8 @@
 //! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds, with 99 % confidence in the whole session: the interval of
 //!    the slope of a line through the logarithms is within this limit. Quiet rounds prove it after five rounds, noisy ones need a longer
 //!    tail.
-//! 2. The line through the last five rounds alone is no steeper, so that a fall that has just begun is not outvoted.
+//! 2. The line through the last five rounds alone is no steeper than the limit, so that earlier
+//!    rounds do not hide a fall that has just begun.
 //!
 //! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round,
 //! so the allowed error per session is divided by the number of applications (Bonferroni). Rounds count as independent, because their

@@ -18,10 +18,10 @@ use model::record::{CommandRecord, Record, Run};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
 
-/// Up to this share of the written bytes, data of other processes in the final sync hardly changes the rate.
+/// A part of at most this share hardly changes a result about the whole.
 const OTHERS_SHARE: f64 = 0.02;
 
-/// Dirty bytes that an idle machine has.
+/// Bytes that an idle machine may have dirty. Fewer bytes never change a result.
 const IDLE_BYTES: u64 = 4 << 20;
 
 /// Computes the figures of a run from its end and the snapshots around it.
@@ -35,7 +35,8 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
     let others_dirtied = dirtied_by_others(&start, &stop, end);
     let dirty_at_end = dirty_at_end(end, &dirty, &others_dirtied);
-    // Data that other processes dirtied before the command began or until the final sync was over.
+    // Data of other processes that the final sync may have written: dirty before the command began,
+    // or dirtied until the end of the sync.
     let others_synced = others_dirtied.clone().and_then(|during| {
         let after = dirtied_between(&stop, &synced, end)?;
         Ok(dirty[0].clone()?.saturating_add(during).saturating_add(after))
@@ -181,8 +182,8 @@ fn cached_read_bytes(end: &CommandEnd) -> Known<u64> {
         .into())
 }
 
-/// Checks that the command read files by calls, and that all bytes of its read calls are of files. The kernel also
-/// counts reads of pipes, terminals and `/dev/zero`.
+/// Checks that the command read files by calls, and that all bytes of its read calls came from
+/// files. The kernel also counts reads of pipes, terminals and `/dev/zero`.
 ///
 /// # Errors
 /// Why the bytes of read calls may not be bytes of files, or why the command read files without calls.
@@ -293,7 +294,8 @@ fn dirty_at_end(end: &CommandEnd, machine_dirty: &[Known<u64>; 3], others: &Know
     Err("other programs dirtied pages too".into())
 }
 
-/// Returns the bytes by which the named files grew, without holes, if the kernel reports their dirty pages.
+/// Returns the bytes by which the named files grew, without holes. Leaves out files whose dirty
+/// pages are unknown.
 fn files_grew_by(end: &CommandEnd) -> u64 {
     let data = |state: &FilesState| state.bytes.saturating_sub(state.hole_bytes);
     let grown = |one: &NamedFiles| {
@@ -350,7 +352,8 @@ fn interface(end: &CommandEnd) -> Interface {
 }
 
 /// Returns the bytes that other processes read from the command's devices: the device's reads minus the charges of the
-/// command's cgroup, on devices with charges. If the cgroup was not read, minus all bytes fetched for the command.
+/// command's cgroup, on devices with charges. If the cgroup was not read, all bytes that were
+/// fetched for the command are subtracted instead.
 fn foreign_read_bytes(
     machine: Option<&Machine>,
     devices: &Known<Vec<DeviceUse>>,
@@ -496,7 +499,7 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
             Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
-    // The sentences without reads and writes have the end already.
+    // Without reads and writes, the sentence above already says how the command ended.
     if !ended.is_empty() && (read.is_some() || wrote.is_some()) {
         out.push(format!("It took {took}{ended}."));
     }

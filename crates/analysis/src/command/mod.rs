@@ -227,7 +227,7 @@ fn decide_gate(condition: &Condition, one: &CommandResult) -> Gate {
         Some((value, [low, high])) => {
             let between = match one.runs.len() {
                 1 => String::new(),
-                _ if high.is_finite() => format!(", 95 % between {} and {}", show_ns(low), show_ns(high)),
+                _ if high.is_finite() => format!(" (95 % interval {} to {})", show_ns(low), show_ns(high)),
                 _ => ", two runs have no interval".to_owned(),
             };
             format!("{}: {}{between}; the limit is {}.", one.command, show_ns(value), show_ns(limit_ns))
@@ -445,7 +445,8 @@ fn describe_throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) ->
     None
 }
 
-/// At this share of reads served by the page cache or above, a finding reports the share.
+/// Minimum share for a finding: of the reads that the page cache served, or of the writes that were
+/// still in it.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// A direction with fewer bytes than this does not matter.

@@ -46,7 +46,7 @@ pub(super) type NamedAnswer = (Vec<String>, Known<Answer>);
 pub(super) struct Context<'a> {
     /// The reports of A and of B.
     pub(super) sides: [&'a [Report]; 2],
-    /// The name of the other side: `B`.
+    /// The name of the side that is compared with A: `B`.
     pub(super) name: &'a str,
     /// The compared pairs with their answers.
     pub(super) pairs: &'a [Pair],
@@ -57,7 +57,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Returns the number that answers the comparison.
+    /// Returns the number that decides the comparison.
     fn headline(&self) -> Option<(&'a Pair, &'a Metric)> {
         let pair = self.pairs.iter().find(|p| p.headline)?;
         Some((pair, pair.metrics.first()?))
@@ -254,7 +254,7 @@ fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
         .collect();
     let numbers = evidence([("looks", count as f64), ("held_back", held_back.len() as f64)]);
     let answer = if held_back.is_empty() {
-        Answer::Holds("No number differs only because many were compared.".into(), numbers)
+        Answer::Holds("The correction for multiple tests changes no answer.".into(), numbers)
     } else {
         Answer::Finding(detail!(
             Severity::Biased,

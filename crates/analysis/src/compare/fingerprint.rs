@@ -2,8 +2,8 @@
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
 //! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
-//! 3. [`settings`] lists every field of the job's streams, so that a setting that no circumstance of step 1 states, or whose
-//!    words leave out a detail, still makes the results different work.
+//! 3. [`settings`] lists every field of the job's streams. So a setting that step 1 does not state,
+//!    or states without a detail, still makes the results different work.
 //! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
 
 use crate::compare::SideResult;
@@ -64,8 +64,9 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     all
 }
 
-/// Fields of a stream that are not compared as settings, because they decide only what is recorded, or where. The span and
-/// the first byte are aspects of [`fingerprint`], and follow the sizes of the targets.
+/// Fields of a stream that are not compared as settings, because they do not change the work:
+/// names, files, and what is recorded. The span and the first byte are aspects of [`fingerprint`],
+/// and follow the sizes of the targets.
 const NOT_COMPARED: [&str; 9] = [
     "access.offset_bytes",
     "access.span_bytes",
@@ -81,7 +82,8 @@ const NOT_COMPARED: [&str; 9] = [
 /// Fields that aspects of [`fingerprint`] state for the result's own stream.
 const STATED_FIELDS: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
 
-/// Fields with which the work remains the same, so that they may be the subject of the comparison. So may those in [`STATED_FIELDS`].
+/// Fields that do not change the work, so that they may be the subject of the comparison, like
+/// those in [`STATED_FIELDS`].
 const SAME_WORK_SETTINGS: [&str; 8] = [
     "advice",
     "ignored_errors",
@@ -124,7 +126,7 @@ pub(super) fn settings(result: &Measured) -> Vec<Aspect> {
     all
 }
 
-/// Adds the path and text of each value in a JSON value that is compared.
+/// Adds the path and the text of each compared value within a JSON value.
 fn add_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)>) {
     match value {
         _ if NOT_COMPARED.contains(&path.as_str()) => {}

@@ -152,9 +152,9 @@ pub(crate) struct PairInTurns<'n> {
     pub(crate) a: usize,
     /// Index of B among the results of the report.
     pub(crate) b: usize,
-    /// The name of the other side.
+    /// The name of B in sentences.
     pub(crate) name: &'n str,
-    /// Whether the pair answers for the headline.
+    /// Whether the pair is about the headline.
     pub(crate) headline: bool,
 }
 
@@ -246,8 +246,9 @@ fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, o
     let other_work = (!options.accept_differences).then(|| other_work(&differences, name)).flatten();
     let lacks_number =
         |side: &PooledResult| side.iter().any(|one| fingerprint::why_no_number(*one).is_some());
-    // Different requests are the first reason to refuse, even if a result has no number. Differences in these two aspects refuse only if
-    // there is no other reason.
+    // Different requests are the first reason to refuse, even if a result has no number.
+    // Differences in what was measured, or in an engine that replaced a denied one, are the last
+    // reason.
     let not_requested = [fingerprint::MEASURED, fingerprint::AVAILABLE_ENGINE];
     let is_request = |d: &Difference| d.refuses && !not_requested.contains(&d.aspect.as_str());
     let other_request = other_work.is_some() && differences.iter().any(is_request);
@@ -288,7 +289,7 @@ fn find_differences(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<Strin
     if !different.iter().any(|d| d.refuses) {
         let settings = [a, b].map(|one| fingerprint::settings(one.result));
         let (mut other_settings, unreadable) = compare_aspects(&settings[0], &settings[1]);
-        // The first different entry of a list speaks for the list.
+        // Of the different entries of a list, only the first is shown.
         let list = |d: &Difference| d.aspect.rsplit_once('[').map(|(list, _)| list.to_owned());
         other_settings.dedup_by(|next, first| list(next).is_some() && list(next) == list(first));
         different.extend(other_settings);

@@ -5,7 +5,8 @@
 //! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
 //!    it.
 //! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
-//! 3. `CANNOT TELL`: there is no interval, the ranks do not confirm it, or it allows a change by more than half.
+//! 3. `CANNOT TELL`: there is no interval, the ranks or medians of the runs contradict the means,
+//!    or the interval allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
 //!
 //! The gate has four outcomes. The worst of its numbers decides, in the order FAIL, INVALID, INCONCLUSIVE, PASS:
@@ -35,7 +36,7 @@ use stats::sample::mean;
 use stats::{comparison, intervals};
 use std::collections::BTreeSet;
 
-/// Percentile of the differences between sessions of one side that is the noise floor, as a share.
+/// The noise floor is this quantile of the differences between sessions of one side.
 const FLOOR_PERCENTILE: f64 = 0.95;
 
 /// The runs of one number on both sides, before the number of comparisons is known.
@@ -165,7 +166,7 @@ impl WeighedNumber {
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
-                "{few} {} on a side {} too few: the variation is known from three runs on each side",
+                "{few} {} on a side {} too few: three runs on each side show how much runs vary",
                 if few == 1 { "run" } else { "runs" },
                 if few == 1 { "is" } else { "are" }
             ));
@@ -282,7 +283,8 @@ struct Reading<'r> {
     read: Box<ReadRun<'r>>,
 }
 
-/// Returns the measures of a pair, and a note on each measure that only some runs have. The measure that answers comes first.
+/// Returns the measures of a pair, and a note on each measure that only some runs have. The measure
+/// that decides the comparison comes first.
 pub(super) fn collect_measures(a: &PooledResult, b: &PooledResult) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for reading in list_readings(a, b) {
@@ -325,7 +327,7 @@ fn list_readings<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<Reading<'r
     });
     let is_contradicted = |r: &Reading| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !is_contradicted(r));
-    // The rate of an open loop is fixed, so its tail latency answers.
+    // The rate of an open loop is fixed, so the tail latency decides.
     if streams.iter().any(|s| s.is_open_loop()) {
         let tail = |r: &Reading| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
         if let Some(at) = all.iter().position(tail) {

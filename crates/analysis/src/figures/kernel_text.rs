@@ -141,7 +141,7 @@ pub(crate) fn discarded_bytes(stat: &str) -> Known<Option<u64>> {
 /// Drivers of the sensors of drives.
 const DRIVES: &[&str] = &["nvme", "drivetemp"];
 
-/// A sensor in thousandths of a degree.
+/// A temperature sensor of a drive, in thousandths of a degree Celsius.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sensor {
     /// Driver of the sensor, if the text has it.

@@ -52,7 +52,7 @@ fn sum_at_driver(case: &Case) -> Known<AtDriver> {
     let mut depths = Vec::new();
     for run in &case.runs {
         let one =
-            run.stream.at_driver.as_ref().ok_or("it was not recorded")?.as_ref().map_err(String::clone)?;
+            run.stream.at_driver.as_ref().ok_or("they were not recorded")?.as_ref().map_err(String::clone)?;
         depths.push(one.depth);
         for (kind, (requests, latency)) in &one.kinds {
             let (all_requests, all_latencies) = sum.kinds.entry(*kind).or_default();
@@ -132,7 +132,8 @@ fn percentile_ns(case: &Case, kind: Kind, q: f64) -> Option<f64> {
     timely_quantile_ns(&case.latency(kind)?, lateness.as_ref(), q).map(|ns| ns as f64)
 }
 
-/// Adds up the counts of all runs. `starved_ns` and `outside` are the largest of a run.
+/// Adds up the counts of all runs. `starved_ns` and `outside` are the largest value of any run, and
+/// `is_whole` is true if it is true for all runs.
 fn add_up_counts(runs: &[CaseRun]) -> Option<Replayed> {
     let all: Vec<&Replayed> = runs.iter().filter_map(|run| run.stream.replayed.as_ref()).collect();
     let sum = |count: fn(&Replayed) -> u64| all.iter().map(|one| count(one)).sum();
@@ -158,7 +159,9 @@ fn list_differences(
     out.push(match driver {
         Ok(_) => "Latencies and depth of both are from issue to completion at the driver.".into(),
         Err(why) => format!(
-            "The replay's latencies and depth are those that a program sees, with system calls and wake-ups. Those of the capture are the driver's: {why}."
+            "The replay's latencies and depth are those that a program sees, with system calls and \
+             wake-ups; the capture's are those of the driver. Why the replay has no figures of the \
+             driver: {why}."
         ),
     });
     out.extend(counted.into_iter().flat_map(|counted| run_differences(case, replay, counted)));
@@ -200,7 +203,10 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
     let counts = [
         (
             counted.starved,
-            format!("operations were read from the capture too late, by up to {most_late}: their times are those of the reader."),
+            format!(
+                "operations were read from the capture too late, by up to {most_late}, and so were \
+                 submitted late."
+            ),
         ),
         (
             counted.held_by_depth,
@@ -208,7 +214,9 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
         ),
         (
             counted.held_by_order,
-            "operations came late, because earlier operations that waited for others filled the table of 65,536.".into(),
+            "operations came late, because the table of 65,536 pending operations was full: \
+             earlier ones waited for others."
+                .into(),
         ),
         (counted.outside, "discards outside the ranges that were read or written were left out.".into()),
     ];

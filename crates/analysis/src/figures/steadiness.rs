@@ -2,13 +2,16 @@
 //! report shows the SNIA's rule (`snia`) next to the state; the rule does not change it.
 //!
 //! Within a run:
-//! 1. Find the steps. They come first, because a step makes neighbours resemble each other so much that no line can be judged.
+//! 1. Find the steps. They come first, because a step makes neighbouring values so alike that no
+//!    line can be judged.
 //! 2. Remove the warm-up (MSER-5).
 //! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
 //!    no proof of change is not a proof of steadiness.
 //!
-//! Over runs: each run was prepared anew, so runs are never joined into one long series. Steps between runs are found first. Then the mean
-//! of the drifts within runs counts, and a line is fitted from the first run to the last with each run as one observation. Both must hold.
+//! Over runs: each run was prepared anew, so runs are never joined into one long series. Steps
+//! between runs are found first. Then two drifts count: the mean of the drifts within runs, and a
+//! line that is fitted from the first run to the last with each run as one observation. The rate is
+//! STEADY only if both are within the allowed drift.
 
 use crate::case::Case;
 use crate::figures::iops;
@@ -678,8 +681,9 @@ mod tests {
             each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
         }
 
-        /// The answers for runs of a minute with these rates, flat within: shares of the states, and how often the last five runs, and any five,
-        /// meet the rule of the SNIA.
+        /// The answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
+        /// a run: shares of the states, and how often the last five runs, and any five, meet the
+        /// rule of the SNIA.
         fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5], [f64; 2]) {
             let (mut states, mut rule) = ([0.0; 5], [0.0; 2]);
             for seed in 0..draws {

@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 /// Maximum number of steps of a series: more add nothing, and the quadratic search for a change gets slow.
 const MOST_STEPS: usize = 120;
 
-/// Mean operations in a step. With fewer, counting whole operations adds more noise than the storage has.
+/// Minimum mean number of operations in a step. With fewer, counting whole operations adds more
+/// noise than the storage has.
 const OPS_PER_STEP: f64 = 10.0;
 
 /// Minimum length of a step in mean latencies. In a shorter step, all operations of a full queue complete, or none.
@@ -176,7 +177,8 @@ impl DeviceWork {
         })
     }
 
-    /// The work between the first and the last snapshot within two times; `None` with fewer than two snapshots.
+    /// The work from the first to the last snapshot between two times; `None` with fewer than two
+    /// snapshots.
     pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
         let mut inside = self.points.iter().map(|p| p.at_ns).filter(|at| (from_ns..=to_ns).contains(at));
         let first = inside.next()?;

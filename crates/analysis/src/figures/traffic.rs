@@ -28,8 +28,8 @@ pub(crate) const FLOOR_IOS: u64 = 48;
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
 const ONE_REQUEST_UP_TO_BYTES: u32 = 64 << 10;
 
-/// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that charge direct writes to the
-/// calling process instead of to their own threads.
+/// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that submit
+/// direct writes in the calling process instead of in their own threads.
 const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
 /// Arrays that only read what was requested from them.
@@ -206,8 +206,8 @@ fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     None
 }
 
-/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables or data to copy. A mirror only writes
-/// what it was asked to.
+/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables
+/// or data to copy. Plain mirrors count, although they write the same data to several disks.
 fn only_forwards(place: &Place, layer: &Layer) -> bool {
     let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));

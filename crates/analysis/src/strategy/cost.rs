@@ -10,7 +10,7 @@ use model::sweep::{Grid, Search};
 
 /// Estimated cost of a run outside its window, in ns.
 pub const OVERHEAD_NS: u64 = 120_000_000;
-/// Estimated time of a phase that ends by its operations.
+/// Estimated time in ns of a phase that ends after a number of operations or bytes.
 const COUNTED_GUESS_NS: u64 = 300_000_000;
 
 /// The remaining time.
@@ -22,7 +22,8 @@ pub struct TimeLeft {
     pub at_most: bool,
 }
 
-/// Returns the time of the remaining runs. For a sweep, that of all runs: [`search_left`] has the rest of a begun one.
+/// Returns the time of the remaining runs. For a sweep, returns the time of all its runs;
+/// [`search_left`] returns the rest of a sweep that has begun.
 pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
         let TimeLeft { ns, at_most } = search_left(&SweepProgress::after(grid, plan, &[]), plan);
@@ -76,7 +77,8 @@ pub fn run_ns(job: &Job) -> u64 {
     job.phases.iter().map(guess_ns).fold(0, u64::saturating_add)
 }
 
-/// Returns the bytes of a made file that this host writes before the first run; `None` if it writes none.
+/// Returns the bytes that this host writes to create a target before the first run; `None` if it
+/// does not create the target.
 fn made_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     if target.role != Role::Made {
         return None;
@@ -219,7 +221,7 @@ fn most_written(pace: &Pace) -> (f64, f64) {
     }
 }
 
-/// Whether a phase has no time limit and ends by its operations.
+/// Whether a phase has no time limit and ends after a number of operations or bytes.
 fn is_counted(phase: &Phase) -> bool {
     phase.time_ns >= MAX_TIME_NS && ends_by_count(phase)
 }
@@ -228,7 +230,8 @@ fn ends_by_count(phase: &Phase) -> bool {
     phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
 }
 
-/// Estimates the time of a phase with the overhead around it. A phase that ends by its operations usually ends long before its time.
+/// Estimates the time of a phase with the overhead around it. A phase that ends after a number of
+/// operations or bytes usually ends long before its time.
 fn guess_ns(phase: &Phase) -> u64 {
     let most = if ends_by_count(phase) { COUNTED_GUESS_NS } else { u64::MAX };
     whole_ns(phase).min(most).saturating_add(OVERHEAD_NS)

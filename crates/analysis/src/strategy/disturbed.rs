@@ -1,8 +1,10 @@
-//! Disturbed runs: what other processes did during a run, whether that disturbed it, and whether it is repeated.
+//! Disturbed runs: what happened outside fathom during a run, whether that disturbed it, and
+//! whether it is repeated. Other processes, a hypervisor and changed limits disturb runs.
 //!
 //! Whether a run is disturbed:
 //! 1. The decision is made once, while measuring, and stored in the record.
-//! 2. It depends only on what others did, never on the result of the run: repeating slow runs would report a faster device.
+//! 2. It depends only on what happened outside fathom, never on the result of the run: repeating
+//!    slow runs would report a faster device.
 //! 3. It does not depend on the share of others either: that would keep the fast runs, whose own traffic makes the share small. So only the
 //!    rate of foreign traffic counts.
 //! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for
@@ -50,7 +52,8 @@ pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 /// Stolen ticks that may be rounding.
 const ROUNDING: u64 = 1;
 
-/// Disturbances by other processes during the runs of a case, each with its value or why it is unknown.
+/// Disturbances from outside fathom during the runs of a case, each with its value or why it is
+/// unknown.
 pub(crate) struct OutsideLoad {
     /// Traffic of other processes on each disk, from the top down.
     foreign: Vec<Known<ForeignTraffic>>,

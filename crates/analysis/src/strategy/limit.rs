@@ -14,7 +14,7 @@
 //!
 //! Latency counts from the scheduled start and includes fathom's own lateness. So it is an upper bound on what users of the storage
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
-//! and misses the target if the lower bound is beyond it. Between the bounds the load is open.
+//! and misses the target if the lower bound is beyond it. Otherwise the load stays undecided.
 
 use super::{Budget, Next, Summary, is_time_up};
 use crate::runs::{capacity, falls_short, lowest_limit};
@@ -167,7 +167,8 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether the load served fewer operations than arrived, or would do so in a longer run.
+    /// Whether fewer operations were served than arrived at this load, or would be served in a
+    /// longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         // The limit of the cgroup allows a burst, which a short run mistakes for the lasting rate.
         if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {
@@ -201,8 +202,9 @@ impl Point<'_> {
         intervals::exact_bounds(0, self.latency.count(), CONFIDENCE).1 > 1.0 - target.quantile
     }
 
-    /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or the service time alone misses the
-    /// target. Otherwise fathom submitted too slowly, and the load is open.
+    /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or
+    /// the service time alone misses the target in several runs. Otherwise fathom submitted too
+    /// slowly, and the result is `None`: the load neither meets nor misses the target.
     pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
         let most_ns = target.latency_ns?;
         let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
@@ -245,7 +247,7 @@ struct Search<'p> {
     points: &'p [Point<'p>],
     target: &'p LatencyTarget,
     capacity: f64,
-    /// Runs after which a proof is attempted.
+    /// Number of runs at a load from which on a proof is attempted.
     runs: u32,
 }
 
@@ -578,8 +580,9 @@ fn the_answers_of_many_searches_are_near_the_truth() {
     check_answers_of_known_servers(1_000, 8_000, 90);
 }
 
-/// Searches on servers whose runs vary, with bursts and with lateness of a twentieth of the target. At most 5 % of the answers may
-/// name a load that misses the target as met, or the other way round, and at least `near_percent` lie within 5 % of the truth.
+/// Searches on servers whose runs vary, with bursts and with lateness of a twentieth of the target.
+/// At most 5 % of the answers may claim that a load meets the target although it misses it, or the
+/// other way round, and at least `near_percent` lie within 5 % of the truth.
 #[cfg(test)]
 fn check_answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
     let truth = true_rate(10_000.0, 2.5e6);

@@ -1,7 +1,8 @@
 //! Decides what to measure next, while measuring.
 //!
-//! Strategies are pure functions from the runs so far to the next run, so replaying the summaries of a record resumes it. This file selects
-//! the strategy of a plan and has the parts that all share: the budget, the time limit, and the remaining work.
+//! Strategies are pure functions from the runs so far to the next run. So replaying the summaries
+//! of a record resumes the measurement. This file selects the strategy of a plan and has the parts
+//! that all strategies share: the budget, the time limit, and the remaining work.
 
 pub mod cost;
 pub mod disturbed;
@@ -29,7 +30,7 @@ pub struct Budget {
     pub seed: u64,
     /// Whether runs of one round are compared with each other.
     pub paired: bool,
-    /// Maximum number of attempts at a run that other processes disturb.
+    /// Maximum number of attempts at a run that is disturbed each time.
     pub attempts: u32,
     /// Time in ns since the start of the session after which no run begins; `None` for no limit.
     pub ends_ns: Option<u64>,

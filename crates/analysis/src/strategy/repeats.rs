@@ -125,7 +125,7 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
     } else {
         format!(
             "{job}: not steady within {rounds} rounds: the rate may still drift by {} % or more over {WINDOW} of them. \
-             The last {} are shown. {way}",
+             The result uses the last {}. {way}",
             DRIFT * 100.0,
             rounds.min(WINDOW)
         )

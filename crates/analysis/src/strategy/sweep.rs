@@ -307,7 +307,7 @@ pub struct SweepProgress<'g> {
     grid: &'g Grid,
     runs: u32,
     seed: u64,
-    /// Maximum number of attempts at a run that other processes disturb.
+    /// Maximum number of attempts at a run that is disturbed each time.
     max_attempts: u32,
     /// All attempts so far.
     attempts: Vec<SweepRun>,
@@ -451,7 +451,7 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// Returns the cells that are measured once and have no run yet.
+    /// Returns the cells that have no run yet and are not left out because of a slow cell.
     fn open_cells(&self) -> impl Iterator<Item = usize> {
         self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.slow_cell_of(*job).is_none())
     }
@@ -508,7 +508,7 @@ impl<'g> InOrder<'g> {
         self.samples.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
     }
 
-    /// Returns the tracked value in each complete round.
+    /// Returns the tracked value of each complete round; `None` for a round without the value.
     pub(crate) fn tracked_values(&self) -> Vec<Option<f64>> {
         let Until::Rounds { tracked, variable, .. } = self.until else { return Vec::new() };
         let rounds = self.samples.chunks_exact(self.jobs.len().max(1));
@@ -525,7 +525,8 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// Returns the first and last round of the window, counted from 1; `None` with too few rounds.
+    /// Returns the first and last round of the window, counted from 1; `None` with too few rounds,
+    /// or if each cell is measured once.
     pub(crate) fn window(&self) -> Option<[u32; 2]> {
         let rounds = self.rounds();
         (rounds >= WINDOW && self.until != Until::Slow).then(|| [(rounds - WINDOW + 1) as u32, rounds as u32])

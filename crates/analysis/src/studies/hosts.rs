@@ -1,8 +1,10 @@
 //! Scaling over hosts: the same work on growing numbers of hosts, the rate that each host adds, and the knee from which more hosts add less.
 //!
-//! In a closed loop of n hosts with the same depth, Little's law makes the mean latency n / X times a constant. So power, rate by latency
-//! (Kleinrock 1979, as in `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if every host adds the
-//! same, power grows with n. With the efficiency e = (X / n) / (X1 / n1), power is e * e * n, up to a constant.
+//! In a closed loop, n hosts with the same depth reach a rate X. By Little's law, the mean latency
+//! is n / X times a constant. So power, that is rate divided by latency (Kleinrock 1979, as in
+//! `stats::knee`), is X * X / n. If the storage is saturated, X is constant and power falls; if
+//! every host adds the same rate, power grows with n. The efficiency is e = (X / n) / (X1 / n1),
+//! where X1 is the rate of the fewest hosts, n1. So power is e * e * n, up to a constant.
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns};

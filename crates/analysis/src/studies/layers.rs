@@ -149,7 +149,8 @@ fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
     })
 }
 
-/// The ratio of two layers, from the runs of each round, so that a slow drift of the device affects both.
+/// The ratio of the rates of two layers, computed within each round, so that a slow drift of the
+/// device affects both. `None` if a finding invalidates one of them.
 fn compare_with_lower(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;

@@ -42,8 +42,9 @@ impl Question for LatencyTarget {
         build_curve(judged.record, self, judged.answered, judged.results).into()
     }
 
-    /// Whether a finding is an overload or lateness of a load, or that the closed loop hides the tail. At the load whose latency is
-    /// the headline, overload and lateness are not expected, because they are part of the quoted number.
+    /// Two kinds of findings are expected: that a load is an overload or was submitted late, and
+    /// that the closed loop hides the tail. At the load whose latency is the headline, overload and
+    /// lateness are not expected, because they are part of the quoted number.
     fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
         if finding.outcome != Outcome::Finding {
             return false;

@@ -52,8 +52,8 @@ pub(crate) trait Conclusion {
         results.iter().collect()
     }
 
-    /// Returns the results that the headline depends on; `None` if the headline bears the name of the quoted result
-    /// whose number it is.
+    /// Returns the results that the headline depends on; `None` if the headline is the number of
+    /// the quoted result with the same name.
     fn rests_on(&self) -> Option<&[usize]> {
         None
     }
@@ -118,7 +118,8 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
     }
 }
 
-/// Whether a result that only other load withholds leaves the session its verdict, as in [`Judged::head_of_jobs`].
+/// Whether a result that only other load withholds makes the session SUSPECT instead of INVALID, as
+/// in [`Judged::head_of_jobs`].
 pub(crate) fn forgives_other_load(studied: &Studied) -> bool {
     matches!(studied, Studied::Jobs | Studied::Profile(_) | Studied::Targets(_) | Studied::Hosts(_))
 }

@@ -1,6 +1,6 @@
 //! The card of a profile: median rates under the row names of a well-known tool, and the score of AS SSD.
 //!
-//! Source of the weights: <https://ssd-tester.com/text_score.php>. They are points per MB/s.
+//! The weights of the score are points per MB/s. Source: <https://ssd-tester.com/text_score.php>.
 
 use super::{Conclusion, Question};
 use crate::findings::CaseAnswers;

@@ -85,8 +85,8 @@ impl Conclusion for Sweep {
         };
         let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
-        let cheapest =
-            cheapest.map_or_else(String::new, |c| format!(" The cheapest as fast is {}.", name(c)));
+        let cheapest = cheapest
+            .map_or_else(String::new, |c| format!(" The cheapest equally fast setting is {}.", name(c)));
         Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
     }
 
@@ -223,7 +223,8 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
     }
 }
 
-/// Replays the search of a record. A complete one has winners, even if an earlier version ended it by another rule.
+/// Replays the search of a record. A complete search has winners, even if an earlier version ended
+/// it by another rule.
 fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
     let plan = &record.header.plan;
     let mut search = Search::after(grid, plan.runs, plan.seed, runs);

@@ -70,7 +70,8 @@ impl Conclusion for Targets {
     }
 }
 
-/// Builds the table of the study. `jobs` has the job of each result, and `headline` is the job whose test answers.
+/// Builds the table of the study. `jobs` has the job of each result, and `headline` is the job
+/// whose test decides the answer.
 fn build_table(report: &Report, comparison: &TargetComparison, jobs: &[usize], headline: usize) -> Targets {
     let mut rows: Vec<TargetRow> = Vec::new();
     let (mut pairs, mut rows_of_pairs) = (Vec::new(), Vec::new());

@@ -37,7 +37,7 @@ const HELP: [&str; 9] = [
     "others     I/O on the disks of the targets that is not fathom's",
 ];
 
-/// Colours by meaning. False draws without colours.
+/// Colours by meaning. `Paint(false)` draws without colours.
 #[derive(Clone, Copy)]
 struct Paint(bool);
 
@@ -144,7 +144,7 @@ fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     frame.render_widget(Line::raw(left).right_aligned(), at);
 }
 
-/// Draws the progress of the step.
+/// Draws the progress of the measurement, or of the step if the measurement's is unknown.
 fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     let share = state.done.share();
     let text = share.map_or_else(|| "-".to_owned(), show_share);
@@ -258,7 +258,7 @@ const NARROW_COLUMNS: (usize, usize) = (9, 23);
 const SPARKLINE_COLUMNS_MIN: usize = 4;
 /// Number of heights of a character in a sparkline, without zero.
 const SPARKLINE_LEVELS: u64 = 8;
-/// With fewer rows than this, the two rows of the device become one.
+/// With fewer remaining rows than this, the device's row of latencies is left out.
 const DEVICE_LATENCY_ROWS: u16 = 12;
 
 /// One row of figures.
@@ -553,10 +553,11 @@ const INDENT: &str = "  ";
 /// Maximum number of calls shown per process.
 const MOST_CALLS: usize = 2;
 
-/// A column: its heading, the narrowest screen that shows it, and its figure.
+/// A column of the device table: its heading, the fewest columns of a screen that shows it, and its
+/// figure.
 type DeviceColumn = (&'static str, u16, fn(&DeviceInterval) -> Option<f64>);
 
-/// All columns, from left to right.
+/// All columns of the device table, from left to right.
 const DEVICE_COLUMNS: [DeviceColumn; 7] = [
     ("r/s", 0, |d| Some(d.read.per_s)),
     ("w/s", 0, |d| Some(d.write.per_s)),

@@ -1,5 +1,5 @@
-//! Screens at several sizes, compared with golden files. After an intended change, run `FATHOM_BLESS=1 cargo test -p fathom-io --lib live` and
-//! check `git diff`.
+//! Screens at several sizes, compared with golden files. After an intended change, run
+//! `FATHOM_BLESS=1 cargo test -p fathom-io-live` and check `git diff`.
 
 use super::*;
 use crate::state::{HostRow, HostState, JobResult, Observed, Pulse, Rate, Sample};

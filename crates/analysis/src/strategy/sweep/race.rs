@@ -345,9 +345,9 @@ impl Race {
         self.lanes.get(self.decision.as_ref()?.winner?)
     }
 
-    /// Returns how much slower the winner's fresh runs are than the runs that chose it, as a logarithm. `Some` means
-    /// that the target has changed: chance does not explain the difference, and even the slowest run that chose the
-    /// winner was much faster.
+    /// Returns the logarithm of the ratio of the winner's fresh runs to the runs that chose it.
+    /// `Some` means that the target has become slower, so the logarithm is negative: chance does
+    /// not explain the difference, and even the slowest run that chose the winner was much faster.
     pub fn fall(&self) -> Option<f64> {
         let at = self.decision.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH_RUNS)?;
@@ -412,7 +412,7 @@ fn mean_of<'s>(
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Chance that a statement about a race is wrong.
+/// Allowed chance that any statement about a race is wrong.
 const ERROR: f64 = 0.05;
 
 /// Added to the number of cells that share the allowed error, because a race is checked after each round and not only
@@ -433,14 +433,14 @@ const DEGREES_PER_PAIR: f64 = 0.6;
 /// Maximum number of rounds of an adaptive search that are passes through all cells.
 const PASSES: usize = 2;
 
-/// Minimum number of runs of a cell that has many.
+/// Minimum number of runs for a cell to count as one with many runs.
 const MANY_RUNS: usize = 8;
 /// If all cells with many runs together have at least this number of pairs of successive runs, the noise of all cells is
 /// estimated from these pairs.
 const MANY_PAIRS: usize = 30;
 
-/// The noise of one cell is a weighted mean of its own noise and that of all cells. The noise of all cells counts like
-/// this number of runs.
+/// The noise of one cell is a weighted mean of the noise of its own runs and the noise of all
+/// cells, which weighs as much as this number of runs.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
