@@ -69,11 +69,11 @@ pub enum Answer {
     /// The whole interval is within the tolerance.
     Same,
     /// The interval is neither beyond the margin nor within the tolerance, or it is beyond the margin only by chance.
-    /// It shows the largest possible difference.
+    /// The interval shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The runs do not decide: there is no interval, the interval is wider than half the value, or the rank test
-    /// contradicts it.
+    /// contradicts it. Also if the conditions of the two sides differ ([`Pair::cannot_tell`]).
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two numbers measure different things.
@@ -234,8 +234,7 @@ pub struct Gate {
     /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// Whether the outcome is `invalid`, which is also the case if a finding that is not accepted affects an existing
-    /// number.
+    /// Whether the outcome is `invalid`: a side has no number, or a finding that is not accepted affects its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
 }

@@ -303,8 +303,8 @@ pub struct Pool {
 
 impl TimeSpan {
     /// Groups the threads by their targets. Without `-F` a group has the `-t` threads of one target. With `-F` a group
-    /// has the threads with the same targets; groups are in the order of their first threads. Stops at the maximum
-    /// number of threads of a stream.
+    /// has the threads with the same targets; groups are in the order of their first threads. Ignores threads beyond
+    /// [`MAX_WORKERS`]: of each target, or with `-F` of the time span.
     pub fn pools(&self) -> Vec<Pool> {
         let mut pools: Vec<Pool> = Vec::new();
         if self.threads == 0 {

@@ -125,8 +125,8 @@ pub struct RunSeen {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
-    /// Offered operations per second, if the strategy chose them. Runs at different loads of a curve differ only in
-    /// this field.
+    /// Offered operations per second, if the strategy chose them. Runs of a load curve may have the same `index` and
+    /// differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
@@ -238,7 +238,7 @@ pub struct StartFigures {
 /// Maximum number of ranks that are listed in a group of hosts.
 const MOST_NAMED: usize = 8;
 
-/// A group of hosts with the same finding or limiter.
+/// A group of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Which {
     /// Number of hosts.

@@ -131,8 +131,8 @@ impl Histogram {
         supports_quantile(self.count, q).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Returns the number of operations between two latencies in ns, without the upper one. Both are rounded to a
-    /// bucket.
+    /// Returns the number of operations from `from_ns` to below `to_ns`. Both bounds are rounded down to the start of
+    /// their buckets.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));

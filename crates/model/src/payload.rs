@@ -14,7 +14,7 @@ const BLOCK_BYTES: usize = 4096;
 /// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without unique bytes
 /// all blocks would be copies of each other.
 const UNIQUE_BYTES: usize = 16;
-/// Number of earlier blocks that can be copied.
+/// Number of recently written blocks that can be copied.
 const POOL: usize = 64;
 /// Number of bytes that [`measure`] inspects. 4096 blocks give the shares to within one or two percent.
 const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
@@ -34,9 +34,8 @@ enum Recipe {
 }
 
 impl Maker {
-    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers
-    /// with unrelated `seed`s, such as hashes, make different data. The key of each write is the seed plus a
-    /// counter.
+    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers of
+    /// random data make different data if their seeds differ.
     ///
     /// # Errors
     /// A message if a share is above 100 %, or a file is missing or empty.
@@ -496,7 +495,7 @@ fn file_content_continues_across_writes() {
 }
 
 #[test]
-fn counting_bytes_restart_at_zero_in_each_write() {
+fn counting_bytes_are_0_to_255_repeated() {
     let mut maker = Maker::new(&Data::Counting, None, 1).unwrap_or_else(|e| panic!("{e}"));
     for _ in 0..2 {
         let mut write = [9; 512];

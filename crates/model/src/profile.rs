@@ -149,7 +149,7 @@ const CDM: &[Test] = &[
     test(Random, 4, 1, 1),
 ];
 
-/// Reads and writes of no test, without a card.
+/// A profile without tests, measured with reads and with writes, and shown in fathom's own table.
 const PLAIN: Profile =
     Profile { name: "", about: "", tests: &[], read_percents: &[100, 0], headline: 0, card: None };
 
@@ -163,7 +163,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "nvme",
-        about: "CrystalDiskMark's NVMe preset: also 128 KiB sequential at depth 32, and 16 workers for 4 KiB random",
+        about: "CrystalDiskMark's NVMe preset: sequential 1 MiB at depth 8 and 128 KiB at depth 32, 4 KiB random at depth 32 with 16 workers and at depth 1",
         tests: &[
             test(Sequential, 1024, 8, 1),
             test(Sequential, 128, 32, 1),
@@ -308,7 +308,7 @@ impl Test {
         }
     }
 
-    /// Writes the test into a spec. `span` is the space on its target.
+    /// Writes the test into the spec of a job. `span` is the size of the job's target in bytes.
     pub fn spec(&self, read_percent: u8, span: u64, job: &mut JobSpec) {
         job.name = Some(self.name_of(read_percent));
         let Some(compress) = self.rewrites else {

@@ -313,7 +313,7 @@ impl std::fmt::Display for Damage {
                     if other == 0 { "before the verification".into() } else { format!("write {other}") };
                 return write!(
                     f,
-                    "{newest_sectors} of {} sectors, the first at {newest_first}, are from write {newest}, the others from {old}",
+                    "{newest_sectors} of {} sectors, starting with sector {newest_first}, are from write {newest}, the others from {old}",
                     self.block_sectors
                 );
             }
@@ -331,7 +331,7 @@ impl std::fmt::Display for Damage {
         }
         write!(
             f,
-            " ({} of {} sectors are damaged, the first at {})",
+            " ({} of {} sectors are damaged, starting with sector {})",
             self.sectors, self.block_sectors, self.sector
         )
     }

@@ -130,7 +130,7 @@ pub fn least_iops(workers: u32) -> u32 {
 }
 
 impl Grid {
-    /// Returns the measure that ranks the cells of a work; `None` in sessions of versions that had no choice.
+    /// Returns the measure that ranks the cells of a work; `None` in older sessions, which always used bytes per second.
     pub fn measure_of(&self, work: &str) -> Option<Measure> {
         let cell = self.cells.iter().find(|cell| cell.setting.work() == work)?;
         self.measures.get(&cell.setting.work_on_any_target()).copied()
@@ -183,7 +183,7 @@ pub struct Sweep {
     pub preset: Option<String>,
     /// Time in seconds from the first run to the last.
     pub seconds: f64,
-    /// Time budget of an adaptive search, from its start to its report; `None` for an exhaustive one.
+    /// Time budget of an adaptive search in seconds, from its start to its report; `None` for any other sweep.
     pub budget_seconds: Option<f64>,
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
@@ -501,7 +501,7 @@ pub enum Chosen {
     NoChoice,
 }
 
-/// The loss from using the setting of a well-known program.
+/// The setting of a well-known program, compared with the winner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
@@ -655,7 +655,7 @@ impl Setting {
         words.join(", ")
     }
 
-    /// Formats the offset on the target as typed: `25 %`, `4 GiB`.
+    /// Formats the offset on the target: `25 %`, `4 GiB`; `None` if the grid sets none.
     pub fn position(&self) -> Option<String> {
         let percent = self.offset_percent.map(|p| format!("{p} %"));
         percent.or_else(|| self.offset_bytes.map(show_bytes))

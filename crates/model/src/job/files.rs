@@ -15,7 +15,7 @@ pub enum Cache {
     Direct,
     /// No flag: through the page cache.
     Buffered,
-    /// `O_SYNC`: through the page cache, each write waits until data and metadata are on stable storage.
+    /// `O_SYNC`: through the page cache; each write waits until data and metadata are on stable storage.
     Sync,
     /// `O_DSYNC`: through the page cache; each write waits until it can be read back after a crash.
     Dsync,

@@ -135,7 +135,8 @@ stored_as_list! {
 }
 
 impl Bucket {
-    /// Summarizes the latencies of a histogram. Each counts as the value of its bucket.
+    /// Summarizes the latencies of a histogram. All sums are exact except that of the squares, which is computed from
+    /// the values of the buckets.
     pub fn from_histogram(latency: &Histogram) -> Self {
         Self {
             count: latency.count(),
@@ -414,7 +415,7 @@ stored_as_list! {
     }
 }
 
-/// Number of columns in each table.
+/// Number of columns in each distribution of [`DepthCounts`].
 pub const COLUMNS: usize = 7;
 
 /// Distributions of a worker's operations in flight, operations per submission, and completions seen together.
