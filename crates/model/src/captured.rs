@@ -39,7 +39,7 @@ pub struct Captured {
 pub struct Origin {
     /// Start time, RFC 3339; empty if a foreign trace does not state it.
     pub started: String,
-    /// The path that the user named; for an imported trace, its file.
+    /// The path that the user named: the captured device or file, or the file of an imported trace.
     pub asked: String,
     /// The format of an imported trace, such as `fio iolog v3`; `None` for a capture made by fathom.
     pub imported: Option<String>,

@@ -124,7 +124,7 @@ pub struct Pair {
     pub headline: bool,
     /// Why the numbers are not compared; `None` if they are.
     pub refused: Option<String>,
-    /// Whether a side has no number; measuring it again may give one.
+    /// Whether a side has no number. Another measurement may give one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
     /// Whether the conditions of the two sides differ in a way that may change the number. The answer is then
@@ -152,8 +152,8 @@ pub struct Difference {
     pub a: String,
     /// Value on side B.
     pub b: String,
-    /// Whether the difference means that the two numbers measure different work. Otherwise it may be what the user
-    /// wants to compare.
+    /// Whether the two numbers measure different work because of this difference. If not, the difference may be what
+    /// the user wants to compare.
     pub refuses: bool,
 }
 

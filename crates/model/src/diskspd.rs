@@ -1,7 +1,7 @@
 //! A DISKSPD profile: everything that a command line or an XML file of DISKSPD specifies, with its defaults filled
 //! in.
 //!
-//! The dialect reader turns a profile into jobs; the DISKSPD output formats repeat it.
+//! The crate `dialect` turns a profile into jobs; the output formats of DISKSPD repeat its settings.
 //!
 //! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and
 //! `XmlProfileParser/diskspd.xsd`.
@@ -62,7 +62,7 @@ pub struct TimeSpan {
     pub targets: Vec<Target>,
 }
 
-/// The work on a file.
+/// A file or device, with the threads and operations that use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -128,8 +128,8 @@ pub struct Target {
     pub priority: u32,
     /// `Weight` in XML profiles: the target's share of the operations of each thread. Only with `-F` and `-O`.
     pub weight: u32,
-    /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its weight; 0 for the weight
-    /// of the target. Empty if all threads use the target. Only with `-F` and `-O`.
+    /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its weight. A weight of 0
+    /// stands for the weight of the target. Empty if all threads use the target. Only with `-F` and `-O`.
     pub thread_targets: Vec<(u32, u32)>,
 }
 

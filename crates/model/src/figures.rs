@@ -535,7 +535,8 @@ pub struct Estimate {
 pub struct Snia {
     /// Whether the last five rounds meet the criterion.
     pub met: bool,
-    /// Number of rounds. A round is a run. If there is a single run, a round is a fifth of its window or more.
+    /// Number of rounds. A round is a run. If there is a single run, a round is a minute of its window, or a fifth of a
+    /// window that is shorter than five minutes.
     pub rounds: u32,
     /// Largest minus smallest value of the last five rounds, as a share of their mean.
     pub excursion: f64,
@@ -700,7 +701,7 @@ pub struct WorkerLog {
     pub run: usize,
     /// Index of the job.
     pub job: usize,
-    /// Index of its phase.
+    /// Index of the phase in the job.
     pub phase: usize,
     /// Index of the stream in the phase.
     pub stream: usize,

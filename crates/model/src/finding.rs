@@ -239,17 +239,17 @@ pub struct CheckPage {
     pub accept: Option<String>,
 }
 
-/// Pages in the requested order. Their JSON is a list.
+/// Pages of checks. Their JSON is a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// The pages, grouped by the letter of their id.
+    /// The pages in the requested order; all pages are in the order of their ids.
     pub pages: Vec<CheckPage>,
     /// Whether these are all pages. A format may then print an overview.
     pub all: bool,
 }
 
 impl Pages {
-    /// The pages by their groups.
+    /// Returns the pages, divided wherever the group changes.
     pub fn groups(&self) -> impl Iterator<Item = &[CheckPage]> {
         self.pages.chunk_by(|a, b| a.group == b.group)
     }

@@ -1,4 +1,4 @@
-//! A measurement on several hosts: the part of one host, what every host reported, and the figures of all of them.
+//! A measurement on several hosts: the rank of a host, what every host reported, and the figures of all of them.
 //!
 //! Findings and limiters are counted over the hosts, so that a report does not grow with their number.
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// The part of one host in a measurement on several hosts.
+/// Which of the hosts of a measurement this host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Rank of the host, from 0.
@@ -347,7 +347,8 @@ impl CheckedOnHosts {
     }
 }
 
-/// Adds entries to a list that is sorted by `key`. An entry with the key of another one is absorbed by it.
+/// Adds entries to a list that is sorted by `key`. If the list already has an entry with the same key, `absorb` merges
+/// the two.
 fn merge_sorted<T, K: Ord>(
     all: &mut Vec<T>,
     others: impl IntoIterator<Item = T>,

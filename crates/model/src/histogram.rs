@@ -13,8 +13,8 @@ const GROUPING_POWER: u8 = 7;
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
-/// Minimum number of operations above a percentile, since with fewer it would depend on single operations: the usual rule for tails,
-/// n (1 - p) >= 10.
+/// Minimum number of operations above a percentile: the usual rule for tails, n (1 - p) >= 10. With fewer, single
+/// operations would decide the percentile.
 pub const FEWEST_ABOVE_PERCENTILE: f64 = 10.0;
 
 /// Returns whether `count` operations are enough for the percentile `q` (0 to 1).

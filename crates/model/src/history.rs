@@ -62,7 +62,7 @@ pub struct Entry {
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// A hash that is equal for sessions with the same work at the same place.
+    /// A hash of the machine, the storage stack and the jobs. Sessions with the same hash may be compared.
     pub fingerprint: Option<String>,
     /// Checks with a finding, each with its severity; sorted and without duplicates.
     pub findings: Vec<Mark>,

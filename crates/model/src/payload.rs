@@ -164,8 +164,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// Returns the key of an existing block with the probability of a copy, otherwise a new key. A copy of a block in a
-    /// set may be written before that block.
+    /// Returns the key of an existing block with a probability of `dedup_percent`, otherwise a new key. A copy of a
+    /// block in a set may be written before that block.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -188,11 +188,12 @@ impl Shaped {
     }
 }
 
-/// Makes 16 MiB of data with these settings and measures it. Takes some tens of ms, so it is not for the hot loop.
+/// Makes 16 MiB of data with these settings, and measures how compressible and repetitive the data is. Takes some tens
+/// of ms, so it is not for the hot loop.
 ///
 /// # Errors
 ///
-/// As [`Maker::new`].
+/// Those of [`Maker::new`].
 pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Written, String> {
     let mut maker = Maker::new(data, file_bytes, seed)?;
     let mut made = vec![0_u8; MEASURED_BYTES];

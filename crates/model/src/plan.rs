@@ -242,7 +242,7 @@ pub struct Precondition {
     pub fills: Vec<Stream>,
     /// Number of times that each stream of `fills` covers its span.
     pub passes: u32,
-    /// Indices of the jobs that write. They then run in rounds.
+    /// Indices of the jobs that write. After the fills, these jobs run in rounds.
     pub jobs: Vec<usize>,
     /// Number of rounds after which the first run begins, even if the rates have not settled.
     pub rounds_at_most: u32,

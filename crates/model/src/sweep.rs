@@ -1,5 +1,8 @@
 //! The sweep: the same work at every setting of a grid, the measure that ranks the cells, and the result.
 //!
+//! A work is an order and direction of operations, such as `randread`, or an access specification. Only cells of the
+//! same work compete with each other.
+//!
 //! The crate `analysis` chooses the next cell and the winner; [`crate::spec::axes`] parses a grid.
 
 use crate::figures::{Estimate, Snia};
@@ -262,7 +265,7 @@ pub struct DeviceBySettings {
 }
 
 impl BestSettings {
-    /// Returns a table for each work from the settings of named devices.
+    /// Returns a table for each work. `devices` has the name and the measured settings of each device.
     pub fn tables(devices: &[(String, Vec<SweptSetting>)]) -> Vec<Self> {
         let all = || devices.iter().flat_map(|(_, settings)| settings);
         let works = distinct(all().map(|one| (one.work.clone(), one.by)));
@@ -446,7 +449,7 @@ impl CellFigures {
     }
 }
 
-/// How a work was decided.
+/// The decision about the best cell of one work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Work {

@@ -86,8 +86,8 @@ pub struct Flush {
     /// Number of sync calls for each group of `every` writes; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub calls: u32,
-    /// Whether the call waits for the writes in flight, and later writes wait for it. Otherwise it covers completed
-    /// writes only.
+    /// Whether the call waits for the writes in flight, and later writes wait for the call. Otherwise the call covers
+    /// only completed writes.
     pub drain: bool,
 }
 

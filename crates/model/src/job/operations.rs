@@ -276,8 +276,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's last one ended. After the end of the span, the next one is at its
-    /// beginning.
+    /// Each operation begins where the lane's last one ended. After the end of the span, operations continue at the
+    /// beginning of the span.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -296,7 +296,7 @@ pub enum Order {
     /// Normally distributed around the middle of the span, with this standard deviation in percent of the span. Offsets
     /// outside the span are drawn again.
     Normal(f64),
-    /// Zones one after another, each with its share of the operations. Offsets within a zone are uniform.
+    /// Adjacent zones, each with its share of the operations. Offsets within a zone are uniform.
     Zones(Vec<Zone>),
 }
 
@@ -366,7 +366,7 @@ pub struct Zone {
     pub size: ZoneSize,
 }
 
-/// Size of a zone.
+/// Size of a zone, in percent of the span or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

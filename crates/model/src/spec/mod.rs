@@ -357,7 +357,7 @@ pub struct TypedStream {
     pub options: Options,
     /// Number of the stream's group in fio's output (`groupid`).
     pub group: usize,
-    /// Whether it is reported as one result with the previous stream, if both are in the same group.
+    /// Whether fio's formats report the stream and the previous one as one result, if both are in the same group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
     /// Whether all directions are reported together.
@@ -369,13 +369,13 @@ pub struct TypedStream {
     /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
-    /// Whether fio's formats leave its result out.
+    /// Whether fio's formats leave the stream's result out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// Whether its blocks are read into the page cache before the run.
+    /// Whether the stream's blocks are read into the page cache before the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pre_reads: bool,
-    /// Path of the state file of its verified writes.
+    /// Path of the state file of the stream's verified writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Logs of the stream's operations in fio's formats.
