@@ -72,8 +72,8 @@ pub enum Answer {
     /// The interval shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
-    /// The runs do not decide: there is no interval, the interval is wider than half the value, or the rank test
-    /// contradicts it. Also if the conditions of the two sides differ ([`Pair::cannot_tell`]).
+    /// The runs do not decide: there is no interval, the interval includes a difference of more than half, or the ranks
+    /// of the runs contradict the means. Also if the conditions of the two sides differ ([`Pair::cannot_tell`]).
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two numbers measure different things.
@@ -136,7 +136,7 @@ pub struct Pair {
     pub accepted: Vec<CheckId>,
     /// Differences between the two sides other than the numbers.
     pub differences: Vec<Difference>,
-    /// Numbers that both sides have. In the headline's pair, the quoted number comes first.
+    /// Numbers that both sides have. The number that decides the answer of the pair comes first.
     pub metrics: Vec<Metric>,
     /// Numbers that only some runs have, and why they are not compared.
     pub left_out: Vec<String>,
@@ -194,8 +194,9 @@ pub struct Metric {
     /// margin instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Largest difference between sessions of one side, as a share: such a difference occurs without any change.
-    /// `None` if each side has one session.
+    /// Difference between sessions of one side, as a share: such a difference occurs without any change. The 95th
+    /// percentile of all pairs of sessions, or the largest with fewer than 20 pairs. `None` if each side has one
+    /// session.
     pub floor: Option<f64>,
     /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in four of five
     /// repetitions.

@@ -24,7 +24,7 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether no run failed: each run is complete, or a signal ended it.
+    /// Whether a run ended or a signal ended the session, and no run failed.
     pub in_order: bool,
     /// Whether no run is complete, so that the figures are those of the last, incomplete run.
     pub is_cut: bool,
@@ -47,7 +47,7 @@ pub struct Observed {
     pub steadied: Option<(Steady, Steadied)>,
     /// Options that the user typed in the language of another tool.
     pub typed: Option<TypedResult>,
-    /// Operations of each worker on each target, if the plan requests them.
+    /// Operations of each worker on each target in the last run; empty unless the plan requests them.
     pub lanes: Vec<ObservedLane>,
     /// CPU times during the runs, for all streams of the phase; empty if `/proc/stat` was not read.
     pub cpus: Vec<ObservedCpu>,

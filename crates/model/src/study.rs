@@ -463,8 +463,8 @@ pub struct ScalingKnee {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadCurve {
-    /// Operations per second of the closed loop, to which all shares refer: geometric mean over runs. `None` if it has
-    /// no complete run or a finding invalidates it.
+    /// Operations per second of the closed loop, to which all shares refer: geometric mean over runs, but at most the
+    /// limit of a cgroup. `None` if the loop has no complete run or a finding invalidates it.
     pub capacity_iops: Option<f64>,
     /// 95 % interval of the capacity over runs; `None` with fewer than three.
     pub capacity_interval: Option<[f64; 2]>,

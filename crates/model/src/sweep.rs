@@ -478,13 +478,14 @@ pub struct Work {
     /// Noise between runs of one cell: the standard deviation of the logarithms of the rates, over all cells. It
     /// excludes effects that are common to a round, and single stalls. `None` if no cell was repeated.
     pub spread: Option<f64>,
-    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell.
+    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell, or if
+    /// one of them has fewer than three runs.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
     /// For each axis, the smallest value that no larger value beats by more than the tolerance. Empty if runs of one
-    /// cell differ by more than a tenth, or the winner did not repeat its result.
+    /// cell differ by more than a tenth, if the winner did not repeat its result, or if a latency ranks the cells.
     pub knees: Vec<Knee>,
 }
 

@@ -219,8 +219,8 @@ pub struct Stream {
 /// few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Shortest period in ns at which an on-off load is visible in the time series of a run, which has at most 32 intervals
-/// per second.
+/// Pauses and off periods that recur less often than this, in ns, are visible in the time series of a run. The
+/// intervals of a run of 3 s are about as long.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.

@@ -992,7 +992,7 @@ pub const KEYS: &[Key] = &[
         "until",
         Group::HowLong,
         "WORD",
-        "steady: measure round after round without a rest until five rates in a row drift by less than 5 % (99 % confidence); only these count",
+        "steady: measure round after round without a rest until the rate drifts by less than 5 % in five rounds (99 % confidence); only the last five rounds count",
         &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.until, conditions::until(t))),
     ),
