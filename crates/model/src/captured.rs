@@ -43,7 +43,8 @@ pub struct Origin {
     pub asked: String,
     /// The format of an imported trace, such as `fio iolog v3`; `None` for a capture made by fathom.
     pub imported: Option<String>,
-    /// The captured block device, without the devices above or below it; `None` for an imported trace.
+    /// The captured block device, without the devices above or below it; `None` for an imported
+    /// trace.
     pub device: Option<Layer>,
     /// The captured part of the device if the user named a partition; `None` for the whole device.
     pub partition: Option<Partition>,
@@ -458,8 +459,8 @@ pub struct Task {
     /// Share of the requests that were issued while another request of the task was in flight; `None` if fewer than
     /// two completions are known.
     pub overlapping: Option<f64>,
-    /// Time from the completion of a request to the issue of the next one. `None` if 5 % or more of the task's requests
-    /// overlap, for a task with fewer than 16 requests, and for kernel workers.
+    /// Time from the completion of a request to the issue of the next one. `None` if 5 % or more of
+    /// the task's requests overlap, for a task with fewer than 16 requests, and for kernel workers.
     pub think_ns: Option<Latency>,
 }
 
@@ -525,8 +526,8 @@ pub struct Place {
     pub requests: u64,
 }
 
-/// The requests that a capture of selected files kept. A request is kept if it touches only places on the device that
-/// belonged to the files at the beginning or at the end of the capture.
+/// The requests that a capture of selected files kept. A request is kept if it touches only places
+/// on the device that belonged to the files at the beginning or at the end of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfFiles {
     /// Number of files at the end.
@@ -535,7 +536,8 @@ pub struct OfFiles {
     pub stretches: u64,
     /// Bytes of the device that belonged to the files at the end.
     pub bytes: u64,
-    /// Bytes of the files that had no range on the device at the end: inside inodes, or not allocated yet.
+    /// Bytes of the files that had no range on the device at the end: inside inodes, or not
+    /// allocated yet.
     pub unplaced_bytes: u64,
     /// Kept requests that touch a range that belonged to the files only at the beginning or only at the end. At the
     /// other time the range may have belonged to another file.

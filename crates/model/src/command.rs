@@ -128,7 +128,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code as a shell reports it: 128 plus the signal's number if a signal killed the command.
+    /// Returns the exit code as a shell reports it: 128 plus the signal's number if a signal killed
+    /// the command.
     pub fn code(self) -> u8 {
         match self {
             Self::Code(code) => (code & 0xff) as u8,

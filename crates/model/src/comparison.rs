@@ -72,8 +72,9 @@ pub enum Answer {
     /// The interval shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
-    /// The runs do not decide: there is no interval, the interval includes a difference of more than half, or the ranks
-    /// of the runs contradict the means. Also if the conditions of the two sides differ ([`Pair::cannot_tell`]).
+    /// The runs do not decide: there is no interval, the interval includes a difference of more
+    /// than half, or the ranks of the runs contradict the means. Also if the conditions of the two
+    /// sides differ ([`Pair::cannot_tell`]).
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two numbers measure different things.
@@ -152,8 +153,8 @@ pub struct Difference {
     pub a: String,
     /// Value on side B.
     pub b: String,
-    /// Whether the two numbers measure different work because of this difference. If not, the difference may be what
-    /// the user wants to compare.
+    /// Whether the two numbers measure different work because of this difference. If not, the
+    /// difference may be what the user wants to compare.
     pub refuses: bool,
 }
 
@@ -194,9 +195,9 @@ pub struct Metric {
     /// margin instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Difference between sessions of one side, as a share: such a difference occurs without any change. The 95th
-    /// percentile of all pairs of sessions, or the largest with fewer than 20 pairs. `None` if each side has one
-    /// session.
+    /// Difference between sessions of one side, as a share: such a difference occurs without any
+    /// change. The 95th percentile of all pairs of sessions, or the largest with fewer than 20
+    /// pairs. `None` if each side has one session.
     pub floor: Option<f64>,
     /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in four of five
     /// repetitions.
@@ -235,7 +236,8 @@ pub struct Gate {
     /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// Whether the outcome is `invalid`: a side has no number, or a finding that is not accepted affects its number.
+    /// Whether the outcome is `invalid`: a side has no number, or a finding that is not accepted
+    /// affects its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
 }

@@ -6,8 +6,9 @@ use crate::job::Kind;
 use crate::spec::number::{any_of, quoted_excerpt, reject};
 use serde::{Deserialize, Serialize};
 
-/// Number, name, and a description if the name alone is not clear for I/O. Numbers up to 34 are the same on all
-/// architectures; most others differ on MIPS, SPARC, Alpha and PA-RISC (`include/uapi/asm-generic/errno.h`).
+/// Number, name, and a description if the name alone is not clear for I/O. Numbers up to 34 are the
+/// same on all architectures; most others differ on MIPS, SPARC, Alpha and PA-RISC
+/// (`include/uapi/asm-generic/errno.h`).
 const NAMES: [(i32, &str, &str); 46] = [
     (1, "EPERM", ""),
     (2, "ENOENT", ""),

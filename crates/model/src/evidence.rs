@@ -55,8 +55,8 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of the target's data; `None` directly after the last operation, because reading them would flush the
-    /// file.
+    /// Extents of the target's data; `None` directly after the last operation, because reading them
+    /// would flush the file.
     pub extents: Option<Known<Extents>>,
     /// Extents of the file below a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -286,8 +286,8 @@ impl BlockStat {
         b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
     }
 
-    /// Returns `self - earlier`; `in_flight` keeps its value. `None` if a counter went backwards. If only counters of
-    /// discards did, only `discard` is `None`.
+    /// Returns `self - earlier`; `in_flight` keeps its value. `None` if a counter went backwards.
+    /// If only counters of discards did, only `discard` is `None`.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }

@@ -1,5 +1,5 @@
-//! Figures of one result: observations for the formats of other tools, the ledger and its layers, time series,
-//! latency buckets, steadiness, device and host figures, and logs of operations.
+//! Figures of one result: observations for the formats of other tools, the ledger and its layers,
+//! time series, latency buckets, steadiness, device and host figures, and logs of operations.
 //!
 //! [`Observed`] feeds the formats of other tools and is not in the JSON report; the other types are part of its
 //! contract (format 1). The crate `analysis` computes all of them.
@@ -47,7 +47,8 @@ pub struct Observed {
     pub steadied: Option<(Steady, Steadied)>,
     /// Options that the user typed in the language of another tool.
     pub typed: Option<TypedResult>,
-    /// Operations of each worker on each target in the last run; empty unless the plan requests them.
+    /// Operations of each worker on each target in the last run; empty unless the plan requests
+    /// them.
     pub lanes: Vec<ObservedLane>,
     /// CPU times during the runs, for all streams of the phase; empty if `/proc/stat` was not read.
     pub cpus: Vec<ObservedCpu>,
@@ -245,7 +246,8 @@ pub struct Moved {
     pub ms: Option<u64>,
 }
 
-/// The results of `fathom layers`: the same work at each layer, from the device up to the file system.
+/// The results of `fathom layers`: the same work at each layer, from the device up to the file
+/// system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
@@ -469,8 +471,9 @@ pub struct Steadiness {
     pub sentence: String,
     /// Longest warm-up within a measured window of any run, in seconds (MSER-5).
     pub warm_up_s: f64,
-    /// Change of the rate per minute as a share of its mean, with its 95 % interval. `None` if too few intervals are
-    /// independent, if the run is too short to extrapolate to minutes, or for a cliff.
+    /// Change of the rate per minute as a share of its mean, with its 95 % interval. `None` if too
+    /// few intervals are independent, if the run is too short to extrapolate to minutes, or for a
+    /// cliff.
     pub drift_per_minute: Option<Estimate>,
     /// The steady-state criterion of the SNIA for the rates of the rounds; `None` with fewer than five rounds.
     pub snia: Option<Snia>,
@@ -535,8 +538,8 @@ pub struct Estimate {
 pub struct Snia {
     /// Whether the last five rounds meet the criterion.
     pub met: bool,
-    /// Number of rounds. A round is a run. If there is a single run, a round is a minute of its window, or a fifth of a
-    /// window that is shorter than five minutes.
+    /// Number of rounds. A round is a run. If there is a single run, a round is a minute of its
+    /// window, or a fifth of a window that is shorter than five minutes.
     pub rounds: u32,
     /// Largest minus smallest value of the last five rounds, as a share of their mean.
     pub excursion: f64,

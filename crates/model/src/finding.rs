@@ -145,8 +145,9 @@ impl CheckId {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
-    /// Suggestions for a mistyped id, as the end of a sentence. The id if the user typed letters in place of digits, or
-    /// one digit. Else the ids of the same group; all ids if there is no such group.
+    /// Suggestions for a mistyped id, as the end of a sentence. The id if the user typed letters in
+    /// place of digits, or one digit. Else the ids of the same group; all ids if there is no such
+    /// group.
     fn suggest_ids(typed: &str) -> String {
         let mut figures = typed.replace('O', "0").replace(['I', 'L'], "1");
         // `B5`: the ids have two digits.
@@ -331,8 +332,8 @@ impl Look {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the observation matters for a measurement: a finding that changes a number, or the limit of a cgroup. A
-    /// fast enough load would measure this limit in place of the device.
+    /// Whether the observation matters for a measurement: a finding that changes a number, or the
+    /// limit of a cgroup. A fast enough load would measure this limit in place of the device.
     pub fn acts(&self) -> bool {
         self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_limit())
     }

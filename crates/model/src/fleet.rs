@@ -1,4 +1,5 @@
-//! A measurement on several hosts: the rank of a host, what every host reported, and the figures of all of them.
+//! A measurement on several hosts: the rank of a host, what every host reported, and the figures of
+//! all of them.
 //!
 //! Findings and limiters are counted over the hosts, so that a report does not grow with their number.
 
@@ -125,8 +126,8 @@ pub struct RunSeen {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
-    /// Offered operations per second, if the strategy chose them. Runs of a load curve may have the same `index` and
-    /// differ in this field.
+    /// Offered operations per second, if the strategy chose them. Runs of a load curve may have the
+    /// same `index` and differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
@@ -347,8 +348,8 @@ impl CheckedOnHosts {
     }
 }
 
-/// Adds entries to a list that is sorted by `key`. If the list already has an entry with the same key, `absorb` merges
-/// the two.
+/// Adds entries to a list that is sorted by `key`. If the list already has an entry with the same
+/// key, `absorb` merges the two.
 fn merge_sorted<T, K: Ord>(
     all: &mut Vec<T>,
     others: impl IntoIterator<Item = T>,

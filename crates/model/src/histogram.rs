@@ -13,8 +13,8 @@ const GROUPING_POWER: u8 = 7;
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
-/// Minimum number of operations above a percentile: the usual rule for tails, n (1 - p) >= 10. With fewer, single
-/// operations would decide the percentile.
+/// Minimum number of operations above a percentile: the usual rule for tails, n (1 - p) >= 10. With
+/// fewer, single operations would decide the percentile.
 pub const FEWEST_ABOVE_PERCENTILE: f64 = 10.0;
 
 /// Returns whether `count` operations are enough for the percentile `q` (0 to 1).
@@ -131,8 +131,8 @@ impl Histogram {
         supports_quantile(self.count, q).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Returns the number of operations from `from_ns` to below `to_ns`. Both bounds are rounded down to the start of
-    /// their buckets.
+    /// Returns the number of operations from `from_ns` to below `to_ns`. Both bounds are rounded
+    /// down to the start of their buckets.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));

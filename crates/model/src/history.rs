@@ -62,7 +62,8 @@ pub struct Entry {
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// A hash of the machine, the storage stack and the jobs. Sessions with the same hash may be compared.
+    /// A hash of the machine, the storage stack and the jobs. Sessions with the same hash may be
+    /// compared.
     pub fingerprint: Option<String>,
     /// Checks with a finding, each with its severity; sorted and without duplicates.
     pub findings: Vec<Mark>,
@@ -103,7 +104,8 @@ impl Figure {
             (Some(_), Some(rate)) => Some(rate),
             // No operations move no bytes.
             (Some(0.0), None) if self.unit == IOPS => Some(0.0),
-            // A result without a rate changes its unit too, so that it remains in the column of its work.
+            // A result without a rate changes its unit too, so that it remains in the column of its
+            // work.
             (None, _) if self.unit == IOPS => None,
             _ => return self.clone(),
         };

@@ -34,8 +34,8 @@ enum Recipe {
 }
 
 impl Maker {
-    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers of
-    /// random data make different data if their seeds differ.
+    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`]
+    /// names. Makers of random data make different data if their seeds differ.
     ///
     /// # Errors
     /// A message if a share is above 100 %, or a file is missing or empty.
@@ -164,8 +164,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// Returns the key of an existing block with a probability of `dedup_percent`, otherwise a new key. A copy of a
-    /// block in a set may be written before that block.
+    /// Returns the key of an existing block with a probability of `dedup_percent`, otherwise a new
+    /// key. A copy of a block in a set may be written before that block.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -188,8 +188,8 @@ impl Shaped {
     }
 }
 
-/// Makes 16 MiB of data with these settings, and measures how compressible and repetitive the data is. Takes some tens
-/// of ms, so it is not for the hot loop.
+/// Makes 16 MiB of data with these settings, and measures how compressible and repetitive the data
+/// is. Takes some tens of ms, so it is not for the hot loop.
 ///
 /// # Errors
 ///

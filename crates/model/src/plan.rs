@@ -172,8 +172,8 @@ impl Plan {
         }
     }
 
-    /// Returns the shared name of a test file that other hosts open too; `None` if they do not open it, or if this host
-    /// measures alone.
+    /// Returns the shared name of a test file that other hosts open too; `None` if they do not open
+    /// it, or if this host measures alone.
     pub fn common(&self, target: usize) -> Option<&Common> {
         self.part.and(self.targets.get(target)?.common.as_ref())
     }
@@ -323,7 +323,8 @@ pub struct Target {
     /// Other names that the user typed for the same target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
-    /// How fathom creates the file before the first run, or replaces a file that it created earlier.
+    /// How fathom creates the file before the first run, or replaces a file that it created
+    /// earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
     /// The workers that a test file is for.
@@ -445,7 +446,8 @@ pub struct Explained {
 /// The time and data volume of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Time in ns of the idle watch, of the rounds of preconditioning, and of all runs that end after a fixed time.
+    /// Time in ns of the idle watch, of the rounds of preconditioning, and of all runs that end
+    /// after a fixed time.
     pub time_ns: u64,
     /// Whether the measurement may end earlier.
     pub at_most: bool,

@@ -378,7 +378,8 @@ impl Profile {
         self.tests.iter().any(|t| t.files != Files::Host)
     }
 
-    /// Returns each direction of each test, in the order of the table: the read share in percent, and the test.
+    /// Returns each direction of each test, in the order of the table: the read share in percent,
+    /// and the test.
     pub fn rows(&'static self) -> impl Iterator<Item = (u8, &'static Test)> {
         let has = |p: u8, t: &Test| t.directions(self.read_percents).any(|own| own == p);
         let all = self.read_percents.iter().flat_map(|p| self.tests.iter().map(move |t| (*p, t)));

@@ -120,7 +120,8 @@ pub enum DamageKind {
     Strange,
 }
 
-/// Writes the stamp into each sector of a block. A remainder that is shorter than a [`SECTOR`] is left unchanged.
+/// Writes the stamp into each sector of a block. A remainder that is shorter than a [`SECTOR`] is
+/// left unchanged.
 pub fn write(buffer: &mut [u8], stamp: &Stamp) {
     for (at, sector) in (stamp.offset..).step_by(SECTOR).zip(buffer.as_chunks_mut::<SECTOR>().0) {
         write_sector(sector, &Stamp { offset: at, ..*stamp });

@@ -115,7 +115,8 @@ pub fn show_seconds(seconds: f64) -> String {
     if (0.0..0.1).contains(&seconds) { show_ns(seconds * 1e9) } else { format!("{seconds:.1} s") }
 }
 
-/// Formats a number with three digits, of which at most two are decimals; from a thousand on as a whole number.
+/// Formats a number with three digits, of which at most two are decimals; from a thousand on as a
+/// whole number.
 fn three_digits(value: f64) -> String {
     // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {

@@ -58,7 +58,8 @@ pub enum AnswerWord {
     Knee,
     /// No knee was reached: more hosts still add more rate than latency.
     Scales,
-    /// The runs do not show that a target is faster. The sentence has the largest possible difference.
+    /// The runs do not show that a target is faster. The sentence has the largest possible
+    /// difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The measurements do not answer the question.
@@ -68,7 +69,8 @@ pub enum AnswerWord {
     Pass,
     /// A number is beyond the limit of its condition, with 95 % confidence.
     Fail,
-    /// The runs do not decide whether a number is within its limit: there are too few, or they differ too much.
+    /// The runs do not decide whether a number is within its limit: there are too few, or they
+    /// differ too much.
     Inconclusive,
     /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
     Invalid,

@@ -1,5 +1,6 @@
-//! Pseudo-random data that neither compresses nor deduplicates, and [`split_mix`], which turns a number into a
-//! random-looking one. Neither is for cryptography. Compressible data is in `model::payload`.
+//! Pseudo-random data that neither compresses nor deduplicates, and [`split_mix`], which turns a
+//! number into a random-looking one. Neither is for cryptography. Compressible data is in
+//! `model::payload`.
 //!
 //! This is a separate crate so that it is optimized even in debug builds: it generates every byte that is written.
 
@@ -47,8 +48,8 @@ fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     }
 }
 
-/// Returns the first output of splitmix64 (Steele, Lea, Flood 2014) for this seed. Each bit of `key` affects all bits of
-/// the result.
+/// Returns the first output of splitmix64 (Steele, Lea, Flood 2014) for this seed. Each bit of
+/// `key` affects all bits of the result.
 #[inline]
 pub fn split_mix(key: u64) -> u64 {
     let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);

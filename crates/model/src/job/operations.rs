@@ -276,8 +276,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's last one ended. After the end of the span, operations continue at the
-    /// beginning of the span.
+    /// Each operation begins where the lane's last one ended. After the end of the span, operations
+    /// continue at the beginning of the span.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,

@@ -135,8 +135,8 @@ stored_as_list! {
 }
 
 impl Bucket {
-    /// Summarizes the latencies of a histogram. All sums are exact except that of the squares, which is computed from
-    /// the values of the buckets.
+    /// Summarizes the latencies of a histogram. All sums are exact except that of the squares,
+    /// which is computed from the values of the buckets.
     pub fn from_histogram(latency: &Histogram) -> Self {
         Self {
             count: latency.count(),

@@ -421,8 +421,8 @@ pub struct Rounds {
     pub tracked_bytes: u32,
     /// The value of the cell that is tracked over the rounds.
     pub variable: Variable,
-    /// Number of bytes, as a multiple of the target's size, after which the rounds end; `None` if they end when the
-    /// tracked cell is steady.
+    /// Number of bytes, as a multiple of the target's size, after which the rounds end; `None` if
+    /// they end when the tracked cell is steady.
     pub capacities: Option<u64>,
     /// Number of rounds after which measuring ends, steady or not.
     pub at_most: u32,

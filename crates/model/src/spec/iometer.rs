@@ -4,12 +4,14 @@
 //! defaults of Iometer's editor: all operations, all reads, all random, no pause, bursts of one, no alignment but
 //! the target's, no reply. Only the size is required.
 //!
-//! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and `GalileoView.cpp` (the
-//! tests of each type). The tool's own list: `AccessSpecList.cpp` (`InsertDefaultSpecs`, `InitAccessSpecLine`), without
-//! `Idle`, which does nothing. File Server: the pattern that Intel shipped with Iometer, also in fio
-//! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database: StorageReview's patterns, as
-//! in "Tom's Storage Charts 2009", <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP:
-//! the mix of Database in blocks of 4 KiB.
+//! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and
+//! `GalileoView.cpp` (the tests of each type). The tool's own list: `AccessSpecList.cpp`
+//! (`InsertDefaultSpecs`, `InitAccessSpecLine`), without `Idle`, which does nothing. File Server:
+//! the pattern that Intel shipped with Iometer, also in fio
+//! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database:
+//! StorageReview's patterns, as in "Tom's Storage Charts 2009",
+//! <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP: the mix of
+//! Database in blocks of 4 KiB.
 
 use crate::job::{Kind, Line, Mix, Order, Pattern, PerKind, Sizes, Steps};
 use crate::spec::number::{

@@ -307,8 +307,8 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Whether the table of a turn in a job file may have this key: one for operations, or for the pauses and syncs between
-/// them. The key `ops`, the length of the turn, does not count.
+/// Whether the table of a turn in a job file may have this key: one for operations, or for the
+/// pauses and syncs between them. The key `ops`, the length of the turn, does not count.
 pub fn is_turn_key(name: &str) -> bool {
     let region = ["clustered", "offset", "size"];
     let between = ["think", "period", "burst", "fsync", "fdatasync", "sync-file-range", "drain"];
@@ -357,7 +357,8 @@ pub struct TypedStream {
     pub options: Options,
     /// Number of the stream's group in fio's output (`groupid`).
     pub group: usize,
-    /// Whether fio's formats report the stream and the previous one as one result, if both are in the same group.
+    /// Whether fio's formats report the stream and the previous one as one result, if both are in
+    /// the same group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
     /// Whether all directions are reported together.

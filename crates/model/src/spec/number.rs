@@ -42,8 +42,8 @@ pub const MAX_QUANTILES: usize = 1000;
 pub const MAX_INTERLEAVED: u32 = 1024;
 /// Maximum of the mean length of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;
-/// Maximum number of sync calls after one write, and of writes before one call. A mean number of writes has four
-/// decimals.
+/// Maximum number of sync calls after one write, and of writes before one call. A mean number of
+/// writes has four decimals.
 pub const MAX_SYNCS: f64 = 1e4;
 /// Largest mean of a batch of arrivals.
 pub const MAX_BATCH: f64 = 1e6;
