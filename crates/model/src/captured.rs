@@ -337,7 +337,8 @@ pub struct Latency {
     pub min: u64,
     /// Arithmetic mean, exact.
     pub mean: f64,
-    /// Values by percentile: 50, 99, 99.9. `None` if fewer than ten values are above it.
+    /// Values by percentile: 50, 99, 99.9. `None` for a percentile with fewer than ten values above
+    /// it.
     pub percentiles: BTreeMap<String, Option<u64>>,
     /// Largest.
     pub max: u64,

@@ -24,7 +24,7 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether a run ended or a signal ended the session, and no run failed.
+    /// Whether no run failed. False too if no run ended, unless a signal ended the session.
     pub in_order: bool,
     /// Whether no run is complete, so that the figures are those of the last, incomplete run.
     pub is_cut: bool,

@@ -145,8 +145,8 @@ impl CheckId {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
-    /// Suggestions for a mistyped id, as the end of a sentence. The id if the user typed letters in
-    /// place of digits, or one digit. Else the ids of the same group; all ids if there is no such
+    /// Suggestions for a mistyped id, as the end of a sentence: `B05` for `BO5` (a letter in place
+    /// of a digit) and `B5`, otherwise the ids of the same group. All ids if there is no such
     /// group.
     fn suggest_ids(typed: &str) -> String {
         let mut figures = typed.replace('O', "0").replace(['I', 'L'], "1");

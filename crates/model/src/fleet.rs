@@ -136,7 +136,7 @@ pub struct RunSeen {
     pub clock_error_ns: Option<u64>,
     /// Rank of the host that began last.
     pub last: Option<u32>,
-    /// Time in which the load of all hosts ran, in ns.
+    /// Time during which the load of all hosts ran at once, in ns.
     pub common_ns: u64,
     /// Time from the first to the last operation of any host, in ns.
     pub longest_ns: u64,
@@ -232,7 +232,8 @@ pub struct StartFigures {
     pub clock_error_ns: u64,
     /// Number of runs in which the last host began later than the clock error explains.
     pub outside: u32,
-    /// Lowest share of a run's time in which the load of all hosts ran.
+    /// Share of a run's time during which the load of all hosts ran at once: the lowest of all
+    /// runs.
     pub common_share: f64,
 }
 

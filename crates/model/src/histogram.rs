@@ -125,8 +125,8 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed. `None` if too few operations are above
-    /// it ([`FEWEST_ABOVE_PERCENTILE`]).
+    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed.
+    /// `None` if too few operations took longer ([`FEWEST_ABOVE_PERCENTILE`]).
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
         supports_quantile(self.count, q).then(|| self.quantile_ns(q)).flatten()
     }

@@ -1024,7 +1024,7 @@ pub const KEYS: &[Key] = &[
         "settle",
         Group::HowLong,
         "",
-        "If fail-if or fail-if-slower is undecided, add once the number of runs that should decide it; the 95 % confidence holds for both decisions together",
+        "If fail-if or fail-if-slower is undecided, add runs once, as many as should decide it; the 95 % confidence holds for both decisions together",
         &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.settle, values::switch(t))),
     ),
