@@ -153,7 +153,7 @@ fn manual_damage_is_named_with_its_offset() {
     damaged(&out, &right);
     assert!(out.stdout.contains("one bit differs, in byte 1234"), "{}", out.stdout);
     assert!(out.stdout.contains(&format!("put at offset {}", 11 * BLOCK)), "{}", out.stdout);
-    assert!(out.stdout.contains("64 of 128 sectors, the first at 64,"), "{}", out.stdout);
+    assert!(out.stdout.contains("64 of 128 sectors, starting with sector 64,"), "{}", out.stdout);
     // The JSON has the same damage, read with another engine and through the page cache.
     let json = written.check(&stage, "--format json --engine sync --cache buffered");
     assert_eq!(json.code, Some(1), "{json:?}");

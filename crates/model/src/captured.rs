@@ -28,7 +28,7 @@ pub struct Captured {
     pub damage: Option<String>,
     /// Whether the capture has all requests that the device completed.
     pub completeness: Completeness,
-    /// The part of the requests that the profile covers; `None` for all.
+    /// The time range and the task that the profile is limited to; `None` for all requests.
     pub restricted: Option<Restriction>,
     /// The profile of the captured requests.
     pub profile: Profile,
@@ -39,11 +39,12 @@ pub struct Captured {
 pub struct Origin {
     /// Start time, RFC 3339; empty if a foreign trace does not state it.
     pub started: String,
-    /// The path that the user named; for an imported trace, its file.
+    /// The path that the user named: the captured device or file, or the file of an imported trace.
     pub asked: String,
     /// The format of an imported trace, such as `fio iolog v3`; `None` for a capture made by fathom.
     pub imported: Option<String>,
-    /// The captured block device: always one layer of the stack.
+    /// The captured block device, without the devices above or below it; `None` for an imported
+    /// trace.
     pub device: Option<Layer>,
     /// The captured part of the device if the user named a partition; `None` for the whole device.
     pub partition: Option<Partition>,
@@ -53,7 +54,7 @@ pub struct Origin {
     pub clock: String,
     /// Whether rows include the time that a request waited in the I/O scheduler before it was issued.
     pub queue: bool,
-    /// The only process whose requests were kept; `None` for all.
+    /// Id of the only process or thread whose requests were kept; `None` for all.
     pub pid: Option<u32>,
     /// Bytes of each CPU's buffer in the kernel; 0 for an imported trace.
     pub buffer_bytes: u64,
@@ -112,9 +113,9 @@ pub struct Ending {
     pub without_completion: u64,
     /// Requests that the driver gave back to the queue.
     pub requeued: u64,
-    /// Number of requests of other processes, which `pid` excluded.
+    /// Requests that were left out because they are not of [`Origin::pid`]. Includes `of_unknown`.
     pub of_others: u64,
-    /// Number of requests that `pid` excluded because their process is unknown.
+    /// Requests that were left out because their process is unknown.
     pub of_unknown: u64,
     /// Requests that completed between the first and the last reading of the device's counters.
     pub completed: Completed,
@@ -168,12 +169,12 @@ pub struct Counter {
     pub captured: u64,
 }
 
-/// Selects the requests that are shown.
+/// Selects the requests of a profile by time and task. `None` does not limit them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restriction {
     /// Start of the range, in ns since the capture began.
     pub from_ns: Option<u64>,
-    /// End of the range, in ns since the capture began.
+    /// End of the range, excluded, in ns since the capture began.
     pub to_ns: Option<u64>,
     /// Name of the tasks, or the id of a thread or process.
     pub task: Option<String>,
@@ -296,7 +297,7 @@ pub struct Sizes {
     pub percentiles: BTreeMap<String, u64>,
     /// Largest.
     pub max: u64,
-    /// The most frequent sizes and their shares of the requests, at most six.
+    /// The most frequent sizes, at most six, each with at least 0.5 % of the requests.
     pub frequent: Vec<Share>,
 }
 
@@ -336,7 +337,8 @@ pub struct Latency {
     pub min: u64,
     /// Arithmetic mean, exact.
     pub mean: f64,
-    /// Values by percentile: 50, 99, 99.9. `None` if fewer than ten values are above it.
+    /// Values by percentile: 50, 99, 99.9. `None` for a percentile with fewer than ten values above
+    /// it.
     pub percentiles: BTreeMap<String, Option<u64>>,
     /// Largest.
     pub max: u64,
@@ -360,7 +362,7 @@ pub struct Footprint {
     /// Mean number of requests to each touched block.
     pub reuse: f64,
     /// Smallest share of the device that received half of the reads and writes, with the device divided into 1024 equal
-    /// zones; `None` if the device's size is unknown.
+    /// zones; `None` if the device's size is unknown, or without reads and writes.
     pub half_in: Option<f64>,
 }
 
@@ -392,12 +394,12 @@ pub struct Depth {
     pub shares: Vec<DepthShare>,
 }
 
-/// The share of time with this many requests in flight.
+/// The share of the time during which the number of requests in flight was within a range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DepthShare {
-    /// Lower bound.
+    /// Smallest number of the range.
     pub from: u64,
-    /// Upper bound, included.
+    /// Largest number of the range.
     pub to: u64,
     /// Share of the time.
     pub share: f64,
@@ -415,7 +417,7 @@ pub struct Flushes {
     pub with_data: u64,
     /// Time from queueing a requested flush to its completion.
     pub asked_ns: Option<Latency>,
-    /// Tasks that requested flushes, the most frequent first.
+    /// The tasks that requested the most flushes, most first; at most five.
     pub owners: Vec<Owner>,
 }
 
@@ -424,9 +426,9 @@ pub struct Flushes {
 pub struct Owner {
     /// Name of the task.
     pub name: String,
-    /// Number of the thread.
+    /// Thread id.
     pub tid: u32,
-    /// Requested flushes.
+    /// Number of flushes that the task requested.
     pub asked: u64,
     /// Number of the task's writes with data per requested flush.
     pub writes_each: f64,
@@ -435,9 +437,9 @@ pub struct Owner {
 /// Requests of one task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Task {
-    /// Kernel name of up to 15 letters (comm).
+    /// Kernel name of up to 15 characters (comm).
     pub name: String,
-    /// Number of the thread.
+    /// Thread id.
     pub tid: u32,
     /// Process id; `None` if the process had ended when fathom looked it up.
     pub pid: Option<u32>,
@@ -458,8 +460,8 @@ pub struct Task {
     /// Share of the requests that were issued while another request of the task was in flight; `None` if fewer than
     /// two completions are known.
     pub overlapping: Option<f64>,
-    /// Time from the completion of a request to the issue of the next one; `None` if 5 % or more of the task's requests
-    /// overlap another one.
+    /// Time from the completion of a request to the issue of the next one. `None` if 5 % or more of
+    /// the task's requests overlap, for a task with fewer than 16 requests, and for kernel workers.
     pub think_ns: Option<Latency>,
 }
 
@@ -525,8 +527,8 @@ pub struct Place {
     pub requests: u64,
 }
 
-/// The requests that a capture of selected files kept. A request is kept if it touches a place on the device that
-/// belonged to the files at the beginning or at the end of the capture.
+/// The requests that a capture of selected files kept. A request is kept if it touches only places
+/// on the device that belonged to the files at the beginning or at the end of the capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfFiles {
     /// Number of files at the end.
@@ -535,7 +537,8 @@ pub struct OfFiles {
     pub stretches: u64,
     /// Bytes of the device that belonged to the files at the end.
     pub bytes: u64,
-    /// Bytes of the files that had no place of their own on the device at the end: inside inodes, or not allocated yet.
+    /// Bytes of the files that had no range on the device at the end: inside inodes, or not
+    /// allocated yet.
     pub unplaced_bytes: u64,
     /// Kept requests that touch a range that belonged to the files only at the beginning or only at the end. At the
     /// other time the range may have belonged to another file.

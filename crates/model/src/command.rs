@@ -128,7 +128,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code as a shell reports it: 128 plus the number after a signal.
+    /// Returns the exit code as a shell reports it: 128 plus the signal's number if a signal killed
+    /// the command.
     pub fn code(self) -> u8 {
         match self {
             Self::Code(code) => (code & 0xff) as u8,
@@ -173,7 +174,7 @@ pub enum Stream {
     Pipe,
     /// A terminal, which shows each byte before it accepts the next one.
     Terminal,
-    /// A device that accepts or supplies bytes at no cost: `/dev/null`, `/dev/zero`.
+    /// A character device other than a terminal, such as `/dev/null`.
     Null,
     /// A block device.
     Disk,
@@ -253,7 +254,7 @@ pub struct Traced {
     pub requests_unknown: Option<String>,
 }
 
-/// Requests in the order in which a device received them.
+/// Requests that devices received, and how many of them are sequential.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     /// Number of requests.

@@ -69,11 +69,12 @@ pub enum Answer {
     /// The whole interval is within the tolerance.
     Same,
     /// The interval is neither beyond the margin nor within the tolerance, or it is beyond the margin only by chance.
-    /// It shows the largest possible difference.
+    /// The interval shows the largest possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
-    /// The runs do not decide: there is no interval, the interval is wider than half the value, or the rank test
-    /// contradicts it.
+    /// The runs do not decide: there is no interval, the interval includes a difference of more
+    /// than half, or the ranks of the runs contradict the means. Also if the conditions of the two
+    /// sides differ ([`Pair::cannot_tell`]).
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
     /// The two numbers measure different things.
@@ -124,7 +125,7 @@ pub struct Pair {
     pub headline: bool,
     /// Why the numbers are not compared; `None` if they are.
     pub refused: Option<String>,
-    /// Whether a side has no number; measuring it again may give one.
+    /// Whether a side has no number. Another measurement may give one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
     /// Whether the conditions of the two sides differ in a way that may change the number. The answer is then
@@ -136,7 +137,7 @@ pub struct Pair {
     pub accepted: Vec<CheckId>,
     /// Differences between the two sides other than the numbers.
     pub differences: Vec<Difference>,
-    /// Numbers that both sides have. In the headline's pair, the quoted number comes first.
+    /// Numbers that both sides have. The number that decides the answer of the pair comes first.
     pub metrics: Vec<Metric>,
     /// Numbers that only some runs have, and why they are not compared.
     pub left_out: Vec<String>,
@@ -152,8 +153,8 @@ pub struct Difference {
     pub a: String,
     /// Value on side B.
     pub b: String,
-    /// Whether the difference means that the two numbers measure different work. Otherwise it may be what the user
-    /// wants to compare.
+    /// Whether the two numbers measure different work because of this difference. If not, the
+    /// difference may be what the user wants to compare.
     pub refuses: bool,
 }
 
@@ -194,8 +195,9 @@ pub struct Metric {
     /// margin instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Largest difference between sessions of one side, as a share: such a difference occurs without any change.
-    /// `None` if each side has one session.
+    /// Difference between sessions of one side, as a share: such a difference occurs without any
+    /// change. The 95th percentile of all pairs of sessions, or the largest with fewer than 20
+    /// pairs. `None` if each side has one session.
     pub floor: Option<f64>,
     /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in four of five
     /// repetitions.
@@ -234,8 +236,8 @@ pub struct Gate {
     /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
-    /// Whether the outcome is `invalid`, which is also the case if a finding that is not accepted affects an existing
-    /// number.
+    /// Whether the outcome is `invalid`: a side has no number, or a finding that is not accepted
+    /// affects its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_number: bool,
 }

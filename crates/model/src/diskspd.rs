@@ -1,7 +1,8 @@
 //! A DISKSPD profile: everything that a command line or an XML file of DISKSPD specifies, with its defaults filled
 //! in.
 //!
-//! The dialect reader turns a profile into jobs; the DISKSPD output formats repeat it.
+//! The crate `dialect` turns a profile into jobs; the output formats of DISKSPD repeat its
+//! settings.
 //!
 //! Source of fields and defaults: DISKSPD 2.2, `Common/Common.h` (`Profile`, `TimeSpan`, `Target`) and
 //! `XmlProfileParser/diskspd.xsd`.
@@ -62,7 +63,7 @@ pub struct TimeSpan {
     pub targets: Vec<Target>,
 }
 
-/// The work on a file.
+/// A file or device, with the threads and operations that use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -128,8 +129,9 @@ pub struct Target {
     pub priority: u32,
     /// `Weight` in XML profiles: the target's share of the operations of each thread. Only with `-F` and `-O`.
     pub weight: u32,
-    /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its weight; 0 for the weight
-    /// of the target. Empty if all threads use the target. Only with `-F` and `-O`.
+    /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its
+    /// weight. A weight of 0 stands for the weight of the target. Empty if all threads use the
+    /// target. Only with `-F` and `-O`.
     pub thread_targets: Vec<(u32, u32)>,
 }
 
@@ -302,9 +304,10 @@ pub struct Pool {
 }
 
 impl TimeSpan {
-    /// Groups the threads by their targets. Without `-F` a group has the `-t` threads of one target. With `-F` a group
-    /// has the threads with the same targets; groups are in the order of their first threads. Stops at the maximum
-    /// number of threads of a stream.
+    /// Groups the threads by their targets. Without `-F` a group has the `-t` threads of one
+    /// target. With `-F` a group has the threads with the same targets; groups are in the order of
+    /// their first threads. Ignores threads beyond [`MAX_WORKERS`]: of each target, or with `-F` of
+    /// the time span.
     pub fn pools(&self) -> Vec<Pool> {
         let mut pools: Vec<Pool> = Vec::new();
         if self.threads == 0 {

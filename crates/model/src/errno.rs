@@ -6,8 +6,8 @@ use crate::job::Kind;
 use crate::spec::number::{any_of, quoted_excerpt, reject};
 use serde::{Deserialize, Serialize};
 
-/// Number, name, and a description if the name alone is not clear for I/O. The numbers are the same on all
-/// architectures, except for the last few, which differ on MIPS, SPARC, Alpha and PA-RISC
+/// Number, name, and a description if the name alone is not clear for I/O. Numbers up to 34 are the
+/// same on all architectures; most others differ on MIPS, SPARC, Alpha and PA-RISC
 /// (`include/uapi/asm-generic/errno.h`).
 const NAMES: [(i32, &str, &str); 46] = [
     (1, "EPERM", ""),
@@ -103,7 +103,7 @@ fn parse_ignored_error(text: &str) -> Result<IgnoredError, String> {
         return Ok(IgnoredError { kind, errno: None });
     }
     let number = number(error).ok_or_else(|| {
-        reject(error, "is not an error; type its name or number, such as EIO, write:ENOSPC or read:all")
+        reject(error, "is not an error; type a name or a number, such as EIO, write:ENOSPC or read:all")
     })?;
     Ok(IgnoredError { kind, errno: Some(number) })
 }

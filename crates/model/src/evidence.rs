@@ -36,7 +36,7 @@ pub enum Moment {
     BeforePrepare,
     /// After the target was written, synced, evicted, and verified as evicted.
     AfterPrepare,
-    /// Start of the idle watch.
+    /// Start of the idle watch, during which fathom only observes the load of other processes.
     IdleStart,
     /// End of the idle watch.
     IdleEnd,
@@ -55,7 +55,8 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of the target's data. Not read directly after the last operation, because that would flush the file.
+    /// Extents of the target's data; `None` directly after the last operation, because reading them
+    /// would flush the file.
     pub extents: Option<Known<Extents>>,
     /// Extents of the file below a loop device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -285,8 +286,8 @@ impl BlockStat {
         b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
     }
 
-    /// Returns `self - earlier`. `in_flight` keeps its value. `None` if a counter went backwards; discards that went backwards are only
-    /// unknown.
+    /// Returns `self - earlier`; `in_flight` keeps its value. `None` if a counter went backwards.
+    /// If only counters of discards did, only `discard` is `None`.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }
@@ -445,6 +446,8 @@ pub fn disk_lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
         Some(DiskLine { number: format!("{major}:{minor}"), name, counters })
     })
 }
+
+// A fact is read once per session (`Machine::facts`). The other texts are in snapshots.
 
 /// Fact, also in snapshots: the limits that are set on the cgroups above fathom. Each line is `PATH: LINE`, from one of
 /// these files: `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on,

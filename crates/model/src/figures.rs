@@ -1,5 +1,5 @@
-//! Figures of one result: observations for foreign formats, the ledger and its layers, time series, latency
-//! buckets, steadiness, device and host figures, and logs of operations.
+//! Figures of one result: observations for the formats of other tools, the ledger and its layers,
+//! time series, latency buckets, steadiness, device and host figures, and logs of operations.
 //!
 //! [`Observed`] feeds the formats of other tools and is not in the JSON report; the other types are part of its
 //! contract (format 1). The crate `analysis` computes all of them.
@@ -24,7 +24,7 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether every run ended without an error: it is complete, or a signal ended it.
+    /// Whether no run failed. False too if no run ended, unless a signal ended the session.
     pub in_order: bool,
     /// Whether no run is complete, so that the figures are those of the last, incomplete run.
     pub is_cut: bool,
@@ -47,7 +47,8 @@ pub struct Observed {
     pub steadied: Option<(Steady, Steadied)>,
     /// Options that the user typed in the language of another tool.
     pub typed: Option<TypedResult>,
-    /// Operations of each worker on each target, if the plan requests them.
+    /// Operations of each worker on each target in the last run; empty unless the plan requests
+    /// them.
     pub lanes: Vec<ObservedLane>,
     /// CPU times during the runs, for all streams of the phase; empty if `/proc/stat` was not read.
     pub cpus: Vec<ObservedCpu>,
@@ -245,7 +246,8 @@ pub struct Moved {
     pub ms: Option<u64>,
 }
 
-/// The same work at each layer of one place.
+/// The results of `fathom layers`: the same work at each layer, from the device up to the file
+/// system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layers {
@@ -315,7 +317,7 @@ pub struct Difference {
     pub interval: Option<[f64; 2]>,
 }
 
-/// The part of a plan that compares the same work at the layers of one place, from the device up.
+/// The part of a plan for `fathom layers`: which layers are compared, from the device up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerComparison {
     /// The compared layers, one per job, in the order of the table.
@@ -325,7 +327,7 @@ pub struct LayerComparison {
     pub missing: Vec<NotMeasured>,
 }
 
-/// One layer of the place, with one cache mode.
+/// One layer, with one cache mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComparedLayer {
     /// Index of the job.
@@ -469,8 +471,9 @@ pub struct Steadiness {
     pub sentence: String,
     /// Longest warm-up within a measured window of any run, in seconds (MSER-5).
     pub warm_up_s: f64,
-    /// Change of the rate per minute as a share of its mean, with its 95 % interval; `None` if too few intervals
-    /// are independent, or if the run is too short to extrapolate to minutes.
+    /// Change of the rate per minute as a share of its mean, with its 95 % interval. `None` if too
+    /// few intervals are independent, if the run is too short to extrapolate to minutes, or for a
+    /// cliff.
     pub drift_per_minute: Option<Estimate>,
     /// The steady-state criterion of the SNIA for the rates of the rounds; `None` with fewer than five rounds.
     pub snia: Option<Snia>,
@@ -535,7 +538,8 @@ pub struct Estimate {
 pub struct Snia {
     /// Whether the last five rounds meet the criterion.
     pub met: bool,
-    /// Number of rounds. A round is a run. If there is a single run, a round is a fifth of its window or more.
+    /// Number of rounds. A round is a run. If there is a single run, a round is a minute of its
+    /// window, or a fifth of a window that is shorter than five minutes.
     pub rounds: u32,
     /// Largest minus smallest value of the last five rounds, as a share of their mean.
     pub excursion: f64,
@@ -630,7 +634,7 @@ impl HostFigures {
     }
 }
 
-/// Maximum memory for all logs of a measurement. Neither people nor tools can read longer logs.
+/// Maximum memory in bytes for all logs of a measurement.
 pub const MAX_LOG_BYTES: usize = 1 << 30;
 
 /// An operation that was counted in a measured window.
@@ -700,7 +704,7 @@ pub struct WorkerLog {
     pub run: usize,
     /// Index of the job.
     pub job: usize,
-    /// Index of its phase.
+    /// Index of the phase in the job.
     pub phase: usize,
     /// Index of the stream in the phase.
     pub stream: usize,

@@ -37,7 +37,7 @@ pub struct Finding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The number does not mean what the user believes.
+    /// The check found something. The severity states whether this affects the number.
     Finding,
     /// The check could not be done.
     NotChecked,
@@ -145,8 +145,9 @@ impl CheckId {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
-    /// Suggestions for a mistyped id, as the end of a sentence: the id if letters were typed for its digits,
-    /// otherwise the ids of the same group, otherwise all groups.
+    /// Suggestions for a mistyped id, as the end of a sentence: `B05` for `BO5` (a letter in place
+    /// of a digit) and `B5`, otherwise the ids of the same group. All ids if there is no such
+    /// group.
     fn suggest_ids(typed: &str) -> String {
         let mut figures = typed.replace('O', "0").replace(['I', 'L'], "1");
         // `B5`: the ids have two digits.
@@ -239,17 +240,17 @@ pub struct CheckPage {
     pub accept: Option<String>,
 }
 
-/// Pages in the requested order. Their JSON is a list.
+/// Pages of checks. Their JSON is a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// The pages, grouped by the letter of their id.
+    /// The pages in the requested order; all pages are in the order of their ids.
     pub pages: Vec<CheckPage>,
     /// Whether these are all pages. A format may then print an overview.
     pub all: bool,
 }
 
 impl Pages {
-    /// The pages by their groups.
+    /// Returns the pages, divided wherever the group changes.
     pub fn groups(&self) -> impl Iterator<Item = &[CheckPage]> {
         self.pages.chunk_by(|a, b| a.group == b.group)
     }
@@ -331,8 +332,8 @@ impl Look {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the observation belongs in the list before a measurement: a finding that changes a number, or the limit
-    /// of a cgroup, which a fast enough load would measure in place of the device.
+    /// Whether the observation matters for a measurement: a finding that changes a number, or the
+    /// limit of a cgroup. A fast enough load would measure this limit in place of the device.
     pub fn acts(&self) -> bool {
         self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_limit())
     }

@@ -1,4 +1,5 @@
-//! A measurement on several hosts: the part of one host, what every host reported, and the figures of all of them.
+//! A measurement on several hosts: the rank of a host, what every host reported, and the figures of
+//! all of them.
 //!
 //! Findings and limiters are counted over the hosts, so that a report does not grow with their number.
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// The part of one host in a measurement on several hosts.
+/// Which of the hosts of a measurement this host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Rank of the host, from 0.
@@ -125,8 +126,8 @@ pub struct RunSeen {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
-    /// Offered operations per second, if the strategy chose them. Runs at different loads of a curve differ only in
-    /// this field.
+    /// Offered operations per second, if the strategy chose them. Runs of a load curve may have the
+    /// same `index` and differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
@@ -135,7 +136,7 @@ pub struct RunSeen {
     pub clock_error_ns: Option<u64>,
     /// Rank of the host that began last.
     pub last: Option<u32>,
-    /// Time in which the load of all hosts ran, in ns.
+    /// Time during which the load of all hosts ran at once, in ns.
     pub common_ns: u64,
     /// Time from the first to the last operation of any host, in ns.
     pub longest_ns: u64,
@@ -231,14 +232,15 @@ pub struct StartFigures {
     pub clock_error_ns: u64,
     /// Number of runs in which the last host began later than the clock error explains.
     pub outside: u32,
-    /// Lowest share of a run's time in which the load of all hosts ran.
+    /// Share of a run's time during which the load of all hosts ran at once: the lowest of all
+    /// runs.
     pub common_share: f64,
 }
 
 /// Maximum number of ranks that are listed in a group of hosts.
 const MOST_NAMED: usize = 8;
 
-/// A group of hosts with the same finding or limiter.
+/// A group of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Which {
     /// Number of hosts.
@@ -347,7 +349,8 @@ impl CheckedOnHosts {
     }
 }
 
-/// Adds entries to a list that is sorted by `key`. An entry with the key of another one is absorbed by it.
+/// Adds entries to a list that is sorted by `key`. If the list already has an entry with the same
+/// key, `absorb` merges the two.
 fn merge_sorted<T, K: Ord>(
     all: &mut Vec<T>,
     others: impl IntoIterator<Item = T>,

@@ -13,8 +13,8 @@ const GROUPING_POWER: u8 = 7;
 const MAX_VALUE_POWER: u8 = 42;
 const MAX_VALUE_NS: u64 = (1 << MAX_VALUE_POWER) - 1;
 
-/// Minimum number of operations above a percentile, since with fewer it would depend on single operations: the usual rule for tails,
-/// n (1 - p) >= 10.
+/// Minimum number of operations above a percentile: the usual rule for tails, n (1 - p) >= 10. With
+/// fewer, single operations would decide the percentile.
 pub const FEWEST_ABOVE_PERCENTILE: f64 = 10.0;
 
 /// Returns whether `count` operations are enough for the percentile `q` (0 to 1).
@@ -125,14 +125,14 @@ impl Histogram {
         Some(middle.clamp(self.min_ns, self.max_ns))
     }
 
-    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed. `None` if too few operations are above
-    /// it ([`FEWEST_ABOVE_PERCENTILE`]).
+    /// Returns the latency in ns that the share `q` (0 to 1) of the operations did not exceed.
+    /// `None` if too few operations took longer ([`FEWEST_ABOVE_PERCENTILE`]).
     pub fn supported_quantile_ns(&self, q: f64) -> Option<u64> {
         supports_quantile(self.count, q).then(|| self.quantile_ns(q)).flatten()
     }
 
-    /// Returns the number of operations between two latencies in ns, without the upper one. Both are rounded to a
-    /// bucket.
+    /// Returns the number of operations from `from_ns` to below `to_ns`. Both bounds are rounded
+    /// down to the start of their buckets.
     pub fn count_between(&self, from_ns: u64, to_ns: u64) -> u64 {
         let bucket = |ns: u64| bucket_of(ns.min(MAX_VALUE_NS));
         let part = self.buckets.as_slice().get(bucket(from_ns)..bucket(to_ns));

@@ -62,7 +62,8 @@ pub struct Entry {
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// A hash that is equal for sessions with the same work at the same place.
+    /// A hash of the machine, the storage stack and the jobs. Sessions with the same hash may be
+    /// compared.
     pub fingerprint: Option<String>,
     /// Checks with a finding, each with its severity; sorted and without duplicates.
     pub findings: Vec<Mark>,
@@ -82,7 +83,7 @@ pub struct Entry {
 pub struct Figure {
     /// The job's name: `RND4K Q32T1 read`.
     pub name: String,
-    /// `IOPS`, or `MB/s` for sequential access.
+    /// `IOPS`, `MB/s` for sequential access, or the unit of the headline.
     pub unit: String,
     /// The rate; `None` if a finding invalidates it, or there is no rate.
     pub value: Option<f64>,
@@ -103,7 +104,8 @@ impl Figure {
             (Some(_), Some(rate)) => Some(rate),
             // No operations move no bytes.
             (Some(0.0), None) if self.unit == IOPS => Some(0.0),
-            // A withheld rate is in the column of the rates that it would be compared with.
+            // A result without a rate changes its unit too, so that it remains in the column of its
+            // work.
             (None, _) if self.unit == IOPS => None,
             _ => return self.clone(),
         };
@@ -126,7 +128,7 @@ pub struct Device {
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// Capacity in bytes; 0 if unknown.
+    /// Size in bytes; 0 if unknown.
     #[serde(default)]
     pub bytes: u64,
 }
@@ -220,7 +222,7 @@ pub struct SessionTable {
 pub struct Column {
     /// `RND4K Q32T1 read`, or [`Column::MAIN`].
     pub name: String,
-    /// `IOPS` or `MB/s`.
+    /// `IOPS`, `MB/s`, or the unit of the headline.
     pub unit: String,
 }
 
@@ -242,7 +244,7 @@ pub struct Row {
     pub verdict: Option<Verdict>,
     /// Name and model of the device below the session's targets; `None` without a known block device.
     pub device: Option<String>,
-    /// Capacity of this device in bytes; `None` if unknown.
+    /// Size of this device in bytes; `None` if unknown.
     #[serde(default)]
     pub device_bytes: Option<u64>,
     /// Checks with a finding that is more than a note.

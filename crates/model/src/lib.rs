@@ -5,7 +5,8 @@
 //! gives a [`record`]; judging the record gives a [`report`].
 #![forbid(unsafe_code)]
 
-/// Declares a struct that files hold as a list of its values, to keep them small.
+/// Declares a struct that is serialized as a list of its values, without field names, to keep files
+/// small.
 macro_rules! stored_as_list {
     ($(#[$attr:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$attr])*

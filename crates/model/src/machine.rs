@@ -20,7 +20,7 @@ pub struct Machine {
     pub kernel: String,
     /// CPU model.
     pub cpu: Known<String>,
-    /// CPUs this process may run on.
+    /// Number of CPUs that this process may run on.
     pub cpus: u32,
     /// `MemTotal` in bytes.
     pub memory_bytes: Known<u64>,
@@ -108,7 +108,7 @@ pub struct Layer {
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// Capacity in bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// For a loop device: the backing file.
     pub backing_file: Option<String>,
@@ -326,7 +326,7 @@ pub struct BlockDevice {
     pub kind: LayerKind,
     /// Name of the volume, such as `vg-root`; `None` for other devices.
     pub label: Option<String>,
-    /// Capacity.
+    /// Size in bytes.
     pub bytes: u64,
     /// Model name that the device reports.
     pub model: Option<String>,
@@ -423,7 +423,7 @@ pub struct Mounted {
 }
 
 /// The identity of a file or device, independent of its names. A file or device may have many names through links,
-/// bind mounts and device nodes, and a name may refer to another one a moment later.
+/// bind mounts and device nodes, and a name may refer to another file or device a moment later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Identity {
@@ -495,7 +495,7 @@ impl Direction {
     /// Both directions.
     pub const ALL: [Self; 2] = [Self::Read, Self::Write];
 
-    /// `reads`, `writes`.
+    /// Returns the displayed word: `reads` or `writes`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "reads",
@@ -537,7 +537,7 @@ pub struct KnownBy {
     pub backing: Option<String>,
     /// Model, or the driver if the model is unknown.
     pub model: Option<String>,
-    /// Capacity.
+    /// Size in bytes.
     pub bytes: u64,
 }
 

@@ -1,8 +1,9 @@
 //! Converts file names to text and back, makes foreign text safe for a terminal, and quotes words for a shell.
 //!
-//! Control characters can move the cursor or clear the screen, and direction marks can make one name look like another.
-//! fathom shows both by their number, as `\u{1b}`. A byte of a file name that is not part of a character becomes a
-//! private character in text and records, and `\xff` on the terminal.
+//! Control characters can move the cursor or clear the screen, and direction marks can make one
+//! name look like another. fathom shows both by their number, as `\u{1b}`. In a file name, each
+//! byte of such a character, and each byte that is not part of a character, becomes a private
+//! character in records, and `\xff` on the terminal.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -54,7 +55,7 @@ fn is_plain(c: char) -> bool {
 /// The private character for byte 0. The characters for bytes 1 to 255 follow it.
 const FIRST_STAND_IN: u32 = 0x10_ff00;
 
-/// Returns the private character for a byte that is not part of a valid character.
+/// Returns the private character for a byte of a file name.
 pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
 }
@@ -81,7 +82,8 @@ pub(crate) fn reject(text: &str, why: &str) -> String {
     format!("{} {why}", quoted_excerpt(text))
 }
 
-/// Replaces every control character and direction mark, except line feeds and tabs, by its number.
+/// Replaces every control character and direction mark, except line feeds and tabs, by its number,
+/// and every private character of [`text()`] by its byte.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| affects_terminal(c) || byte_of_stand_in(c).is_some();
     escape(text, acts, |out, c| match byte_of_stand_in(c) {

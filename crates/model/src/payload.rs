@@ -14,7 +14,7 @@ const BLOCK_BYTES: usize = 4096;
 /// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without unique bytes
 /// all blocks would be copies of each other.
 const UNIQUE_BYTES: usize = 16;
-/// Number of earlier blocks that can be copied.
+/// Number of recently written blocks that can be copied.
 const POOL: usize = 64;
 /// Number of bytes that [`measure`] inspects. 4096 blocks give the shares to within one or two percent.
 const MEASURED_BYTES: usize = 4096 * BLOCK_BYTES;
@@ -34,9 +34,8 @@ enum Recipe {
 }
 
 impl Maker {
-    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`] names. Makers
-    /// with unrelated `seed`s, such as hashes, make different data. The key of each write is the seed plus a
-    /// counter.
+    /// Selects the recipe for `data`. `file_bytes` is the content of the file that [`Data::File`]
+    /// names. Makers of random data make different data if their seeds differ.
     ///
     /// # Errors
     /// A message if a share is above 100 %, or a file is missing or empty.
@@ -165,8 +164,8 @@ impl Shaped {
         constant.fill(key as u8 | 1);
     }
 
-    /// Returns the key of an existing block with the probability of a copy, otherwise a new key. A copy of a block in a
-    /// set may be written before that block.
+    /// Returns the key of an existing block with a probability of `dedup_percent`, otherwise a new
+    /// key. A copy of a block in a set may be written before that block.
     #[inline]
     fn next_key(&mut self) -> u64 {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
@@ -189,11 +188,12 @@ impl Shaped {
     }
 }
 
-/// Makes 16 MiB of data with these settings and measures it. Takes some tens of ms, so it is not for the hot loop.
+/// Makes 16 MiB of data with these settings, and measures how compressible and repetitive the data
+/// is. Takes some tens of ms, so it is not for the hot loop.
 ///
 /// # Errors
 ///
-/// As [`Maker::new`].
+/// Those of [`Maker::new`].
 pub fn measure(data: &Data, file_bytes: Option<Arc<[u8]>>, seed: u64) -> Result<Written, String> {
     let mut maker = Maker::new(data, file_bytes, seed)?;
     let mut made = vec![0_u8; MEASURED_BYTES];
@@ -496,7 +496,7 @@ fn file_content_continues_across_writes() {
 }
 
 #[test]
-fn counting_bytes_restart_at_zero_in_each_write() {
+fn counting_bytes_are_0_to_255_repeated() {
     let mut maker = Maker::new(&Data::Counting, None, 1).unwrap_or_else(|e| panic!("{e}"));
     for _ in 0..2 {
         let mut write = [9; 512];

@@ -90,7 +90,7 @@ pub struct Plan {
     /// Options typed in the language of another tool; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
-    /// The part of this host in a measurement on several hosts; `None` if one host measures alone.
+    /// The rank of this host in a measurement on several hosts; `None` if one host measures alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
 }
@@ -172,7 +172,8 @@ impl Plan {
         }
     }
 
-    /// Returns the shared name of a test file that other hosts open too; `None` if this host measures alone.
+    /// Returns the shared name of a test file that other hosts open too; `None` if they do not open
+    /// it, or if this host measures alone.
     pub fn common(&self, target: usize) -> Option<&Common> {
         self.part.and(self.targets.get(target)?.common.as_ref())
     }
@@ -241,7 +242,7 @@ pub struct Precondition {
     pub fills: Vec<Stream>,
     /// Number of times that each stream of `fills` covers its span.
     pub passes: u32,
-    /// Indices of the jobs that write. They then run in rounds.
+    /// Indices of the jobs that write. After the fills, these jobs run in rounds.
     pub jobs: Vec<usize>,
     /// Number of rounds after which the first run begins, even if the rates have not settled.
     pub rounds_at_most: u32,
@@ -322,7 +323,8 @@ pub struct Target {
     /// Other names that the user typed for the same target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
-    /// How fathom creates the file before the first run, or creates it again if it was fathom's. The file is kept.
+    /// How fathom creates the file before the first run, or replaces a file that it created
+    /// earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
     /// The workers that a test file is for.
@@ -444,7 +446,8 @@ pub struct Explained {
 /// The time and data volume of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Time in ns of the idle watch, of the rounds before the first run, and of all runs that end after a fixed time.
+    /// Time in ns of the idle watch, of the rounds of preconditioning, and of all runs that end
+    /// after a fixed time.
     pub time_ns: u64,
     /// Whether the measurement may end earlier.
     pub at_most: bool,

@@ -149,7 +149,7 @@ const CDM: &[Test] = &[
     test(Random, 4, 1, 1),
 ];
 
-/// Reads and writes of no test, without a card.
+/// A profile without tests, measured with reads and with writes, and shown in fathom's own table.
 const PLAIN: Profile =
     Profile { name: "", about: "", tests: &[], read_percents: &[100, 0], headline: 0, card: None };
 
@@ -163,7 +163,7 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "nvme",
-        about: "CrystalDiskMark's NVMe preset: also 128 KiB sequential at depth 32, and 16 workers for 4 KiB random",
+        about: "CrystalDiskMark's NVMe preset: sequential 1 MiB at depth 8 and 128 KiB at depth 32, 4 KiB random at depth 32 with 16 workers and at depth 1",
         tests: &[
             test(Sequential, 1024, 8, 1),
             test(Sequential, 128, 32, 1),
@@ -308,7 +308,7 @@ impl Test {
         }
     }
 
-    /// Writes the test into a spec. `span` is the space on its target.
+    /// Writes the test into the spec of a job. `span` is the size of the job's target in bytes.
     pub fn spec(&self, read_percent: u8, span: u64, job: &mut JobSpec) {
         job.name = Some(self.name_of(read_percent));
         let Some(compress) = self.rewrites else {
@@ -378,7 +378,8 @@ impl Profile {
         self.tests.iter().any(|t| t.files != Files::Host)
     }
 
-    /// Every test with one of its directions, in the order of the table.
+    /// Returns each direction of each test, in the order of the table: the read share in percent,
+    /// and the test.
     pub fn rows(&'static self) -> impl Iterator<Item = (u8, &'static Test)> {
         let has = |p: u8, t: &Test| t.directions(self.read_percents).any(|own| own == p);
         let all = self.read_percents.iter().flat_map(|p| self.tests.iter().map(move |t| (*p, t)));

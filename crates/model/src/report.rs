@@ -1,5 +1,5 @@
 //! The report: the conclusions from a record, with the user's tags and notes. Its JSON form is a contract (format 1):
-//! names do not change, more may be added.
+//! names do not change, and new ones may be added.
 //!
 //! The crate `analysis` computes a report and the crate `report` renders it. `null` means not known or not
 //! supported by enough operations; zero means zero.
@@ -42,7 +42,7 @@ pub struct Report {
     /// The outcome of each condition of `--fail-if`; empty without conditions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
-    /// The remark of a quick look; `None` for any other measurement.
+    /// The settings of a quick look (`--quick`); `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Quick>,
     /// The worst verdict of the quoted results, with one exception: if the headline has a number, a result whose number
@@ -228,7 +228,7 @@ pub enum Ending {
     Failed(String),
     /// Before the first run: facts about the target would have invalidated every number, in a sentence.
     NotMeasured(String),
-    /// The file has no frame for the end: the program was killed.
+    /// The session file has no end: the program was killed.
     Cut,
 }
 
@@ -641,7 +641,7 @@ impl Annotations {
         if self.tags.len() == before { Err(format!("{tag}: the session has no such tag")) } else { Ok(()) }
     }
 
-    /// Adds a note made at this time, RFC 3339.
+    /// Adds a note. `at` is its time, RFC 3339.
     ///
     /// # Errors
     /// Why the note is invalid.
@@ -674,13 +674,13 @@ fn check_tag(tag: &str) -> Result<(), String> {
     } else if tag.chars().count() > TAG_LETTERS {
         "a tag can have at most 64 characters"
     } else if tag.starts_with('-') {
-        "it would be taken for a flag"
+        "a tag cannot begin with -, because flags do"
     } else if tag.contains(['/', ',']) || tag.contains("..") {
-        "it would be taken for a path, a list or a range"
+        "a tag cannot contain a slash, a comma or two dots, because paths, lists and ranges do"
     } else if tag.chars().any(|c| c.is_whitespace() || c.is_control()) {
         "a tag is one word; join its parts with -"
     } else if tag == "last" || tag.starts_with("last~") {
-        "this word already means the newest session"
+        "this word means the newest session; choose another one"
     } else {
         return Ok(());
     };

@@ -120,7 +120,8 @@ pub enum DamageKind {
     Strange,
 }
 
-/// Writes the stamp into a block. Its length must be a multiple of [`SECTOR`]; a remainder is left unchanged.
+/// Writes the stamp into each sector of a block. A remainder that is shorter than a [`SECTOR`] is
+/// left unchanged.
 pub fn write(buffer: &mut [u8], stamp: &Stamp) {
     for (at, sector) in (stamp.offset..).step_by(SECTOR).zip(buffer.as_chunks_mut::<SECTOR>().0) {
         write_sector(sector, &Stamp { offset: at, ..*stamp });
@@ -313,7 +314,7 @@ impl std::fmt::Display for Damage {
                     if other == 0 { "before the verification".into() } else { format!("write {other}") };
                 return write!(
                     f,
-                    "{newest_sectors} of {} sectors, the first at {newest_first}, are from write {newest}, the others from {old}",
+                    "{newest_sectors} of {} sectors, starting with sector {newest_first}, are from write {newest}, the others from {old}",
                     self.block_sectors
                 );
             }
@@ -331,7 +332,7 @@ impl std::fmt::Display for Damage {
         }
         write!(
             f,
-            " ({} of {} sectors are damaged, the first at {})",
+            " ({} of {} sectors are damaged, starting with sector {})",
             self.sectors, self.block_sectors, self.sector
         )
     }

@@ -117,7 +117,8 @@ keyed_by_study! {
     #[derive(Default, Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     StudiedKeys {
-        /// The same work at each layer of one place, from the lowest layer up; absent if not measured.
+        /// The same work at each layer, from the device up to the file system; absent if not
+        /// measured.
         layers: Layers(Layers), layers -> Layers;
         /// The same work at every setting of a grid; absent if not measured.
         sweep: Sweep(Box<Sweep>), sweep -> Sweep;
@@ -170,8 +171,8 @@ impl Study {
 }
 
 impl Studied {
-    /// Whether the report's table lists the results of the jobs: for independent jobs, also in the layout of a
-    /// well-known tool.
+    /// Whether the report's table lists the results of the jobs: for independent jobs and for
+    /// profiles in a tool's layout.
     pub fn shows_results(&self) -> bool {
         matches!(self, Self::Jobs | Self::Profile(_))
     }
@@ -329,8 +330,9 @@ pub struct TargetJobs {
     pub tests: Vec<(String, usize)>,
 }
 
-/// How the jobs of a plan form tests. The first `targets` jobs are the first test, one job per target; the next ones
-/// the second test. Each remaining job is a test that some target lacks, and is its own group.
+/// How the jobs of a plan form tests. The first `targets` jobs are the first test, one job per
+/// target; the next `targets` jobs are the second test. Each remaining job is a test that some
+/// target lacks, and is its own group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetLayout {
     /// Number of tests that every target has.
@@ -463,8 +465,9 @@ pub struct ScalingKnee {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadCurve {
-    /// Operations per second of the closed loop, to which all shares refer: geometric mean over runs. `None` if it has
-    /// no complete run or a finding invalidates it.
+    /// Operations per second of the closed loop, to which all shares refer: geometric mean over
+    /// runs, but at most the limit of a cgroup. `None` if the loop has no complete run or a finding
+    /// invalidates it.
     pub capacity_iops: Option<f64>,
     /// 95 % interval of the capacity over runs; `None` with fewer than three.
     pub capacity_interval: Option<[f64; 2]>,
@@ -520,9 +523,9 @@ pub struct LoadPoint {
     /// Mean latency of all directions from the intended start in ns; `None` in overload, and if a finding
     /// invalidates it.
     pub mean_ns: Option<f64>,
-    /// Percentiles (`"99.9"`) of the latency from the intended start in ns, all runs together; `None` also if fewer
-    /// than ten operations lie beyond. They include fathom's own lateness, so they are an upper bound on the latency of
-    /// the storage.
+    /// Percentiles (`"99.9"`) of the latency from the intended start in ns, all runs together;
+    /// `None` as for `mean_ns`, and if fewer than ten operations lie beyond. They include fathom's
+    /// own lateness, so they are an upper bound on the latency of the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
     /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on the latency of storage
     /// that serves in order of arrival.

@@ -1,5 +1,8 @@
 //! The sweep: the same work at every setting of a grid, the measure that ranks the cells, and the result.
 //!
+//! A work is an order and direction of operations, such as `randread`, or an access specification.
+//! Only cells of the same work compete with each other.
+//!
 //! The crate `analysis` chooses the next cell and the winner; [`crate::spec::axes`] parses a grid.
 
 use crate::figures::{Estimate, Snia};
@@ -130,7 +133,8 @@ pub fn least_iops(workers: u32) -> u32 {
 }
 
 impl Grid {
-    /// Returns the measure that ranks the cells of a work; `None` in sessions of versions that had no choice.
+    /// Returns the measure that ranks the cells of a work; `None` in older sessions, which always
+    /// used bytes per second.
     pub fn measure_of(&self, work: &str) -> Option<Measure> {
         let cell = self.cells.iter().find(|cell| cell.setting.work() == work)?;
         self.measures.get(&cell.setting.work_on_any_target()).copied()
@@ -183,7 +187,8 @@ pub struct Sweep {
     pub preset: Option<String>,
     /// Time in seconds from the first run to the last.
     pub seconds: f64,
-    /// Time budget of an adaptive search, from its start to its report; `None` for an exhaustive one.
+    /// Time budget of an adaptive search in seconds, from its start to its report; `None` for any
+    /// other sweep.
     pub budget_seconds: Option<f64>,
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
@@ -262,7 +267,8 @@ pub struct DeviceBySettings {
 }
 
 impl BestSettings {
-    /// Returns a table for each work from the settings of named devices.
+    /// Returns a table for each work. `devices` has the name and the measured settings of each
+    /// device.
     pub fn tables(devices: &[(String, Vec<SweptSetting>)]) -> Vec<Self> {
         let all = || devices.iter().flat_map(|(_, settings)| settings);
         let works = distinct(all().map(|one| (one.work.clone(), one.by)));
@@ -446,7 +452,7 @@ impl CellFigures {
     }
 }
 
-/// How a work was decided.
+/// The decision about the best cell of one work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Work {
@@ -475,13 +481,15 @@ pub struct Work {
     /// Noise between runs of one cell: the standard deviation of the logarithms of the rates, over all cells. It
     /// excludes effects that are common to a round, and single stalls. `None` if no cell was repeated.
     pub spread: Option<f64>,
-    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are the same cell.
+    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are
+    /// the same cell, or if one of them has fewer than three runs.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// For each axis, the smallest value that no larger value beats by more than the tolerance. Empty if runs of one
-    /// cell differ by more than a tenth, or the winner did not repeat its result.
+    /// For each axis, the smallest value that no larger value beats by more than the tolerance.
+    /// Empty if runs of one cell differ by more than a tenth, if the winner did not repeat its
+    /// result, or if a latency ranks the cells.
     pub knees: Vec<Knee>,
 }
 
@@ -501,7 +509,7 @@ pub enum Chosen {
     NoChoice,
 }
 
-/// The loss from using the setting of a well-known program.
+/// The setting of a well-known program, compared with the winner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
@@ -655,7 +663,7 @@ impl Setting {
         words.join(", ")
     }
 
-    /// Formats the offset on the target as typed: `25 %`, `4 GiB`.
+    /// Formats the offset on the target: `25 %`, `4 GiB`; `None` if the grid sets none.
     pub fn position(&self) -> Option<String> {
         let percent = self.offset_percent.map(|p| format!("{p} %"));
         percent.or_else(|| self.offset_bytes.map(show_bytes))

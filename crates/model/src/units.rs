@@ -115,7 +115,8 @@ pub fn show_seconds(seconds: f64) -> String {
     if (0.0..0.1).contains(&seconds) { show_ns(seconds * 1e9) } else { format!("{seconds:.1} s") }
 }
 
-/// Formats a number with three significant digits below a thousand, and without decimals above.
+/// Formats a number with three digits, of which at most two are decimals; from a thousand on as a
+/// whole number.
 fn three_digits(value: f64) -> String {
     // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {
@@ -138,12 +139,12 @@ pub fn show_count(value: f64) -> String {
     if value < -0.5 { format!("-{out}") } else { out }
 }
 
-/// Formats a rate: with commas above a hundred, with decimals below.
+/// Formats a rate: as a whole number with commas from 100 on, with three digits below.
 pub fn show_rate(value: f64) -> String {
     if value.abs() >= 100.0 { show_count(value) } else { three_digits(value) }
 }
 
-/// Formats a share as a percentage, with two significant digits below 10 %: `0.4 %`, `96 %`.
+/// Formats a share as a percentage, with one decimal below 10 %: `0.4 %`, `96 %`.
 pub fn show_share(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }

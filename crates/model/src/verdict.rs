@@ -58,17 +58,19 @@ pub enum AnswerWord {
     Knee,
     /// No knee was reached: more hosts still add more rate than latency.
     Scales,
-    /// No target is shown to be faster. The sentence has the largest possible difference.
+    /// The runs do not show that a target is faster. The sentence has the largest possible
+    /// difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The measurements do not answer the question.
     #[serde(rename = "CANNOT TELL")]
     CannotTell,
-    /// Every condition is met, with 95 % confidence.
+    /// Every number is within the limit of its condition, with 95 % confidence.
     Pass,
-    /// A condition is broken, with 95 % confidence.
+    /// A number is beyond the limit of its condition, with 95 % confidence.
     Fail,
-    /// The runs neither confirm nor refute a condition: there are too few, or they differ too much.
+    /// The runs do not decide whether a number is within its limit: there are too few, or they
+    /// differ too much.
     Inconclusive,
     /// A finding that the user did not accept invalidates or relabels the number that a condition is about.
     Invalid,
@@ -137,7 +139,7 @@ pub struct Producer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
-    /// `device`, `page cache`, `memory`, `file system`, `CPU`, `tool`, `above the device`, `unknown`.
+    /// Short name, such as `device`, `page cache`, `CPU`, `tool` or `unknown`.
     pub name: String,
     /// The limiter in one sentence, with the evidence.
     pub sentence: String,
@@ -170,13 +172,13 @@ impl Slower {
     }
 }
 
-/// A condition under which a measurement fails.
+/// A condition of `--fail-if`. The measurement fails if the number is beyond the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// Name of the result; `None` for every result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// The limited number and its bound.
+    /// The limited number and its limit.
     pub limit: Limit,
 }
 
@@ -237,7 +239,7 @@ impl Limit {
         }
     }
 
-    /// Returns the bound, in ns, operations per second or 10^6 bytes per second.
+    /// Returns the limit, in ns, operations per second or 10^6 bytes per second.
     pub fn value(&self) -> f64 {
         match self {
             Self::Latency { at_most_ns, .. } | Self::Time { at_most_ns } => *at_most_ns as f64,
@@ -258,7 +260,7 @@ pub struct Gate {
     pub number: String,
     /// `ns`, `IOPS` or `MB/s`.
     pub unit: String,
-    /// The bound of the number, in `unit`.
+    /// The limit of the number, in `unit`.
     pub limit: f64,
     /// The measured value, as a geometric mean of the runs; `None` with too few operations.
     pub value: Option<f64>,

@@ -150,7 +150,7 @@ pub struct CpuShares {
     pub idle_percent: f64,
 }
 
-/// A conclusion about a device in one interval, as its user would describe the state of the device.
+/// A conclusion about a device in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conclusion {

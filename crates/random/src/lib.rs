@@ -1,5 +1,6 @@
-//! Pseudo-random data that neither compresses nor deduplicates, and [`split_mix`], a generator of random words. Neither is for
-//! cryptography. Compressible data is in `model::payload`.
+//! Pseudo-random data that neither compresses nor deduplicates, and [`split_mix`], which turns a
+//! number into a random-looking one. Neither is for cryptography. Compressible data is in
+//! `model::payload`.
 //!
 //! This is a separate crate so that it is optimized even in debug builds: it generates every byte that is written.
 
@@ -11,7 +12,7 @@ const CHUNK_BYTES: usize = LANES * 8;
 
 /// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in its cache.
 ///
-/// Keys that differ in any bit give unrelated data; use (seed + position of the data in the session) as the key.
+/// Keys that differ in any bit give unrelated data. A key may be a hash of a seed plus a counter.
 pub fn fill(buffer: &mut [u8], key: u64) {
     let (chunks, rest) = buffer.as_chunks_mut();
     fill_chunks(chunks, key);
@@ -47,7 +48,8 @@ fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     }
 }
 
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): spreads every bit of the input over the output.
+/// Returns the first output of splitmix64 (Steele, Lea, Flood 2014) for this seed. Each bit of
+/// `key` affects all bits of the result.
 #[inline]
 pub fn split_mix(key: u64) -> u64 {
     let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -15,7 +15,8 @@ pub enum Cache {
     Direct,
     /// No flag: through the page cache.
     Buffered,
-    /// `O_SYNC`: through the page cache, each write waits until data and metadata are on stable storage.
+    /// `O_SYNC`: through the page cache; each write waits until data and metadata are on stable
+    /// storage.
     Sync,
     /// `O_DSYNC`: through the page cache; each write waits until it can be read back after a crash.
     Dsync,
@@ -86,8 +87,8 @@ pub struct Flush {
     /// Number of sync calls for each group of `every` writes; normally 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub calls: u32,
-    /// Whether the call waits for the writes in flight, and later writes wait for it. Otherwise it covers completed
-    /// writes only.
+    /// Whether the call waits for the writes in flight, and later writes wait for the call.
+    /// Otherwise the call covers only completed writes.
     pub drain: bool,
 }
 

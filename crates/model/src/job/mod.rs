@@ -215,12 +215,12 @@ pub struct Stream {
     pub replay: Option<Box<Replay>>,
 }
 
-/// Default number of failed operations after which a worker gives up: enough to count, too few to fill a log or to
-/// run for long.
+/// Default number of failed operations after which a worker gives up: enough to show how often each
+/// error occurs, and few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Shortest period in ns at which an on-off load is visible in the time series of a run, which has at most 32 intervals
-/// per second.
+/// Pauses and off periods that recur less often than this, in ns, are visible in the time series of
+/// a run. The intervals of a run of 3 s are about as long.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
@@ -287,7 +287,7 @@ pub enum Sharing {
 pub enum Clones {
     /// All workers use the same targets.
     Same,
-    /// The targets are divided among the workers: the first worker uses the first target.
+    /// The targets are divided among the workers: the first worker uses the first targets.
     Own,
 }
 
@@ -403,8 +403,9 @@ impl Stream {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
-    /// Whether the load itself changes over time: a replay, a load with turns, or pauses or on-off arrivals with a period
-    /// longer than the sampling of rates. Changes of the rate over time then come from the load, not from the storage.
+    /// Whether the load itself changes over time: a replay, a load with turns, or pauses or on-off
+    /// arrivals with a period of more than 1/32 s. Changes of the rate over time then come from the
+    /// load, not from the storage.
     pub fn load_changes(&self) -> bool {
         let on_off_ns = match self.pace {
             Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. } => on_ns.saturating_add(off_ns),
@@ -593,13 +594,15 @@ impl Stream {
     }
 }
 
-/// Operations of one kind in a row. A turn begins when all operations of the previous turn have completed.
+/// Operations of one kind in a row. A stream repeats its turns in order. A turn begins when all
+/// operations of the previous turn have completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
-    /// Number of reads, writes and trims in `turns` turns, spread evenly over these turns.
+    /// Number of reads, writes and trims in `turns` repetitions of this turn, spread evenly over
+    /// them.
     pub operations: u32,
-    /// Number of turns over which `operations` are spread; from 1 to `operations`.
+    /// Number of repetitions over which `operations` are spread; from 1 to `operations`.
     pub turns: u32,
     /// The blocks and directions, as a single line.
     pub access: Access,

@@ -276,8 +276,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's last one ended. After the end of the span, the next one is at its
-    /// beginning.
+    /// Each operation begins where the lane's last one ended. After the end of the span, operations
+    /// continue at the beginning of the span.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -296,7 +296,7 @@ pub enum Order {
     /// Normally distributed around the middle of the span, with this standard deviation in percent of the span. Offsets
     /// outside the span are drawn again.
     Normal(f64),
-    /// Zones one after another, each with its share of the operations. Offsets within a zone are uniform.
+    /// Adjacent zones, each with its share of the operations. Offsets within a zone are uniform.
     Zones(Vec<Zone>),
 }
 
@@ -366,7 +366,7 @@ pub struct Zone {
     pub size: ZoneSize,
 }
 
-/// Part of the span that a zone has.
+/// Size of a zone, in percent of the span or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -512,7 +512,7 @@ pub struct Access {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct Line {
-    /// Weight among the lines; a plan's weights sum to 100.
+    /// Weight among the lines. The weights sum to 100, except where lines summarize turns.
     pub weight: u32,
     /// Order of offsets.
     pub order: Order,
@@ -817,7 +817,7 @@ impl Line {
     }
 }
 
-/// A pause of random length.
+/// Pauses: their mean length, and how their lengths vary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Think {
     /// Mean of all pauses, in ns.
@@ -861,7 +861,7 @@ impl Think {
         Self { mean_ns: ns, law: ThinkLaw::Fixed }
     }
 
-    /// Creates a random pause from quantiles, and computes the mean.
+    /// Creates pauses whose lengths have these quantiles, and computes the mean.
     pub fn quantiles(quantiles: Vec<Quantile>) -> Self {
         let parts = quantiles.iter().zip(quantiles.iter().skip(1));
         let mean = parts.map(|(a, b)| (b.percent - a.percent) / 100.0 * (a.ns as f64 + b.ns as f64) / 2.0);

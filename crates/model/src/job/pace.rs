@@ -23,7 +23,8 @@ pub struct Bursts {
 pub struct Pause {
     /// Shortest mean time from the beginning of a burst to the beginning of the next, in ns.
     pub cycle_ns: u64,
-    /// Whether the next burst begins at a fixed time. Otherwise it begins a pause after the last completion.
+    /// Whether the next burst begins at a fixed time. Otherwise it begins after a pause that starts
+    /// with the last completion.
     pub by_period: bool,
 }
 

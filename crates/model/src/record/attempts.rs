@@ -94,8 +94,9 @@ impl Attempt {
     }
 }
 
-/// Returns for each attempt whether it counts. Of the attempts at a unit, the last undisturbed one counts that has as
-/// many complete runs as the first. If there is none, the first attempt counts.
+/// Returns for each attempt whether it counts. Of the attempts at a unit, the last one counts that
+/// was undisturbed and has no fewer complete runs than the first attempt. If there is none, the
+/// first attempt counts.
 pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];

@@ -47,8 +47,8 @@ pub struct StreamEnd {
     /// Reads and writes by priority; empty unless some operations have their own priority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityEnd>,
-    /// Operations completed while the load of all hosts ran. Only these count in rates. `None` if there is one host, or
-    /// if all hosts ran equally long.
+    /// Operations completed while the load of all hosts ran at once. Only these count in rates.
+    /// `None` if there is one host, or if all hosts ran equally long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<Common>,
 }
@@ -74,10 +74,10 @@ impl PriorityEnd {
     }
 }
 
-/// Operations completed while the load of all hosts ran.
+/// Operations completed while the load of all hosts ran at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Common {
-    /// Time in ns in which the load of all hosts ran.
+    /// Time in ns during which the load of all hosts ran at once.
     pub window_ns: u64,
     /// Operations and bytes per kind.
     pub kinds: BTreeMap<Kind, [u64; 2]>,
@@ -135,7 +135,8 @@ stored_as_list! {
 }
 
 impl Bucket {
-    /// Summarizes the latencies of a histogram. Each counts as the value of its bucket.
+    /// Summarizes the latencies of a histogram. All sums are exact except that of the squares,
+    /// which is computed from the values of the buckets.
     pub fn from_histogram(latency: &Histogram) -> Self {
         Self {
             count: latency.count(),
@@ -414,7 +415,7 @@ stored_as_list! {
     }
 }
 
-/// Number of columns in each table.
+/// Number of columns in each distribution of [`DepthCounts`].
 pub const COLUMNS: usize = 7;
 
 /// Distributions of a worker's operations in flight, operations per submission, and completions seen together.

@@ -151,14 +151,14 @@ pub const AXES: &[Axis] = &[
     Axis {
         name: "rw",
         value: "WORDS",
-        about: "Order and direction, such as read,randread [default: read,write; reads only where TARGET is an existing file or a device]",
+        about: "Order and direction, such as read,randread [default: read,write, but only read if TARGET is an existing file or a device]",
         set: |a, t, _| set_words(&mut a.rw, t.split(','), values::rw),
         format: |a| format_list(&a.rw, |rw| rw.word().into()),
         scale: None,
     },
     Axis {
         name: "mix",
-        value: "READ%S",
+        value: "READ%,...",
         about: "Shares of reads for rw and randrw, such as 100,70,0 [default: 50]",
         set: |a, t, _| set_words(&mut a.mix, t.split(','), operations::mix),
         format: |a| format_list(&a.mix, |mix| mix.describe()),
@@ -421,8 +421,8 @@ pub struct Rounds {
     pub tracked_bytes: u32,
     /// The value of the cell that is tracked over the rounds.
     pub variable: Variable,
-    /// Number of times that the target is overwritten until the rounds end; `None` if the rounds end when the tracked
-    /// cell is steady.
+    /// Number of bytes, as a multiple of the target's size, after which the rounds end; `None` if
+    /// they end when the tracked cell is steady.
     pub capacities: Option<u64>,
     /// Number of rounds after which measuring ends, steady or not.
     pub at_most: u32,
@@ -495,7 +495,7 @@ const PTS: Preset = Preset {
 
 const PTS_THROUGHPUT: Preset = Preset {
     name: "pts-throughput",
-    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread at depth 32, rounds until steady",
+    about: "SNIA PTS, throughput: 1M and 128K, sequential reads and writes, 1 thread at depth 32, rounds until steady; overwrites the target",
     settings: &[
         ("rw", "read,write"),
         ("bs", "1m,128k"),
@@ -524,7 +524,7 @@ const PTS_LATENCY: Preset = Preset {
 
 const PTS_WSAT: Preset = Preset {
     name: "pts-wsat",
-    about: "SNIA PTS, write saturation: random 4K writes minute by minute, to 4 times the capacity or for a day",
+    about: "SNIA PTS, write saturation: random 4K writes minute by minute, up to 4 times the target's size or for a day; overwrites the target",
     settings: &[("rw", "randwrite"), ("bs", "4k"), ("workers", "2"), ("depth", "16"), ("cache", "direct")],
     procedure: Procedure::Rounds(Rounds {
         tracked_bytes: 4096,

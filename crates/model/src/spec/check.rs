@@ -176,7 +176,7 @@ impl JobSpec {
             ),
             Self { until: Some(_), runs: Some(runs), .. } => (
                 &["runs", "until"],
-                format!("{{runs {runs}}} fixes the number of rounds, and {{until steady}} ends when the rate is steady; type {{max-runs}} for a limit, or only one of them"),
+                format!("{{runs {runs}}} fixes the number of rounds, and {{until steady}} ends when the rate is steady; type {{max-runs}} in place of {{runs}} for a limit, or leave {{until}} out"),
             ),
             Self { settle: Some(true), until: Some(_), .. } => (
                 &["settle", "until"],
@@ -188,7 +188,7 @@ impl JobSpec {
             ),
             Self { settle: Some(true), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "settle"],
-                format!("{{runs {runs}}} is too few to estimate how many runs would decide it; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
+                format!("{{runs {runs}}} is too few to estimate how many runs would decide the condition; type {{runs {FEWEST_ROUNDS}}} or more with {{settle}}"),
             ),
             Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "precision"],
@@ -215,7 +215,7 @@ impl JobSpec {
         Some(Problem::new(keys, message))
     }
 
-    /// Checks how often the job is measured: too few runs for a condition are a problem.
+    /// Reports too few runs for a percentile in a condition.
     pub(super) fn check_gated(&self) -> Option<Problem> {
         if !self.gates_a_percentile() {
             return None;
@@ -372,7 +372,7 @@ impl StreamSpec {
         let rw = self.rw_or_default();
         if self.mix.is_some() && !rw.is_mixed() {
             let message = format!(
-                "{{mix}} goes with {{rw rw}} or {{rw randrw}}; {{rw {}}} sets the direction alone",
+                "{{mix}} is for {{rw rw}} or {{rw randrw}}, and {{rw {}}} has one direction; type one of these, or leave {{mix}} out",
                 rw.word()
             );
             found.push(Problem::new(&["mix", "rw"], message));
@@ -476,7 +476,7 @@ impl StreamSpec {
             && (targets as u64).checked_rem(u64::from(workers)) != Some(0)
         {
             let message = format!(
-                "{{clones own}} divides the targets among {workers} workers, and {targets} cannot be divided evenly; name as many for each, or type {{clones same}}"
+                "{{clones own}} gives each of {workers} workers as many targets, and there are {targets}; name a multiple of {workers}, or type {{clones same}}"
             );
             return Some(Problem::new(&["clones", "target"], message));
         }
@@ -623,7 +623,7 @@ impl StreamSpec {
         }
         let in_runs = self.is_partly_random() || self.has("run-length");
         if !self.rw_or_default().is_mixed() || !in_runs {
-            let message = "{mix-by-run} is for sequential operations between random ones, in several directions; type {rw randrw} and {random mixed:30}, or {run-length 4}, too, or leave it out";
+            let message = "{mix-by-run} is for sequential runs from random offsets, in several directions; type {rw randrw} too, with {random mixed:30} or {run-length 4}, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "random"], message.into()));
         } else if self.bs.as_ref().is_some_and(|bs| bs.read != bs.write || bs.read.fixed().is_none()) {
             let message =

@@ -313,7 +313,7 @@ pub fn precision(text: &str) -> Result<f64, String> {
 /// Parses the rule that ends measuring a job.
 ///
 /// # Errors
-/// All the words.
+/// Another word was typed. The message lists the valid ones.
 pub fn until(text: &str) -> Result<Until, String> {
     word(text, &[("steady", Until::Steady)])
 }

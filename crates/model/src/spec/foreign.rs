@@ -25,7 +25,7 @@ pub struct Foreign {
     pub(super) here: fn(&str) -> Vec<String>,
 }
 
-/// An option of fio's.
+/// An option of fio.
 pub(super) const fn fio(name: &'static str, example: &'static str, here: fn(&str) -> Vec<String>) -> Foreign {
     Foreign { tool: Tool::Fio, name, example, here }
 }
@@ -39,7 +39,7 @@ pub(super) const fn other(
     Foreign { tool: Tool::Other, name, example, here }
 }
 
-/// An option of DISKSPD's.
+/// An option of DISKSPD.
 pub(super) const fn diskspd(
     name: &'static str,
     example: &'static str,

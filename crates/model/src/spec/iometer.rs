@@ -4,12 +4,14 @@
 //! defaults of Iometer's editor: all operations, all reads, all random, no pause, bursts of one, no alignment but
 //! the target's, no reply. Only the size is required.
 //!
-//! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and `GalileoView.cpp` (what
-//! is done). The tool's own list: `AccessSpecList.cpp` (`InsertDefaultSpecs`, `InitAccessSpecLine`), without
-//! `Idle`, which does nothing. File Server: the pattern that Intel shipped with Iometer, also in fio
-//! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database: StorageReview's patterns, as
-//! in "Tom's Storage Charts 2009", <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP:
-//! the mix of Database in blocks of 4 KiB.
+//! Sources. Test types: Iometer 1.1.0, `PageSetup.cpp` (words, first values and steps) and
+//! `GalileoView.cpp` (the tests of each type). The tool's own list: `AccessSpecList.cpp`
+//! (`InsertDefaultSpecs`, `InitAccessSpecLine`), without `Idle`, which does nothing. File Server:
+//! the pattern that Intel shipped with Iometer, also in fio
+//! (`examples/iometer-file-access-server.fio`). Web Server, Workstation and Database:
+//! StorageReview's patterns, as in "Tom's Storage Charts 2009",
+//! <https://www.tomshardware.com/reviews/tom-s-hdd-charts,2285-8.html>. 4K OLTP: the mix of
+//! Database in blocks of 4 KiB.
 
 use crate::job::{Kind, Line, Mix, Order, Pattern, PerKind, Sizes, Steps};
 use crate::spec::number::{
@@ -18,7 +20,7 @@ use crate::spec::number::{
 use crate::spec::operations::{mix, sizes};
 use crate::units::show_block;
 
-/// A workload that has a name.
+/// An access specification.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Name in Iometer and in reviews.
@@ -261,7 +263,7 @@ pub const LINE_KEYS: &[LineKey] = &[
     LineKey {
         name: "reply",
         value: "SIZE",
-        about: "Size of an operation in the opposite direction that follows each one; 0 for none [default: 0]",
+        about: "Size of a reply: an operation in the opposite direction after each operation; 0 for none [default: 0]",
         set: |line, text| put(&mut line.reply_bytes, size(text, 0, MAX_BLOCK_BYTES).map(|b| b as u32)),
     },
 ];
@@ -292,7 +294,7 @@ impl Line {
     /// What is wrong and what to type.
     pub fn finished(self) -> Result<Self, String> {
         if self.sizes.read == Sizes::Fixed(0) {
-            return Err("a line has no size; type bs, such as 4k".into());
+            return Err("a line has no size; type bs, such as bs=4k".into());
         }
         if self.weight == 0 {
             return Err("a line has a share of 0; type a share above 0, or leave the line out".into());

@@ -307,8 +307,8 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Whether a turn's table may have the key, in addition to its length (`ops`): the keys of its operations, and of the
-/// pauses and syncs between them.
+/// Whether the table of a turn in a job file may have this key: one for operations, or for the
+/// pauses and syncs between them. The key `ops`, the length of the turn, does not count.
 pub fn is_turn_key(name: &str) -> bool {
     let region = ["clustered", "offset", "size"];
     let between = ["think", "period", "burst", "fsync", "fdatasync", "sync-file-range", "drain"];
@@ -357,7 +357,8 @@ pub struct TypedStream {
     pub options: Options,
     /// Number of the stream's group in fio's output (`groupid`).
     pub group: usize,
-    /// Whether it is reported as one result with the previous stream, if both are in the same group.
+    /// Whether fio's formats report the stream and the previous one as one result, if both are in
+    /// the same group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
     /// Whether all directions are reported together.
@@ -369,13 +370,13 @@ pub struct TypedStream {
     /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
-    /// Whether fio's formats leave its result out.
+    /// Whether fio's formats leave the stream's result out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// Whether its blocks are read into the page cache before the run.
+    /// Whether the stream's blocks are read into the page cache before the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pre_reads: bool,
-    /// Path of the state file of its verified writes.
+    /// Path of the state file of the stream's verified writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Logs of the stream's operations in fio's formats.
@@ -401,7 +402,7 @@ pub struct Logs {
     pub iops_ms: u64,
     /// Interval between histograms in ms.
     pub histogram_ms: u64,
-    /// How often the number of a histogram's columns is halved.
+    /// Number of times that the number of a histogram's columns is halved.
     pub coarseness: u32,
     /// Which latency a line shows that covers several operations.
     pub value: LogValue,
@@ -411,7 +412,7 @@ pub struct Logs {
     pub priority: bool,
     /// Whether a line has the time of the submission.
     pub issue_time: bool,
-    /// Whether times count from 1970 instead of the beginning.
+    /// Whether times count from 1970 instead of from the start of the job.
     pub unix_epoch: bool,
     /// Whether all workers write to one file.
     pub together: bool,
@@ -419,7 +420,7 @@ pub struct Logs {
     pub paths: Vec<String>,
 }
 
-/// Content of a log of fio's.
+/// Content of a log in fio's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogKind {

@@ -42,8 +42,8 @@ pub const MAX_QUANTILES: usize = 1000;
 pub const MAX_INTERLEAVED: u32 = 1024;
 /// Maximum of the mean length of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;
-/// Maximum number of sync calls after one write, and of writes before one call. Ratios within this range have four
-/// digits.
+/// Maximum number of sync calls after one write, and of writes before one call. A mean number of
+/// writes has four decimals.
 pub const MAX_SYNCS: f64 = 1e4;
 /// Largest mean of a batch of arrivals.
 pub const MAX_BATCH: f64 = 1e6;
@@ -229,7 +229,7 @@ fn decimal_bytes(text: &str) -> Option<u64> {
 /// Parses one of the given words.
 ///
 /// # Errors
-/// All the words.
+/// Another word was typed. The message lists the given ones.
 pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     let trimmed = text.trim();
     words.iter().find(|(word, _)| *word == trimmed).map(|(_, value)| *value).ok_or_else(|| {

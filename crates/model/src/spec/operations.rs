@@ -163,7 +163,7 @@ pub fn mix(text: &str) -> Result<Mix, String> {
     }
 }
 
-/// Resolution of the shares of sizes, in parts of a percent: four digits.
+/// Number of stored units per percent of a share of sizes: four decimals.
 const PARTS: u32 = 10_000;
 
 /// Parses the sizes of each direction. `DIRECTION=` starts the sizes of a direction, so that the commas of a split need

@@ -79,7 +79,7 @@ pub fn format_options(options: &Options) -> String {
 /// Parses order and direction.
 ///
 /// # Errors
-/// All the words.
+/// Another word was typed. The message lists the valid ones.
 pub fn rw(text: &str) -> Result<Rw, String> {
     word(text, &Rw::WORDS)
 }
@@ -87,7 +87,7 @@ pub fn rw(text: &str) -> Result<Rw, String> {
 /// Parses a cache mode.
 ///
 /// # Errors
-/// All the words.
+/// Another word was typed. The message lists the valid ones.
 pub fn cache(text: &str) -> Result<Cache, String> {
     word(text, &Cache::WORDS)
 }
@@ -227,7 +227,7 @@ const CONSTANT: &str = "constant";
 /// Parses `true` and `false`, for job languages without booleans.
 ///
 /// # Errors
-/// Both words.
+/// Another word was typed. The message lists both valid ones.
 pub fn switch(text: &str) -> Result<bool, String> {
     word(text, &[("true", true), ("false", false)])
 }
@@ -313,7 +313,7 @@ pub fn engine(text: &str) -> Result<EngineSpec, String> {
             && w.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
     };
     if !wordy(name) {
-        return Err(reject(text, "is not an engine; type its name, such as io_uring or io_uring:sqpoll=1"));
+        return Err(reject(text, "is not an engine; type a name, such as io_uring or io_uring:sqpoll=1"));
     }
     let mut options = Options::new();
     for piece in list.into_iter().flat_map(|l| l.split(',')) {
@@ -438,7 +438,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
     for piece in text.split(',') {
         let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
         let number = |t: &str| {
-            count(t, 0, MAX_CPU).map_err(|_| reject(t, "is not a CPU; type their numbers, such as 0-3,8"))
+            count(t, 0, MAX_CPU).map_err(|_| reject(t, "is not a CPU; type numbers of CPUs, such as 0-3,8"))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
@@ -460,7 +460,7 @@ pub fn cpus(list: &mut Vec<u32>, text: &str) -> Result<(), String> {
 /// What is wrong and what to type.
 pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
     let number = |t: &str| {
-        count(t, 0, MAX_NODE).map_err(|_| reject(t, "is not a NUMA node; type its number, such as 0"))
+        count(t, 0, MAX_NODE).map_err(|_| reject(t, "is not a NUMA node; type a number, such as 0"))
     };
     let list = |t: &str| -> Result<Vec<u32>, String> {
         let mut nodes = Vec::new();

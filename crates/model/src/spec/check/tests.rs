@@ -1,4 +1,4 @@
-//! What contradicts itself or would change nothing, and what goes together.
+//! Settings that contradict each other or would change nothing, and settings that can be combined.
 
 use crate::spec::JobSpec;
 
@@ -163,7 +163,7 @@ fn keys_are_written_in_the_readers_syntax() {
     let problem = &found[0];
     assert_eq!(
         problem.in_flags(),
-        "--mix goes with --rw rw or --rw randrw; --rw read sets the direction alone"
+        "--mix is for --rw rw or --rw randrw, and --rw read has one direction; type one of these, or leave --mix out"
     );
-    assert!(problem.in_toml().starts_with("`mix` goes with `rw = \"rw\"`"));
+    assert!(problem.in_toml().starts_with("`mix` is for `rw = \"rw\"`"));
 }
