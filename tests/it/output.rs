@@ -128,7 +128,26 @@ fn reports_replace_text_files_and_others_only_with_force() {
     // Two names of one file are refused, because only one report could be kept.
     let twice = stage.fathom(&format!("{RUN} -o {} -o {}", report.display(), link.display()), &here);
     check_outcome(&twice, 2, &["is the same file as"]);
+    let new = [stage.path("new.json"), here.join("../new.json")];
+    let spellings = stage.fathom(&format!("{RUN} -o {} -o {}", new[0].display(), new[1].display()), &here);
+    check_outcome(&spellings, 2, &["is the same file as"]);
+    assert!(!new[0].exists());
     assert_eq!(names(&stage.path("")).iter().filter(|p| p.to_string_lossy().contains(".new")).count(), 0);
+}
+
+#[test]
+fn a_redirected_stream_is_not_replaced_by_a_report() {
+    let stage = Stage::shared();
+    let here = stage.folder("here");
+    let file = stage.path("redirected.json");
+    for (number, stream) in [(1, "standard output"), (2, "standard error")] {
+        let script = format!("exec \"$@\" {number}>{}", file.display());
+        let prefix = ["sh", "-c", &script, "sh"].map(str::to_owned);
+        let out = wait(&mut stage.command(&prefix, &format!("{RUN} -o {}", file.display()), &here));
+        assert_eq!(out.code, Some(2), "{stream}: {out:?}");
+        let printed = out.stderr + &std::fs::read_to_string(&file).unwrap();
+        assert!(printed.contains(&format!("is the file to which {stream} is redirected")), "{printed}");
+    }
 }
 
 #[test]

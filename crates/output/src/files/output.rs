@@ -106,6 +106,14 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
                 rules.usage(path, &format!("is the same file as {}; type another name", shown(&other.typed)))
             );
         }
+        if let Some(stream) = outlet.redirected_stream() {
+            return Err(rules.usage(
+                path,
+                &format!(
+                    "is the file to which {stream} is redirected; type another name, or omit the redirection"
+                ),
+            ));
+        }
         all.push(outlet);
     }
     // Check standard output and standard error too, because fathom prints to them.
@@ -146,6 +154,20 @@ impl Outlet {
     /// Whether the report goes to standard output.
     pub fn is_stdout(&self) -> bool {
         self.destination == Destination::Descriptor(STDOUT)
+    }
+
+    /// Names the standard stream that is redirected to this file. Replacing the file would lose what was printed there.
+    fn redirected_stream(&self) -> Option<&'static str> {
+        let Destination::File(path) = &self.destination else { return None };
+        let inode = |facts: Metadata| (facts.dev(), facts.ino());
+        let own = path.metadata().map(inode).ok()?;
+        let streams = [(STDOUT, "standard output"), (STDERR, "standard error")];
+        let found = streams.into_iter().find(|(number, _)| {
+            sys::process::duplicate(*number)
+                .and_then(|file| file.metadata())
+                .is_ok_and(|facts| inode(facts) == own)
+        });
+        found.map(|(_, name)| name)
     }
 
     /// Checks the path again, then empties or creates a file that is written piece by piece. The file has its name from
@@ -383,7 +405,7 @@ impl Rules {
     }
 }
 
-/// Follows links to the final path, which may not exist yet.
+/// Follows links to the final path, which may not exist yet. Two spellings of a path give the same one.
 fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
     let mut path = typed.to_owned();
     for _ in 0..MAX_LINKS {
@@ -392,7 +414,13 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
                 path = files::directory(&path).join(std::fs::read_link(&path)?);
             }
             Ok(_) => return path.canonicalize(),
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(path),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let dir = files::directory(&path).canonicalize();
+                return Ok(match (dir, path.file_name()) {
+                    (Ok(dir), Some(name)) => dir.join(name),
+                    _ => path,
+                });
+            }
             Err(e) => return Err(e),
         }
     }
