@@ -219,9 +219,13 @@ impl<'g> Search<'g> {
     pub fn stage(&self) -> String {
         let cells = || self.races.iter().flat_map(|r| &r.lanes);
         let measured: usize = cells().map(|l| l.count_runs().min(self.min_runs())).sum();
-        let all = cells().count() * self.min_runs();
+        let all = cells().count();
         if self.missing_runs() > 0 {
-            return format!("cell {} of {all}", measured + 1);
+            let cell = format!("cell {} of {all}", measured % all.max(1) + 1);
+            return match self.min_runs() {
+                1 => cell,
+                passes => format!("pass {} of {passes}, {cell}", measured / all.max(1) + 1),
+            };
         }
         match self.races.iter().filter(|r| r.decision.is_none()).map(|r| r.members.len()).sum::<usize>() {
             0 => "measuring the winners again".into(),

@@ -507,7 +507,7 @@ fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     if roomy {
         let all = show_count(state.hosts_in_all as f64);
         let title = if shown < state.hosts_in_all {
-            format!("hosts: {shown} of {all}, slowest first")
+            format!("hosts: {shown} of {all}, worst first")
         } else {
             format!("hosts: {all}")
         };

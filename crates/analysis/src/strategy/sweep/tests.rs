@@ -232,6 +232,29 @@ fn play_all(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
     shares
 }
 
+#[test]
+fn progress_counts_cells_and_passes() {
+    let stages = |how: How| {
+        let grid = Grid { search: how, ..row(3) };
+        let mut search = Search::new(&grid, 2, 1);
+        let mut stages = Vec::new();
+        while let Some(job) = search.next().filter(|_| stages.len() < 7) {
+            stages.push(search.stage());
+            search.take(&Sample {
+                job,
+                bytes_per_s: Some(1.0),
+                took_ns: EXHAUSTIVE_RUN_NS,
+                ..Sample::default()
+            });
+        }
+        stages
+    };
+    let passes = [1, 2].map(|pass| [1, 2, 3].map(|cell| format!("pass {pass} of 2, cell {cell} of 3")));
+    assert_eq!(stages(How::Exhaustive)[..6], passes.concat());
+    let adaptive = stages(budget(3));
+    assert_eq!(adaptive[..4], ["cell 1 of 3", "cell 2 of 3", "cell 3 of 3", "3 of 3 cells may be the best"]);
+}
+
 /// Checks that bounds hold in 95 % of the searches of each surface with each noise. Where the time is enough, the winner is within the
 /// tolerance of the best cell in 95 %.
 fn check_bounds(seeds: u64, names: &[&str]) {
