@@ -1,5 +1,5 @@
-//! Reads the kernel's block events of some devices continuously from a tracer instance. [`find`] finds the device and the events of a
-//! target.
+//! Reads the kernel's block events of some devices continuously from a tracer instance. [`find`]
+//! finds the device of a target, and which of its events to record.
 //!
 //! [`BlockEvents`] pairs the events of each request and passes the requests on in the order of issue. Crate `trace` decodes the events.
 
@@ -40,7 +40,8 @@ pub(crate) struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Records these devices from now on. A request waits at most 50 ms for an older one. First removes tracer instances of killed
+    /// Records these devices from now on. A completed request is passed on after at most 50 ms,
+    /// even if an older request is still in flight. First removes tracer instances of killed
     /// processes, which would continue to record.
     ///
     /// # Errors
@@ -181,7 +182,8 @@ impl BlockEvents {
     }
 }
 
-/// The event with offsets relative to this device; `None` if it belongs to another device.
+/// Returns an event as the pairing of this device needs it; `None` if it belongs to another device.
+/// Lost events concern every device.
 fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
     if event.step == Step::Lost {
         return Some(*event);
@@ -262,7 +264,7 @@ pub(crate) struct Subject {
     pub(crate) layer: Layer,
     /// The same device in the kernel's events, with the captured partition.
     pub(crate) traced: TracedDevice,
-    /// The file with the device's counters.
+    /// The file with the counters of the captured device or partition.
     pub(crate) stat_file: String,
     /// Names of other layers whose counters report the same load again.
     pub(crate) left_out: Vec<String>,

@@ -183,7 +183,7 @@ fn interrupt(child: &Child) {
     }
 }
 
-/// Runs a job with its report in a file. Returns its process number.
+/// Runs a job with its report in a file. Returns its process ID.
 ///
 /// # Errors
 /// If the job was interrupted or refused.
@@ -373,9 +373,8 @@ fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> O
         let count = counts[kind as usize];
         let chance = 2.0 / (count as f64).sqrt();
         let is_within = figure.met == Some(false) && count > 0 && figure.difference?.abs() <= chance;
-        is_within.then(|| {
-            format!("{} of {} by up to {:.1} %", figure.name, show_count(count as f64), 100.0 * chance)
-        })
+        is_within
+            .then(|| format!("{} {} by up to {:.1} %", show_count(count as f64), figure.name, 100.0 * chance))
     };
     let all: Vec<String> = figures.iter().filter_map(counted).collect();
     (!all.is_empty()).then(|| {
@@ -421,7 +420,7 @@ fn differences_within_chance_are_explained() {
         &counts,
         &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)],
     );
-    assert!(note.is_some_and(|note| note.contains("chance: writes of 1,000 by up to 6.3 %; ")));
+    assert!(note.is_some_and(|note| note.contains("chance: 1,000 writes by up to 6.3 %; ")));
     assert_eq!(
         explained_by_chance(
             &counts,

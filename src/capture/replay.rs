@@ -34,7 +34,7 @@ pub(crate) struct Scanned {
     load: Load,
     /// Whether any completion time is known.
     pub(crate) has_completions: bool,
-    /// Whether single writes had to be stable at completion.
+    /// Whether some writes had to be stable when they completed (FUA).
     pub(crate) has_stable_writes: bool,
     /// Figures of the capture or trace, with remarks about the file.
     pub(crate) original: Original,

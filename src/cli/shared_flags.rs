@@ -585,7 +585,8 @@ pub(super) const LIKENESS: f64 = 0.6;
 /// Finds a check by id or name, in upper or lower case.
 ///
 /// # Errors
-/// A message with the checks that have this word in their name, or else with a similar check if there is one.
+/// A message that names the checks with this word in their name. If there are none, it names a
+/// similar check, if any.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let mut word = typed.to_ascii_uppercase();
     // Ids have two digits, so read `B5` as `B05`.
