@@ -388,7 +388,8 @@ impl Driver {
     }
 }
 
-/// Returns the median latency of operations minus the median latency of their requests at the driver, in ns.
+/// Returns the median latency of operations minus the median latency of their requests at the
+/// driver, in ns. `None` with too few of either.
 fn driver_overhead_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
     let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= MIN_OPERATIONS);
     Some(median(above)?.saturating_sub(median(at_driver)?))

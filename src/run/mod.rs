@@ -60,8 +60,8 @@ use target::{OpenTarget, SyncOutcome};
 /// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
-/// A finished measurement: the session file, and how it ended. Dropping it removes the test files, which can block forever on a dead file
-/// system, so drop it last.
+/// A finished measurement: the session file, and how it ended. Dropping it removes the test files.
+/// This can block forever on a dead file system, so drop it last.
 pub struct Finished {
     /// The session file. If it is not kept, closing removes it.
     pub session: Session,
@@ -107,10 +107,11 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record` is the session of a sweep to continue;
-/// its results are at the beginning of the new file. The file remains if `keep` is set. `early` receives records during the runs. `accept`
-/// lists the findings that the user accepts: if another finding invalidates every result before the first run, nothing is measured.
-/// `None`, for command lines of other tools, always measures.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record`
+/// is the session of a sweep to continue; its results are at the beginning of the new file. The
+/// file remains if `keep` is set. `early` sends the state during the runs. `accept` lists the
+/// findings that the user accepts: if another finding invalidates every result before the first
+/// run, nothing is measured. `None`, for command lines of other tools, always measures.
 ///
 /// # Errors
 /// Only if nothing could be measured, or no cell of the sweep is left. Later failures are in the session.
@@ -125,7 +126,7 @@ pub fn measure(
 ) -> Result<Finished, Failure> {
     let end = earlier_record.as_ref().and_then(|record| record.end.as_ref());
     if end.is_some_and(|e| e.ending == RunEnding::Complete) {
-        return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
+        return Err(Failure::Usage("that sweep is complete; `fathom show SESSION` prints its report".into()));
     }
     let earlier = earlier_record.map(EarlierSession::from_record);
     let earlier = earlier.as_ref();
@@ -158,7 +159,7 @@ struct Measurement {
     live: Live,
     /// The participating hosts.
     fleet: Fleet,
-    /// Receiver of records during a run.
+    /// Sends the state during a run, if requested.
     early: Option<StatusSender>,
     /// Findings that the user accepts; `None` measures whatever the targets contain.
     accept: Option<Vec<CheckId>>,
@@ -179,7 +180,8 @@ struct Measurement {
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// Cells of a sweep that remained when the current run began. Other plans count the remaining runs with `done`.
+    /// The remaining time of a sweep, as of the beginning of the current run. For other plans it is
+    /// calculated from `done`.
     left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
@@ -193,7 +195,7 @@ struct Measurement {
 /// Largest number of processes that a message names.
 const MAX_NEIGHBOURS: usize = 3;
 
-/// The processes that moved most, one per line: `dd (4711): 251658240`.
+/// The processes that moved the most bytes, one per line: `dd (4711): 251658240`.
 fn moved_most(busy: &[Busy]) -> String {
     let mut moved: Vec<(u64, &Busy)> =
         busy.iter().filter_map(|b| Some((b.io_bytes.filter(|n| *n > 0)?, b))).collect();
@@ -358,7 +360,7 @@ impl Measurement {
         self.live.step(&step, self.remaining());
     }
 
-    /// The remaining work.
+    /// The expected remaining time of the measurement.
     fn remaining(&self) -> RemainingTime {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
@@ -515,7 +517,8 @@ impl Measurement {
         Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
     }
 
-    /// Returns notes about single operations of the workers, and stores the number of writes of each worker for the next phase.
+    /// Returns notes about wrong data, waits for the log, and depths that workers found. Stores the
+    /// number of writes of each worker for the next phase.
     fn take_outcomes(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
         let written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write));
         self.written.push(written.collect());
@@ -644,7 +647,7 @@ struct EarlierSession {
 }
 
 impl EarlierSession {
-    /// Takes the runs that ended.
+    /// Takes the runs that ended without an interruption.
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         let runs = record.measured().into_iter().filter(ended).cloned().collect();
@@ -656,7 +659,7 @@ impl EarlierSession {
         Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
     }
 
-    /// Runs of the earlier session, as unchanged frames.
+    /// The runs of the earlier session, as frames for the new session file.
     fn frames(&self) -> impl Iterator<Item = Frame> {
         self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end, disturbed } = run.clone();

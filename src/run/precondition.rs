@@ -217,7 +217,8 @@ fn failed(why: &str) -> Cut {
     Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
-/// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing, and ends only with that data.
+/// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing,
+/// and ends only when it has read all of these data.
 pub(super) fn reads_back(phase: &Phase) -> bool {
     phase.streams.iter().any(|stream| stream.reads_back().is_some())
 }

@@ -8,9 +8,11 @@
 //! 4. For comparisons of interfaces: tries each job, to find refused interfaces and to count system calls. Then chooses the number of
 //!    writes per run.
 //!
-//! The number of writes must be chosen because the page cache takes writes faster than the storage, and the final sync has no time limit.
-//! The first interface writes 4 MiB and syncs, then eight times as much, until this takes 100 ms. Every interface of that work then gets
-//! as many operations as this rate writes and syncs in the time of a run, but no more than fit into the file.
+//! The number of writes must be chosen because the page cache takes writes faster than the storage,
+//! and the final sync has no time limit. For each kind of access, such as random writes of 4 KiB,
+//! the first interface writes 4 MiB and syncs, then eight times as much, until this takes 100 ms.
+//! Every interface then gets as many operations as this rate writes and syncs in 1.25 times the
+//! time of a run, but no more than fit into the file.
 
 use super::Measurement;
 use crate::failure::Failure;
@@ -78,7 +80,7 @@ pub(super) fn begin(
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
     let payloads = Payloads::load(&plan)?;
-    // The reason is why the clock is a fallback.
+    // `clock_reason` is why a fallback clock is used; `None` for the preferred clock.
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     // Resumed runs keep their times; new ones come after them.

@@ -11,7 +11,7 @@ use model::record::StreamEnd;
 use model::units::{show_bytes, show_count, show_ns};
 use std::collections::BTreeMap;
 
-/// The amounts for a minimum rate are collected in this many parts per period. The rate is checked at completions.
+/// The amounts for a minimum rate are collected in this many parts per period.
 const PARTS: u64 = 10;
 
 /// Rules that end the streams of a phase early.
@@ -116,7 +116,8 @@ impl StopRules {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
             if stream.is_too_slow {
-                // The final totals decide about the reason, since late operations may be slow too.
+                // The failure is described later, from the final totals: operations that still run
+                // may be slower.
                 workers.stop();
             }
             if workers.has_ended(at) {
@@ -318,7 +319,8 @@ impl Series {
     /// Returns the next value that all workers have reported, and its start in ns since the start of the window.
     fn take(&mut self) -> Option<(u64, Value)> {
         let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
-        // Blocks end at a worker's turn, not exactly at the end of an interval: allow 1 % of slack.
+        // A worker ends a block when its loop next checks the time, not exactly at the end of the
+        // interval: allow 1 % of slack.
         let slack = self.every_ns / 100;
         let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
         if handed_in < self.workers {

@@ -272,7 +272,7 @@ fn keep(
         }
         return Ok(Made { writing, found_empty: false });
     };
-    // The path is either empty, or has what the plan found.
+    // At the path is either no file, or the one that the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::stack::marked(root, made));
@@ -343,7 +343,9 @@ impl Measurement {
         Ok(())
     }
 
-    /// Prepares the page cache before a run: evicts targets for cold runs, and waits for write-back. `None` means all jobs.
+    /// Prepares the page cache before a cold run of `job`, or of any job if it is `None`: evicts
+    /// the targets, and waits for write-back. Returns notes about what failed. Does nothing if runs
+    /// are not cold.
     pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
@@ -418,8 +420,9 @@ impl Measurement {
 /// The outcome of the sync after a phase.
 #[derive(Default)]
 pub(crate) struct SyncOutcome {
-    /// Time from the last completion until all writes were stable, in ns; `None` after a failure. Dirty pages begin to reach the device
-    /// while workers end and counters are read.
+    /// Time from the last completion until all writes were stable, in ns; 0 if nothing was synced,
+    /// `None` after a failure. It includes the time in which workers end and counters are read,
+    /// because dirty pages reach the device meanwhile.
     pub(crate) took_ns: Option<u64>,
     /// Failed syncs, and failed closes of the workers' files.
     pub(crate) failures: Vec<SyncFailure>,
@@ -513,8 +516,9 @@ impl Parts {
     }
 }
 
-/// The parts of a shared file that this host writes: the parts of its workers in the first stream that shares the file. The first host
-/// also writes the bytes before and after all parts.
+/// The parts of a shared file that this host writes: the parts of its workers in the first stream
+/// that shares the file, or the whole file if no stream does. The first host also writes the bytes
+/// before and after all parts.
 fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
     let bytes = plan.targets[target].bytes;
