@@ -273,7 +273,7 @@ impl Fleet {
         }
     }
 
-    /// The name of the host `shift` ranks after this one; `None` for this host.
+    /// The name of the host `shift` ranks after this one; `None` without a shift.
     pub fn shifted_host(&self, shift: Option<u32>) -> Option<String> {
         shift.map(|shift| self.name(self.shifted_rank(shift)))
     }

@@ -277,8 +277,8 @@ fn add_missing(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
-/// Returns the only element; `None` with several. A layer on top of several layers cannot be compared with a
-/// single one.
+/// Returns the only element; `None` if there are none or several. A layer on top of several layers
+/// cannot be compared with a single one.
 fn only_element(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

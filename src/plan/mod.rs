@@ -179,7 +179,11 @@ fn is_cold(
         }
         _ => "yes: evicted before each run",
     };
-    let from = if request.job.cold.is_some() { request.origin("cold") } else { "role and --cache".into() };
+    let from = if request.job.cold.is_some() {
+        request.origin("cold")
+    } else {
+        "the kind of target and --cache".into()
+    };
     origins.record("cold", words, &from);
     cold
 }
@@ -548,13 +552,13 @@ pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<
     // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
-        "its target has changed, or it was started in another directory; change to that directory"
+        "its target has changed, or it was started in another directory; change to that directory, or start a new sweep"
     } else if plan.jobs != old.jobs || plan.study != old.study {
-        "the same command line would measure other cells now (another file system, another version)"
+        "the same command line would measure other cells now (another file system, another version); start a new sweep"
     } else {
         return Ok((Planned { plan, machine }, request.keep));
     };
-    Err(refuse(&format!("{what}; or begin anew")))
+    Err(refuse(what))
 }
 
 /// Chooses the seed. Also returns the previous session on one of the targets if it drew the same offsets

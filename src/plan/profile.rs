@@ -288,7 +288,8 @@ const WINDOW_NS: u64 = 500_000_000;
 /// Shortest window of a row, used if there are many rows.
 const LEAST_WINDOW_NS: u64 = 300_000_000;
 
-/// Time in ns after which no row begins.
+/// No row begins that would end later than this, in ns from the start. Only the headline's row is
+/// always measured.
 pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
 
 /// Window and warm-up of each row of a quick bench.

@@ -33,7 +33,8 @@ pub(crate) struct ReplayPlan {
     files: Vec<String>,
 }
 
-/// Completes a replaying stream with the settings of its load. `None` if the stream replays none.
+/// Completes a replaying stream with the settings of its load. Returns `None` if the stream is not
+/// a replay.
 pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
     let Some(given) = stream.replay.clone() else { return Ok(None) };
     let path = &name::path(&given.file);

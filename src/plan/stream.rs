@@ -146,7 +146,8 @@ fn refuse_kind(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Returns the access lines and the syncs. A stream with turns gets a summary over all turns, and each turn.
+/// Returns the access lines, the syncs and the turns of a stream. For a stream with turns, lines
+/// and syncs summarise all of them.
 fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = resolve_access(spec, origins);
@@ -170,7 +171,8 @@ fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Opti
     (access, flush, turns)
 }
 
-/// The typed span; for turns the total, if each has one.
+/// The typed span. For turns it reaches from the first offset to the last end, if each turn has a
+/// span.
 fn typed_span(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;

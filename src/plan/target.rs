@@ -631,8 +631,8 @@ fn refuse_storage_of_other_targets(found: &[Found]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Describes how a place differs from `then`: in its kind, or in the topmost layers below it, or without layers in the source of its file
-/// system. `None` without a difference.
+/// Describes how a place differs from `then`; `None` if it does not. Compares the kind, and the
+/// topmost layers or, if there are none, the source of the file system.
 fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
