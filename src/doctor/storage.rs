@@ -174,8 +174,8 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// Deepest queue of the default profile. With a smaller limit of the device, requests wait.
 const DEEPEST: u64 = 32;
 
-/// Checks the counters of all layers and the settings of the devices at the bottom of the stack, unless the target is memory; then the link
-/// and the temperature of these devices.
+/// Checks the counters of all layers and the settings of the devices at the bottom of the stack,
+/// unless the target is memory. Also checks the link and the temperature of these devices.
 pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
     let (place, idle) = (observation.place(), observation.idle());
     let leaves: Vec<&Layer> = place.leaves().collect();

@@ -8,7 +8,8 @@
 //!    all ended descendants moved, however short they lived.
 //! 4. Takes another snapshot, syncs, and takes a third snapshot.
 //!
-//! As root, programs in the kernel count the command's syncs, opens and reads at `execve` (`sys::bpf`). Loading them takes 2 ms for each run.
+//! If fathom runs as root, BPF programs count the command's syncs, opens and reads at `execve`
+//! (`sys::bpf`). Loading them takes 2 ms for each run.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
@@ -46,7 +47,7 @@ pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
-/// Most busy neighbours that a run records.
+/// Largest number of busy processes that a run records.
 const MAX_NEIGHBOURS: usize = 3;
 /// Other processes are sampled once the command has run this long.
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
@@ -108,8 +109,9 @@ impl Runner<'_> {
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
         let is_cold = self.request.study.cold == Cold::Named;
         thread::scope(|scope| {
-            // Counting the cached pages of a file takes 2 ms per GiB, as long as loading the programs before the command, and as reading the
-            // counters after it. The thread is started before the kernel counts for fathom's threads.
+            // A thread counts the cached pages of the files. This takes 2 ms per GiB, and happens
+            // while the BPF programs are loaded and, after the command, while the counters are
+            // read. The thread starts before the kernel counts for fathom's threads.
             let (has_ended, is_ended) = channel();
             let (send_states, states) = channel();
             scope.spawn(move || {
@@ -375,7 +377,7 @@ struct Usage {
     user_ns: u64,
     system_ns: u64,
     peak_bytes: u64,
-    /// Memory of fathom itself.
+    /// Largest resident memory of fathom itself. A smaller peak of the command is not visible.
     floor_bytes: u64,
 }
 
