@@ -21,7 +21,8 @@ use trace::{Decoder, Event, OF_REQUESTS, Step};
 const BUFFER_BYTES: u64 = 4 << 20;
 /// How long a completed request waits for an older one that is still in flight, to keep the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Largest number of tasks that one recording distinguishes. [`BlockEvents::is_full`] then asks for a new recording, which bounds memory.
+/// Largest number of tasks that one recording distinguishes. With more, [`BlockEvents::is_full`]
+/// tells the caller to begin a new recording, so that memory is bounded.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion event of a bio. Devices without requests report only bios.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
@@ -54,8 +55,8 @@ impl BlockEvents {
         Ok(new)
     }
 
-    /// Records these devices with this tracer instance. Passes requests on in the order of their issue, even if an older request takes
-    /// long.
+    /// Records these devices with this tracer instance. Passes requests on in the order of their
+    /// issue: newer requests wait for an older one, however long it takes.
     ///
     /// # Errors
     /// Why it cannot record.
@@ -135,7 +136,7 @@ impl BlockEvents {
 
     fn pass_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
         let (devices, names) = (&mut self.devices, &mut self.decoder.names);
-        // Rows refer to the names that exist when they are passed on.
+        // `take` may add names, so pass its rows on afterwards.
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
@@ -249,7 +250,7 @@ impl TracedDevice {
     }
 }
 
-/// Returns the layer itself, or the disk of a partition.
+/// Returns the layer itself or, for a partition, its disk; `None` if that disk is unknown.
 pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l Layer> {
     match layer.kind {
         LayerKind::Partition => layer.below.first().and_then(|at| layers.get(*at)),

@@ -127,7 +127,7 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     show::outlets(outputs, replace, protected)
 }
 
-/// Whether this host writes or checks, and its state file.
+/// Whether this host writes or checks, and the state or state file that it needs.
 enum HostTask {
     /// Write and read back. Holds the path of the state file, if one is kept.
     Write(Option<PathBuf>),
@@ -268,7 +268,7 @@ fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Resul
 /// Limit for reading a state file, far above the size of any.
 const MAX_STATE_BYTES: u64 = 64 << 10;
 
-/// Keeps a state on disk.
+/// A state file, which is updated while the target is written.
 struct Keeper {
     path: PathBuf,
     state: State,

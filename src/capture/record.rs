@@ -241,7 +241,7 @@ fn read_counters(subject: &Subject) -> (u64, Known<String>, u64) {
     (before, text, now_ns())
 }
 
-/// The destination of rows.
+/// The capture file that is written, and how many requests were left out.
 struct Sink {
     writer: Writer<File>,
     /// The only process whose requests are kept, if one was typed.

@@ -150,8 +150,8 @@ const MAX_REPORT_BYTES: u64 = 256 << 20;
 /// Separates the first session of a range from the last one.
 const RANGE: &str = "..";
 
-/// The exit code of the gate and the answers: 1 for FAIL and INVALID; else 2 for INCOMPARABLE; else 4 for INCONCLUSIVE, unless the user
-/// redefines it; else 0.
+/// The exit code of the gate and the answers. The first that applies: 1 for FAIL or INVALID, 2 for
+/// INCOMPARABLE, 4 for INCONCLUSIVE (0 or 1 with `--inconclusive`), 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
     match gate.map(|gate| (gate.outcome, gate.counts_as)) {
         Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),

@@ -145,7 +145,7 @@ pub(super) struct Measuring {
     test_hook: Option<Hook>,
 }
 
-/// The time limit of commands that answer a question.
+/// The time limit of commands that decide how much to measure by the time that they have.
 #[derive(Args, Debug)]
 #[command(next_help_heading = HOW_LONG)]
 pub(super) struct BudgetArgs {
@@ -308,7 +308,7 @@ impl Measuring {
 }
 
 impl ShowingArgs {
-    /// How to show the report of one session, which may have a gate.
+    /// Returns how to show the report of one session.
     pub(super) fn showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         self.files.check::<Report>()?;
         check_brief(self.brief, self.format, self.files.formats::<Report>(self.format))?;

@@ -116,7 +116,7 @@ const MOST_DIRTY_BYTES: u64 = 16 << 20;
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
-/// All observed facts.
+/// The observed facts about a target and its machine.
 #[derive(Clone, Debug)]
 struct Observation {
     /// The target, absolute and without links.
@@ -159,7 +159,7 @@ impl Observation {
         &self.machine.places[0]
     }
 
-    /// The target's last pages, extents and free space.
+    /// The pages, extents and free space of the target after the pause.
     fn target(&self) -> Option<&TargetState> {
         self.end.targets.first()
     }

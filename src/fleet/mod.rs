@@ -246,7 +246,7 @@ impl Fleet {
         several!(self, hosts => hosts.agree(runs, interval_series, &own, report), alone => Ok((own, None)))
     }
 
-    /// Returns why another host ended the measurement early.
+    /// Returns why another host ended the measurement early; `None` if none did.
     pub fn early_end(&self) -> Option<String> {
         several!(self, hosts => hosts.early_end(), alone => None)
     }
@@ -302,7 +302,8 @@ impl Fleet {
         several!(self, hosts => hosts.verified(own), alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])))
     }
 
-    /// The exit code for the reason that ended the measurement early.
+    /// The exit code for the reason that ended the measurement early; `None` if it did not end
+    /// early.
     pub fn early_exit_code(&self) -> Option<u8> {
         several!(self, hosts => hosts.early_exit_code(), alone => None)
     }

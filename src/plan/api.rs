@@ -65,7 +65,7 @@ const DEPTH: u32 = 8;
 /// The interface of the headline.
 const HEADLINE: &str = "pread";
 
-/// The place, and common settings.
+/// The target's place in the block stack, and the settings that all jobs share.
 struct Setup<'a> {
     request: &'a Request,
     given: PathBuf,
@@ -85,7 +85,8 @@ struct Work {
     block_bytes: u32,
 }
 
-/// The named interfaces, or all, or the common ones, in the order of the table.
+/// Returns all interfaces with `all`, otherwise the named ones or, if none are named, the common
+/// ones.
 fn choose_interfaces(
     named: &[&'static Interface],
     all: bool,
@@ -267,7 +268,7 @@ fn describe_reasons(missing: &[NotMeasured]) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// Chooses both orders and both directions, unless the user typed one of them, each with its sizes.
+/// Chooses the typed `--rw`, or sequential and random reads and writes; each with its block sizes.
 fn choose_works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
     if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(

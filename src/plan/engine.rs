@@ -21,7 +21,7 @@ use model::{evidence, name};
 
 /// The engine that may be denied.
 pub(super) const WANTED: &str = "io_uring";
-/// The engine that replaces it.
+/// The engine that replaces io_uring.
 const FALLBACK: &str = "libaio";
 /// Flags that a suggested command replaces.
 const REPLACED_FLAGS: [&str; 3] = ["--engine", "--depth", "--workers"];

@@ -35,7 +35,7 @@ struct LayerJobs {
     headline: Option<usize>,
 }
 
-/// The place, and the work at each of its layers.
+/// The target's place in the block stack, and the settings that the jobs of all layers share.
 struct Setup<'a> {
     request: &'a Request,
     root: &'a Root,
@@ -201,7 +201,8 @@ impl Setup<'_> {
         ))
     }
 
-    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the layer right below the place.
+    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of
+    /// the job of the layer right below the place; `None` if it has none.
     fn add_devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let is_target = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);

@@ -427,7 +427,8 @@ fn memory_bytes_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// Adds those jobs of the session named `word` that do the work of a job of this request.
+/// Adds the jobs of the session named `word` that match a job of this request
+/// ([`find_matching_jobs`]).
 ///
 /// # Errors
 /// [`Failure::Usage`] if none match, or their targets are missing or different.
@@ -593,7 +594,8 @@ fn choose_seed(
     (seed, seed_again)
 }
 
-/// Whether every stream with random offsets on a target repeats those of an earlier session.
+/// Whether every stream with random offsets on a target draws the same offsets as in an earlier
+/// session.
 fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };

@@ -74,7 +74,7 @@ impl<'a> Origins<'a> {
         value
     }
 
-    /// Records a setting that is not a choice.
+    /// Records a setting with its value and its origin.
     pub(crate) fn record(&mut self, setting: &str, value: &str, from: &str) {
         let origin =
             Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };

@@ -154,7 +154,7 @@ pub(crate) fn apply_capture(
             stream.engine
         )));
     }
-    // In a directory, fathom makes a file of the touched size.
+    // In a directory, fathom makes a file with room for the blocks that the capture touches.
     let named =
         draft.spec.target.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
     let is_made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());

@@ -87,7 +87,8 @@ fn note_given(spec: &StreamSpec, origins: &mut Origins) {
     }
 }
 
-/// Checks the verification settings: data must be moved and distinguishable.
+/// Checks the verification settings: the engine must move data, and no other flag may choose their
+/// content.
 fn check_verification(spec: &StreamSpec, engine: &Entry, data: &Data) -> Result<(), Failure> {
     let Some(verify) = &spec.resolved.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
@@ -223,7 +224,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     }
 }
 
-/// Bursts that end by a time.
+/// Returns the bursts of `--burst-time`; `None` without it.
 fn timed_bursts(spec: &StreamSpec) -> Option<Bursts> {
     let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
     Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })

@@ -297,8 +297,8 @@ impl Measurement {
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// Summarises the last run, and decides once whether others disturbed it. For a sweep on several hosts, also returns how the run ended
-    /// on all hosts.
+    /// Summarises the last run, and decides whether other processes disturbed it. For a sweep on
+    /// several hosts, also returns how the run ended on all hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
@@ -576,7 +576,7 @@ impl Measurement {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Returns how a run ended, from its failures.
+    /// Returns whether a run failed, was interrupted or is complete.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.early_end()) {
             Some(why) => RunEnding::Failed(why),
@@ -674,7 +674,7 @@ impl EarlierSession {
 }
 
 impl Measurement {
-    /// The loop of a sweep.
+    /// Measures the cells of a sweep in the order that the search chooses.
     fn measure_cells(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);

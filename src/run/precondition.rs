@@ -133,7 +133,7 @@ impl Measurement {
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
         let number = FIRST_NUMBER + number;
-        // The job matters only for several hosts, which do not precondition.
+        // The index of the job, here 0, matters only for several hosts, which do not precondition.
         let specs = self.specs(None, phase, 0, index, number, number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));

@@ -390,12 +390,12 @@ impl Payloads {
         Ok(Self { files, measured: Vec::new() })
     }
 
-    /// Makes the data of a stream. No other worker of the session may have this seed.
+    /// Returns the maker of a worker's data. No other worker of the session may have this seed.
     pub(super) fn maker(&self, data: &Data, seed: u64) -> Result<Maker, Failure> {
         Maker::new(data, self.file(data), seed).map_err(Failure::Usage)
     }
 
-    /// Properties of a stream's data, if it moves any.
+    /// Returns the measured properties of a stream's data; `None` if it moves none.
     pub(super) fn written(&mut self, stream: &Stream, seed: u64) -> Option<Written> {
         if stream.moves_no_data() {
             return None;
@@ -410,7 +410,7 @@ impl Payloads {
         }
     }
 
-    /// Properties of data, measured once for each kind.
+    /// Returns the measured properties of data. Measures equal data once.
     pub(super) fn measured(&mut self, data: &Data, seed: u64) -> Option<Written> {
         if let Some((_, known)) = self.measured.iter().find(|(d, _)| d == data) {
             return Some(*known);

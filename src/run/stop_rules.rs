@@ -60,7 +60,7 @@ struct Series {
     /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,
     workers: usize,
-    /// Values that some workers have not reported yet, by the index of the interval.
+    /// Values that not all workers have reported yet, by the index of the interval.
     open: BTreeMap<u64, Value>,
     /// Index of the next value to take.
     next: u64,
@@ -196,7 +196,7 @@ pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String>
     })
 }
 
-/// Describes how far from steady the stream ended.
+/// Describes how far from steady a stream was at its end.
 fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };

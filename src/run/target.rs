@@ -171,7 +171,7 @@ impl OpenTarget {
         self.pieces.as_ref().map_or(self.bytes, Pieces::bytes)
     }
 
-    /// Restricts reads to these pieces, as if they were contiguous.
+    /// Restricts reads to these pieces. Streams address the pieces as one contiguous range.
     pub fn read_at(&mut self, pieces: Pieces) {
         self.pieces = Some(pieces);
     }

@@ -42,7 +42,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::bpf::{Counting, Counts, KernelLayout};
 
-/// The shell for commands that are given as one word.
+/// The shell for commands that are typed as one string.
 pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
@@ -296,7 +296,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Evicts the files that `--cold` asks for. Returns a sentence for each that remained in the page cache.
+    /// Evicts what `--cold` or `--drop-caches` asks for. Returns sentences about what failed or
+    /// remained in the page cache.
     fn evict(&self, named: &[Named]) -> Vec<String> {
         match self.request.study.cold {
             Cold::No => Vec::new(),
