@@ -65,7 +65,7 @@ impl Args {
         let work = BenchSpec { profile: self.profile, quick: self.quick, compare: !self.compare.is_empty() };
         if self.budget.budget.is_some() && self.compare.is_empty() {
             return Err(Failure::Usage(
-                "--budget limits the time of --compare, and there is no --compare; for one target type --runs or --time"
+                "--budget limits the time of --compare, and there is no --compare; type --runs or --time instead"
                     .into(),
             ));
         }

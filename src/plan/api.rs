@@ -154,7 +154,7 @@ impl StudyPlan for InterfaceComparison {
 /// Returns the named interfaces that support none of the works.
 fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
-    let why = "it does not support --rw; type another --rw, or leave --rw out";
+    let why = "it does not support the typed --rw; type another one, or leave --rw out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
@@ -233,7 +233,7 @@ pub(super) fn interface_jobs(
     }
     if comparison.candidates.is_empty() {
         let why = if comparison.missing.is_empty() {
-            "none of these interfaces supports --rw; type another --rw, or leave --rw out".into()
+            "none of these interfaces supports the typed --rw; type another one, or leave --rw out".into()
         } else {
             describe_reasons(&comparison.missing)
         };

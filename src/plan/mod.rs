@@ -175,7 +175,7 @@ fn is_cold(
             "yes: evicted before the first round of each job, and no rest between its rounds"
         }
         _ if study.layers().is_some() => {
-            "yes: evicted before each run, and read whole again before buffered reads"
+            "yes: evicted before each run, and read completely before buffered reads"
         }
         _ => "yes: evicted before each run",
     };

@@ -164,7 +164,7 @@ pub(crate) fn apply_capture(
     replay.dense = is_made;
     if replay.stable_writes && stream.cache == Cache::Mmap {
         return Err(Failure::Usage(
-            "--cache mmap: the capture has FUA writes, which are stable at once, and a mapping cannot make them; type --cache direct".into(),
+            "--cache mmap: the capture has FUA writes, which are stable at once, and writes to a memory mapping cannot be; type --cache direct".into(),
         ));
     }
     stream.replay = Some(Box::new(replay));

@@ -378,7 +378,9 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
 pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {
-        format!("workers waited {waits} times for the log to store their operations, which made them slower")
+        format!(
+            "workers waited {waits} times until the log had stored their operations, which slowed them down"
+        )
     })
 }
 

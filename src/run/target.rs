@@ -362,7 +362,9 @@ impl Measurement {
             let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = page_cache::write_back(handle) {
-                notes.push(format!("dirty data of other processes could not be written back: {why}"));
+                notes.push(format!(
+                    "the dirty data of the target's file system could not be written back: {why}"
+                ));
             }
             match page_cache::evict(handle) {
                 Ok(pages) if pages.cached > 0 && !theirs => {

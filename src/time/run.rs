@@ -325,7 +325,7 @@ impl Runner<'_> {
                 let mut problems = first_of(problems);
                 if stayed_bytes > 0 {
                     problems.push(format!(
-                        "--cold: {} stayed in the page cache",
+                        "--cold: {} remained in the page cache",
                         model::units::show_bytes(stayed_bytes)
                     ));
                 }
