@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// Run the I/O pattern of an application, and check it against the limit that the source of the pattern names.
 ///
-/// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a limit, the report begins with PASS,
-/// FAIL or INCONCLUSIVE: PASS if the number is within the limit with 95 % confidence. --explain prints the job file, which you can copy
-/// and change.
+/// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a
+/// limit, the report begins with PASS, FAIL, INVALID or INCONCLUSIVE: PASS if the number is within
+/// the limit with 95 % confidence. --explain prints the job file, which you can copy and change.
 #[derive(clap::Args, Debug)]
 #[command(mut_args(require_name))]
 pub struct Args {

@@ -57,7 +57,8 @@ use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::{OpenTarget, SyncOutcome};
 
-/// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
+/// How often blocks are taken over. The spare blocks of a worker last for at least three of these
+/// intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
 /// A finished measurement: the session file, and how it ended. Dropping it removes the test files.

@@ -17,7 +17,7 @@ const PARTS: u64 = 10;
 /// Rules that end the streams of a phase early.
 pub(super) struct StopRules {
     streams: Vec<WatchedStream>,
-    /// Why all streams had to end.
+    /// Which minimum rate was missed, so that all streams had to end.
     failure: Option<String>,
 }
 
@@ -111,7 +111,8 @@ impl StopRules {
         }
     }
 
-    /// Ends the streams whose rules are met or broken.
+    /// Ends a stream that has become steady. Ends all streams if one broke a limit, or if a stream
+    /// has ended that ends the others.
     pub(super) fn act(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
