@@ -1,4 +1,5 @@
-//! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
+//! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like the
+//! capture.
 //!
 //! 1. [`fit`] reads the capture in the two passes that crate `capture` needs, and writes the job.
 //! 2. With `--check` it runs the job in a second process while a third one captures its device.

@@ -1,6 +1,7 @@
 //! `fathom doctor`: inspects a target before a measurement, and reports everything that would distort a number, with its fix.
 //!
-//! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
+//! 1. `observe` collects all facts: two snapshots with a pause between them, the target's place in
+//!    the block stack, rights, processes.
 //! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. If a check of results also works
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!

@@ -5,7 +5,8 @@
 //!    cause.
 //! 3. If libaio cannot do the stream's work, the whole plan is refused with a command that works.
 //!
-//! The number of workers never changes. Flags and job files get the same refusals; a job file's point at the place.
+//! The number of workers never changes. Flags and job files get the same refusals; those of a job
+//! file point at its line.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;

@@ -1,5 +1,5 @@
-//! `fathom layers`: one job per layer below a place and per mode of the page cache, each with the job it is compared with,
-//! or a reason why it is missing.
+//! `fathom layers`: one job per layer below the target and per mode of the page cache, each with
+//! the job it is compared with, or a reason why it is missing.
 //!
 //! The jobs are ordinary ones. Crate `analysis` computes the costs.
 

@@ -1,4 +1,5 @@
-//! `fathom bench`: one job per test and direction of a profile, where this place supports it, on one or several targets.
+//! `fathom bench`: one job per test and direction of a profile, where the target supports it, on
+//! one or several targets.
 //!
 //! 1. Each test becomes a job with the user's settings, its span, and its row in the output of the
 //!    profile's tool. A test whose block size the target does not support uses a larger one, or is

@@ -1,9 +1,11 @@
 //! Streams: fills in the defaults of a workload's stream, and refuses impossible combinations. Only the targets remain
 //! open.
 //!
-//! Settings with a fixed default are parsed into `StreamSpec::resolved` or `line` and copied whole. The others are resolved here: depth,
-//! cache and batch depend on the engine, whose options belong to its name; size, create and own on the target; `shared` on passes; think,
-//! period and burst on burst-time; compress, dedup, zeros, counting and data are one value together.
+//! Settings with a fixed default are parsed into `StreamSpec::resolved` or `line`, and copied as
+//! they are. The others are resolved here: depth, cache and batch depend on the engine, whose
+//! options belong to its name; size, create and own on the target; `shared` on passes; think,
+//! period and burst on burst-time; compress, dedup, zeros, counting and data are one value
+//! together.
 //!
 //! The machine is read only for the CPUs of a NUMA node (`--node`).
 

@@ -1,7 +1,8 @@
-//! Preconditioning: writes everything from end to end, then runs the job in rounds until its rate settles.
+//! Preconditioning: writes all targets from end to end, then runs the job in rounds until its rate
+//! settles.
 //!
-//! The targets then are in their long-term state. [`crate::plan::settings`] plans it; crate `analysis` decides whether a
-//! rate has settled.
+//! The targets then are in their long-term state. [`crate::plan::settings`] plans it; crate `stats`
+//! decides whether a rate has settled.
 
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;

@@ -4,7 +4,8 @@
 //! 2. Probes each target and engine before anything is announced or written. In a directory, the probe uses an unnamed empty file. A file
 //!    or device of the user is opened for reading, with each cache mode. Asynchronous engines are set up on the open file with their options
 //!    and depth. Then opens the session file, announces the cost, and prepares the targets.
-//! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
+//! 3. Runs the self test: the highest rate that fathom itself reaches with each kind of stream in
+//!    the plan (D06, D07).
 //! 4. For comparisons of interfaces: tries each job, to find refused interfaces and to count system calls. Then chooses the number of
 //!    writes per run.
 //!

@@ -2,8 +2,9 @@
 //!
 //! 1. `OpenTarget::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
 //!    this host's part of shared ones.
-//! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
-//!    of layers find the blocks that the device stores the file in, and prove them by their content.
+//! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and
+//!    waits for dirty pages. For rows of `fathom layers` that read a device, finds the blocks in
+//!    which the device stores the file, and proves them by their content.
 //! 3. After a run: makes the writes stable.
 
 use crate::failure::Failure;

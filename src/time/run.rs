@@ -1,7 +1,7 @@
 //! One run of a command.
 //!
-//! 1. Before the measured time: runs the `--prepare` command, evicts files, reads the state of the named files, and loads the counters
-//!    into the kernel.
+//! 1. Before the measured time: runs the `--prepare` command, evicts files, reads the state of the
+//!    named files, and loads the BPF programs.
 //! 2. Takes a snapshot of the kernel's counters, and starts the command with fathom's standard streams, process group and environment.
 //! 3. Waits for the command and reaps every descendant (`PR_SET_CHILD_SUBREAPER`). The kernel adds a process's I/O to the counters of the
 //!    parent that reaps the process. So the growth of fathom's own `/proc/self/io`, without fathom's own threads, is what the command and

@@ -1,4 +1,5 @@
-//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each other one.
+//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each
+//! setting that cannot.
 //!
 //! 1. List the works. A work is an order and direction, or an access specification.
 //! 2. [`cell`] makes a job for each engine, size and load of a work.
