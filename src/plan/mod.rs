@@ -179,11 +179,7 @@ fn is_cold(
         }
         _ => "yes: evicted before each run",
     };
-    let from = if request.job.cold.is_some() {
-        request.origin("cold")
-    } else {
-        "the kind of target and --cache".into()
-    };
+    let from = if request.job.cold.is_some() { request.origin("cold") } else { "target and --cache".into() };
     origins.record("cold", words, &from);
     cold
 }
