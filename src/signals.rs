@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-/// How long a second signal waits for the cleanup.
+/// How long the program waits for the cleanup after a second signal.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether a status was requested since the last one was printed.

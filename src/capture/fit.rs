@@ -43,8 +43,9 @@ const JOB_FILE: &str = "job.toml";
 /// Writes the job file, or with `--check` runs the job and compares.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken; [`Failure::Refused`] if
-/// the file cannot be written. With `--check` also as `fathom capture` and `fathom run`.
+/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken;
+/// [`Failure::Refused`] if the file cannot be written. With `--check` also the failures of
+/// `fathom capture` and `fathom run`.
 pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     if let Some(target) = &args.target {
         if args.check {
@@ -238,7 +239,7 @@ fn not_started(error: io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
-/// Allowed differences of each figure, as shares of the original.
+/// Allowed difference of the rate, as a share of the original. The next four are for other figures.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;

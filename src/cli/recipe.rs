@@ -85,7 +85,7 @@ fn every_recipe_is_a_job_with_a_source() {
         assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
         assert!(job.name.is_some(), "{} needs a name for its results", recipe.name);
         assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
-        // The command line of a recipe cannot set targets of streams, so the recipe must not need it to.
+        // `fathom recipe` has one target for all streams, so no stream may name its own.
         assert!(job.streams().all(|s| s.target.is_empty()), "{}", recipe.name);
     }
     let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();

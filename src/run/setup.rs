@@ -318,22 +318,23 @@ fn open(
 const SELF_TEST_TIME_NS: u64 = 2_000_000;
 /// Number of tries. The fastest counts, since other load only slows fathom down.
 const SELF_TEST_TRIES: usize = 5;
-/// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
+/// Most streams that are tried, so that a plan of a hundred streams still begins at once.
 const MAX_SHAPES: usize = 24;
 /// Assumed size of the target. The self test touches no target.
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
-/// The ceilings of a stream at full speed, in ns per operation.
+/// A stream at full speed, with its shortest times per operation in ns.
 struct TriedShape {
     shape: Stream,
-    /// The ceiling of fathom's own loop.
+    /// The time in fathom's own loop.
     loop_ns: Known<f64>,
-    /// The ceiling of the interface to the kernel.
+    /// The time in the loop and the interface to the kernel.
     interface_ns: Known<f64>,
 }
 
-/// Measures the ceilings of a plan. Equal shapes are tried once.
+/// Measures the shortest times per operation of a plan's streams. Streams that are equal at full
+/// speed are tried once.
 fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
     let mut tried: Vec<TriedShape> = Vec::new();
     let mut ceilings = Vec::new();

@@ -75,7 +75,7 @@ pub(super) struct Runner<'r> {
     /// Paths on the command line of each command.
     pub(super) named: Vec<Vec<Named>>,
     pub(super) signalled: Arc<Signalled>,
-    /// Counters in the kernel, or the reason why they are not used.
+    /// How to count with BPF programs, or the reason why none are used.
     pub(super) tracing: Known<Tracing>,
     pub(super) request: &'r Request,
 }
@@ -451,7 +451,7 @@ fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     busy.iter().take(MAX_NEIGHBOURS).map(named).collect()
 }
 
-/// The counters of the kernel that a run may use.
+/// What the BPF programs of a run must know of the machine.
 pub(super) struct Tracing {
     /// Major and minor number of each device at the bottom.
     disks: Vec<(u32, u32)>,
