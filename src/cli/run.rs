@@ -33,8 +33,8 @@ pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
     #[arg(value_name = "TARGET", value_parser = target_parser())]
     targets: Vec<PathBuf>,
-    /// Repeat the workloads of an earlier session, in turns with the new ones, and compare. SESSION is
-    /// its file, its id or a part of its id, or `last`
+    /// Repeat the workloads of an earlier session, in turns with the new ones, and compare. SESSION
+    /// is its file, its id or a part of its id, or `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]
