@@ -299,7 +299,8 @@ fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
     if job.fitted.has_closed_loops() && figures.iter().any(is_slower) {
         notes.push(
-            "the job has closed loops, whose speed follows the target: with other latencies, rates and depth differ too".into(),
+            "the job has closed loops: if latencies differ from the captured ones, rates and depth do too"
+                .into(),
         );
     }
     Ok(FitCheck {
@@ -333,9 +334,7 @@ fn observed(
 /// The distance of the offset distributions. Only a block device has comparable offsets.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
-        return Err(
-            "the blocks of a file are elsewhere on its device; name a block device to compare them".into()
-        );
+        return Err("captured offsets are those of a device, not of a file; name a block device".into());
     }
     then.distance_of_offsets(now).ok_or_else(|| "nothing was read or written".into())
 }

@@ -166,7 +166,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("destroy", "Allow overwriting this existing file or device"),
     ("verbose", "Show every finding, every run and every check"),
     ("quick", "Take ten seconds, without confidence intervals"),
-    ("compare", "Measure several in turns and report which is faster"),
+    ("compare", "Measure these in turns and report which is faster"),
     ("all", "All interfaces"),
     ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
     ("p99", "Highest p99 latency, such as 1ms"),

@@ -435,7 +435,7 @@ impl IopsArgs {
     /// A usage failure.
     pub fn into_sweep_action(self) -> Result<Action, Failure> {
         if self.machine_readable {
-            let why = "-m prints lines without units under iops; type fathom sweep --preset iops --format csv DEVICE instead, whose columns have names";
+            let why = "-m of iops prints lines without units; type fathom sweep --preset iops --format csv DEVICE instead, whose columns have names";
             return Err(Failure::Usage(why.into()));
         }
         let mut words: Vec<OsString> = ["fathom", "sweep", "--preset", "iops"].map(OsString::from).to_vec();

@@ -38,7 +38,7 @@ pub(super) fn for_latency_target(
     let Timing { request, runs, baseline_ns, .. } = *timing;
     let run = timing.jobs.first().map_or(0, run_ns);
     let time_of = |runs: u64| baseline_ns.saturating_add(run.saturating_mul(runs));
-    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} at loads");
+    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} of the open loop");
     let least_ns = time_of(u64::from(runs) + FEWEST_LOAD_RUNS);
     refuse_short(request.budget_ns, least_ns, &work, "shorter runs (--time)")?;
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
