@@ -1,5 +1,5 @@
-//! Reads the kernel's block events of some devices continuously from a tracer instance. [`find`] finds the device and the events of a
-//! target.
+//! Reads the kernel's block events of some devices continuously from a tracer instance. [`find`]
+//! finds the device of a target, and which of its events to record.
 //!
 //! [`BlockEvents`] pairs the events of each request and passes the requests on in the order of issue. Crate `trace` decodes the events.
 
@@ -21,7 +21,8 @@ use trace::{Decoder, Event, OF_REQUESTS, Step};
 const BUFFER_BYTES: u64 = 4 << 20;
 /// How long a completed request waits for an older one that is still in flight, to keep the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Largest number of tasks that one recording distinguishes. [`BlockEvents::is_full`] then asks for a new recording, which bounds memory.
+/// Largest number of tasks that one recording distinguishes. With more, [`BlockEvents::is_full`]
+/// tells the caller to begin a new recording, so that memory is bounded.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion event of a bio. Devices without requests report only bios.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
@@ -40,7 +41,8 @@ pub(crate) struct BlockEvents {
 }
 
 impl BlockEvents {
-    /// Records these devices from now on. A request waits at most 50 ms for an older one. First removes tracer instances of killed
+    /// Records these devices from now on. A completed request is passed on after at most 50 ms,
+    /// even if an older request is still in flight. First removes tracer instances of killed
     /// processes, which would continue to record.
     ///
     /// # Errors
@@ -53,8 +55,8 @@ impl BlockEvents {
         Ok(new)
     }
 
-    /// Records these devices with this tracer instance. Passes requests on in the order of their issue, even if an older request takes
-    /// long.
+    /// Records these devices with this tracer instance. Passes requests on in the order of their
+    /// issue: newer requests wait for an older one, however long it takes.
     ///
     /// # Errors
     /// Why it cannot record.
@@ -134,7 +136,7 @@ impl BlockEvents {
 
     fn pass_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
         let (devices, names) = (&mut self.devices, &mut self.decoder.names);
-        // Rows refer to the names that exist when they are passed on.
+        // `take` may add names, so pass its rows on afterwards.
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
@@ -181,7 +183,8 @@ impl BlockEvents {
     }
 }
 
-/// The event with offsets relative to this device; `None` if it belongs to another device.
+/// Returns an event as the pairing of this device needs it; `None` if it belongs to another device.
+/// Lost events concern every device.
 fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
     if event.step == Step::Lost {
         return Some(*event);
@@ -247,7 +250,7 @@ impl TracedDevice {
     }
 }
 
-/// Returns the layer itself, or the disk of a partition.
+/// Returns the layer itself or, for a partition, its disk; `None` if that disk is unknown.
 pub(crate) fn disk_of<'l>(layers: &'l [Layer], layer: &'l Layer) -> Option<&'l Layer> {
     match layer.kind {
         LayerKind::Partition => layer.below.first().and_then(|at| layers.get(*at)),
@@ -262,7 +265,7 @@ pub(crate) struct Subject {
     pub(crate) layer: Layer,
     /// The same device in the kernel's events, with the captured partition.
     pub(crate) traced: TracedDevice,
-    /// The file with the device's counters.
+    /// The file with the counters of the captured device or partition.
     pub(crate) stat_file: String,
     /// Names of other layers whose counters report the same load again.
     pub(crate) left_out: Vec<String>,

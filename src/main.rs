@@ -87,14 +87,15 @@ fn run_command() -> ExitCode {
     outcome.unwrap_or_else(|failure| failure.tell())
 }
 
-/// Measures, alone or as one of several hosts.
+/// Measures a request, on this host alone or together with the hosts that a launcher started.
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let fleet = fleet::join(request)?;
     let outcome = measure_in(&fleet, request, &fleet.showing(showing.clone()));
     fleet.leave(outcome)
 }
 
-/// Measures targets one after the other, each in its own session, and prints a table of their devices.
+/// Measures targets one after the other, each in its own session, and prints a table with a row for
+/// each device.
 fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Failure> {
     fleet::alone()?;
     let (mut protected, mut is_gated) = (ProtectedPaths::default(), false);

@@ -22,11 +22,13 @@ pub struct Request {
     pub command: Vec<String>,
     /// What to measure.
     pub work: Work,
-    /// Settings of the job: always at least one phase with one stream. For a profile they apply to all of its tests.
+    /// Settings of the job, which has at least one phase with one stream, except in the default.
+    /// For a profile they apply to all of its tests.
     pub job: JobSpec,
-    /// Where the job was read from; `None` if the job consists only of flags. The flags are already applied to a job that was read.
+    /// Where the job was read from; `None` if the job consists only of flags. The flags are already
+    /// applied to a job from a file.
     pub source: Option<JobSource>,
-    /// Keys set by flags, in the order of the table of keys.
+    /// Names of the settings that were typed as flags.
     pub flags: Vec<&'static str>,
     /// Targets of the streams that name no target themselves.
     pub targets: Vec<PathBuf>,
@@ -48,20 +50,20 @@ pub struct Request {
     pub budget_ns: Option<u64>,
     /// Number of ranks that a launcher may start on one host, if typed.
     pub ranks_per_host: Option<u32>,
-    /// Numbers of hosts to measure one after another, in ascending order; empty means all hosts at once.
+    /// How many hosts measure in each step, in ascending order; empty means all hosts at once.
     pub hosts: Vec<u32>,
 }
 
 /// Where a job was read from.
 #[derive(Clone, Debug)]
 pub enum JobSource {
-    /// A job file of the user, and the tool whose language it has.
+    /// A job file of the user, and the tool in whose language it is written.
     File(PathBuf, Tool),
     /// A capture, which is replayed.
     Capture(PathBuf),
     /// A job file of fathom.
     Recipe(&'static Recipe),
-    /// A command line of another tool, whose conventions apply.
+    /// A command line of another tool. That tool's conventions apply.
     CommandOf(Tool),
 }
 
@@ -86,12 +88,12 @@ impl JobSource {
         }
     }
 
-    /// Returns the path of the user's job file or capture.
+    /// Returns the path of the user's job file or capture; `None` for other sources.
     pub fn path(&self) -> Option<&Path> {
         if let Self::File(path, _) | Self::Capture(path) = self { Some(path) } else { None }
     }
 
-    /// Returns the text of the recipe.
+    /// Returns the text of the recipe; `None` for other sources.
     pub fn recipe(&self) -> Option<&'static str> {
         if let Self::Recipe(recipe) = self { Some(recipe.text) } else { None }
     }
@@ -133,7 +135,7 @@ pub struct BenchSpec {
     pub profile: Option<&'static Profile>,
     /// Use only ten seconds.
     pub quick: bool,
-    /// Measure each target in turns and compare them.
+    /// Measure the targets in turns, and compare each with the first.
     pub compare: bool,
 }
 
@@ -157,13 +159,14 @@ pub struct SweepSpec {
     pub memory: Option<u64>,
     /// Measure every cell equally often.
     pub exhaustive: bool,
-    /// Measure that ranks cells; the default depends on the access pattern.
+    /// Measure that ranks cells; `None` is the default, which depends on the access pattern.
     pub by: Option<Measure>,
     /// End the search when no cell can be faster than the winner by more than this share.
     pub tolerance: Option<f64>,
-    /// Test type of Iometer, if typed: which of workers, targets and outstanding I/Os increase.
+    /// Test type of Iometer, if typed: whether the number of workers, targets or outstanding I/Os
+    /// increases during the test.
     pub cycle: Option<Cycle>,
-    /// How the numbers of a test type increase, if typed.
+    /// Whether the numbers of the test type increase linearly or exponentially, if typed.
     pub step: Option<Step>,
 }
 

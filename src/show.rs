@@ -111,8 +111,8 @@ pub fn outlets(outputs: &[PathBuf], replace: Replace, protected: ProtectedPaths)
 /// Prints the report and writes the requested files. If one file fails, the others are still written.
 ///
 /// # Errors
-/// [`Failure::Refused`] if a file could not be written, with the place of the report instead. A closed pipe is not an
-/// error.
+/// [`Failure::Refused`] if an output could not be written. The message says where else the report
+/// is. A closed pipe is not an error.
 pub fn print_report(
     judged: &Report,
     showing: &Showing,
@@ -190,7 +190,8 @@ pub fn write_files<K: ReportKind + ?Sized>(
     if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
 }
 
-/// Returns why files could not be written, and whether at least one file was written.
+/// Writes a report to all requested files. Returns the message of each failure, and whether at
+/// least one file was written.
 fn write_outlets<K: ReportKind + ?Sized>(
     report: &K,
     printed: &'static Format,

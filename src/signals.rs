@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-/// How long a second signal waits for the cleanup.
+/// How long the program waits for the cleanup after a second signal.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether a status was requested since the last one was printed.
@@ -89,9 +89,10 @@ pub fn watch_until_gone(
 /// Signals that are passed on to the user's command.
 const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// Calls `received` for each termination signal and for `SIGUSR1` and `SIGUSR2`. None of them ends this process.
-/// `received` gets the number, and whether another process sent the signal to this process alone. A signal of the terminal
-/// reaches all foreground processes, so a started command has it already.
+/// Calls `received` for each termination signal and for `SIGUSR1` and `SIGUSR2`. None of them ends
+/// this process. `received` gets the number, and whether a process sent the signal. Otherwise it
+/// came from the terminal, which sends it to all foreground processes, so a command that fathom
+/// started has it already.
 ///
 /// # Errors
 /// Returns why the handlers cannot be installed.

@@ -1,7 +1,7 @@
 //! `fathom verify`: writes, reads back, and reports the state of every block, also after a crash in between.
 //!
 //! 1. The verification becomes a workload of random writes, so that planning applies the same checks and refusals.
-//! 2. The target is prepared and written. A state file records which blocks are stable.
+//! 2. The target is prepared and written. With `--state`, a file records which blocks are stable.
 //! 3. The target is evicted and read back on this host, or on another one with `--shift-hosts`.
 //! 4. Each block is compared with its stamp. `model::verification` determines the expected blocks, `model::stamp` describes the damage.
 //! 5. The verdict of all hosts is printed and sets the exit code.
@@ -127,7 +127,7 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     show::outlets(outputs, replace, protected)
 }
 
-/// Whether this host writes or checks, and its state file.
+/// Whether this host writes or checks, and the state or state file that it needs.
 enum HostTask {
     /// Write and read back. Holds the path of the state file, if one is kept.
     Write(Option<PathBuf>),
@@ -268,7 +268,7 @@ fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Resul
 /// Limit for reading a state file, far above the size of any.
 const MAX_STATE_BYTES: u64 = 64 << 10;
 
-/// Keeps a state on disk.
+/// A state file, which is updated while the target is written.
 struct Keeper {
     path: PathBuf,
     state: State,
@@ -547,8 +547,9 @@ impl<'a> VerifyRun<'a> {
     }
 }
 
-/// The outcome of a check if the file or device ends before the first complete block: everything is lost, and nothing can
-/// be planned. `None` if there is something to read.
+/// The outcome of `--check` if the target ends before the end of the first block: all data are
+/// lost, and no read can be planned. `None` if there is a block to read, or if no stable data are
+/// lost.
 fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     let (verification, path) = (state.verification, check_target(options, state));
     let end = end_of(&path);
@@ -563,7 +564,7 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     let place = machine::resolve::resolve(&Root::real(), &path).unwrap_or_default();
     Some(Verified {
         read: Some((read, Duration::ZERO)),
-        source: "the length of the target, which ends before the first block".into(),
+        source: "the length of the target, which ends before the end of the first block".into(),
         ..not_read(verification, state.mark, name::text(&path), place)
     })
 }
@@ -639,7 +640,7 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
     }
 }
 
-/// The blocks that this host writes.
+/// Returns the verification of a new target: its id, and the blocks that this host writes.
 ///
 /// # Errors
 /// If not a single block fits.

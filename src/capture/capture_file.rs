@@ -232,8 +232,9 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
 fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, Failure> {
     let refuse = |e: io::Error| cannot_write(place, &e);
     let mut reader = open(capture)?;
-    // On devices with requests, a requested flush has its own row, and further rows are its parts at the device. A bio has its flush itself,
-    // and other tools' traces have one row for each flush.
+    // On devices with requests, each flush that a task asked for has its own row; the flushes that
+    // the device received have further rows. Captures of bios and other tools' traces have one row
+    // for each flush.
     let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
     // fio ends a name at white space.
     let foreign = || reader.origin.asked.replace(char::is_whitespace, "_");

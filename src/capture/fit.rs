@@ -1,4 +1,5 @@
-//! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like it.
+//! `fathom fit`: fits a job file to a capture, and checks whether that job behaves like the
+//! capture.
 //!
 //! 1. [`fit`] reads the capture in the two passes that crate `capture` needs, and writes the job.
 //! 2. With `--check` it runs the job in a second process while a third one captures its device.
@@ -42,8 +43,9 @@ const JOB_FILE: &str = "job.toml";
 /// Writes the job file, or with `--check` runs the job and compares.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken; [`Failure::Refused`] if
-/// the file cannot be written. With `--check` also as `fathom capture` and `fathom run`.
+/// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken;
+/// [`Failure::Refused`] if the file cannot be written. With `--check` also the failures of
+/// `fathom capture` and `fathom run`.
 pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     if let Some(target) = &args.target {
         if args.check {
@@ -183,7 +185,7 @@ fn interrupt(child: &Child) {
     }
 }
 
-/// Runs a job with its report in a file. Returns its process number.
+/// Runs a job with its report in a file. Returns its process ID.
 ///
 /// # Errors
 /// If the job was interrupted or refused.
@@ -237,7 +239,7 @@ fn not_started(error: io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
-/// Allowed differences of each figure, as shares of the original.
+/// Allowed difference of the rate, as a share of the original. The next four are for other figures.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
@@ -297,7 +299,8 @@ fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     let is_slower = |figure: &Figure| figure.unit == "ns" && figure.met == Some(false);
     if job.fitted.has_closed_loops() && figures.iter().any(is_slower) {
         notes.push(
-            "the job has closed loops, whose speed follows the target: with other latencies, rates and depth differ too".into(),
+            "the job has closed loops: if latencies differ from the captured ones, rates and depth do too"
+                .into(),
         );
     }
     Ok(FitCheck {
@@ -331,9 +334,7 @@ fn observed(
 /// The distance of the offset distributions. Only a block device has comparable offsets.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
-        return Err(
-            "the blocks of a file are elsewhere on its device; name a block device to compare them".into()
-        );
+        return Err("captured offsets are those of a device, not of a file; name a block device".into());
     }
     then.distance_of_offsets(now).ok_or_else(|| "nothing was read or written".into())
 }
@@ -373,9 +374,8 @@ fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> O
         let count = counts[kind as usize];
         let chance = 2.0 / (count as f64).sqrt();
         let is_within = figure.met == Some(false) && count > 0 && figure.difference?.abs() <= chance;
-        is_within.then(|| {
-            format!("{} of {} by up to {:.1} %", figure.name, show_count(count as f64), 100.0 * chance)
-        })
+        is_within
+            .then(|| format!("{} {} by up to {:.1} %", show_count(count as f64), figure.name, 100.0 * chance))
     };
     let all: Vec<String> = figures.iter().filter_map(counted).collect();
     (!all.is_empty()).then(|| {
@@ -421,7 +421,7 @@ fn differences_within_chance_are_explained() {
         &counts,
         &[figure("writes", 105.0), figure("flushes", 125.0), figure("reads", 103.0)],
     );
-    assert!(note.is_some_and(|note| note.contains("chance: writes of 1,000 by up to 6.3 %; ")));
+    assert!(note.is_some_and(|note| note.contains("chance: 1,000 writes by up to 6.3 %; ")));
     assert_eq!(
         explained_by_chance(
             &counts,

@@ -124,7 +124,7 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     let per_row = if ending.rows == 0 { 0.0 } else { bytes as f64 / ending.rows as f64 };
     let device = device_name(origin).unwrap_or_default();
     let mut text = format!(
-        "{}: {}\n{}: {} rows of {device} in {} (ended by {}); {}, {per_row:.1} bytes each\n",
+        "{}: {}\n{}: {} rows of {device} in {} (ended by {}); {}, {per_row:.1} bytes a row\n",
         complete.word.to_uppercase(),
         complete.sentence,
         name::shown(path),
@@ -241,7 +241,7 @@ fn read_counters(subject: &Subject) -> (u64, Known<String>, u64) {
     (before, text, now_ns())
 }
 
-/// The destination of rows.
+/// The capture file that is written, and how many requests were left out.
 struct Sink {
     writer: Writer<File>,
     /// The only process whose requests are kept, if one was typed.

@@ -34,7 +34,7 @@ pub(crate) struct Scanned {
     load: Load,
     /// Whether any completion time is known.
     pub(crate) has_completions: bool,
-    /// Whether single writes had to be stable at completion.
+    /// Whether some writes had to be stable when they completed (FUA).
     pub(crate) has_stable_writes: bool,
     /// Figures of the capture or trace, with remarks about the file.
     pub(crate) original: Original,
@@ -42,13 +42,13 @@ pub(crate) struct Scanned {
     pub(crate) files: Vec<String>,
 }
 
-/// An open file of rows.
+/// An open capture or trace.
 enum Rows {
     Capture(Box<Reader<BufReader<File>>>),
     Trace(Box<Trace>),
 }
 
-/// The end of a file of rows.
+/// What is known of a capture or trace only after its last request.
 struct Ended {
     ending: Option<Ending>,
     damage: Option<String>,
@@ -172,7 +172,7 @@ pub(crate) fn source(
     Ok(Source::new(from, tasks, depth, is_timed, Arc::clone(counts)))
 }
 
-/// Passes on all operations of a load in order.
+/// Reads a capture or trace, and passes its operations on in order.
 fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
     let mut block = Vec::new();
     // A read error ends the replay early, with fewer operations than the original.

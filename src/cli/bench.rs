@@ -40,8 +40,8 @@ pub struct Args {
     /// Named list of tests [default: cdm]
     #[arg(long, value_name = "NAME", value_parser = one_named(PROFILES, |p| (p.name, p.about)), help_heading = WHAT)]
     profile: Option<&'static Profile>,
-    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
-    /// `last`
+    /// Repeat the workloads of an earlier session, in turns with the new ones, and compare. SESSION
+    /// is its file, its id or a part of its id, or `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ impl Args {
         let work = BenchSpec { profile: self.profile, quick: self.quick, compare: !self.compare.is_empty() };
         if self.budget.budget.is_some() && self.compare.is_empty() {
             return Err(Failure::Usage(
-                "--budget limits the time of --compare, and there is no --compare; for one target type --runs or --time"
+                "--budget limits the time of --compare, and there is no --compare; type --runs or --time instead"
                     .into(),
             ));
         }

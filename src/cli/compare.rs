@@ -54,8 +54,10 @@ pub struct Args {
     slower: SlowerArgs,
     #[command(flatten)]
     inconclusive: InconclusiveArgs,
-    /// Accept a finding by its id; may be repeated. E14 compares numbers although the workloads differ. A finding of a result, such as D01,
-    /// compares the number that it invalidates, even if only one side has it. --fail-if-slower requires the ids of all accepted findings here
+    /// Accept a finding by its id; may be repeated. With E14, numbers are compared although the
+    /// workloads differ. With a finding of a result, such as D01, the number that it invalidates is
+    /// compared, even if only one side has the finding. For --fail-if-slower, also type the ids of
+    /// findings that were accepted when the sessions were measured
     #[arg(long, value_name = "ID,...", help_heading = OUTPUT, value_parser = parse_accepted_check, value_delimiter = ',')]
     accept: Vec<CheckId>,
     /// Format of the answer
@@ -145,11 +147,11 @@ impl Args {
 
 /// Largest JSON report that is read. One of a thousand runs of eight jobs has a few MiB.
 const MAX_REPORT_BYTES: u64 = 256 << 20;
-/// Between the first and the last session of a range.
+/// Separates the first session of a range from the last one.
 const RANGE: &str = "..";
 
-/// The exit code of the gate and the answers: 1 for FAIL and INVALID; else 2 for INCOMPARABLE; else 4 for INCONCLUSIVE, unless the user
-/// redefines it; else 0.
+/// The exit code of the gate and the answers. The first that applies: 1 for FAIL or INVALID, 2 for
+/// INCOMPARABLE, 4 for INCONCLUSIVE (0 or 1 with `--inconclusive`), 0.
 fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
     match gate.map(|gate| (gate.outcome, gate.counts_as)) {
         Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),

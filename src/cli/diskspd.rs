@@ -66,8 +66,9 @@ fn seed_from_clock() -> u32 {
         .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
-/// Fits the job to existing files: ends each region with its file. Refuses targets that are directories or missing, and sizes that an
-/// existing file contradicts.
+/// Fits the job to existing files: ends each region with its file. Refuses a directory, a missing
+/// target without -c, a size that contradicts an existing file, and a file of -Z that is larger
+/// than its buffer.
 fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;

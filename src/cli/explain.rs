@@ -27,7 +27,8 @@ impl Args {
     /// Explains the checks or terms.
     ///
     /// # Errors
-    /// A usage failure that names the most similar check if one does not exist.
+    /// A usage failure for a word that is neither a check nor a term, with the most similar check,
+    /// and for terms in another format than text.
     pub fn explain(self) -> Result<ExitCode, Failure> {
         let all = self.checks.is_empty();
         let (terms, checks): (Vec<_>, Vec<_>) =

@@ -81,7 +81,8 @@ fn refuse_trims_of_files(job: &JobSpec) -> Result<(), Failure> {
     }
 }
 
-/// Makes the directories in file names, as fio does. `directory` itself must exist.
+/// Makes the directories in file names, as fio does. Makes none if a typed `directory` does not
+/// exist.
 fn make_directories(job: &JobSpec) -> Result<(), Failure> {
     let typed = job.typed.iter();
     let of_streams = typed.clone().flat_map(|t| &t.phases).flatten().flat_map(|stream| &stream.options);

@@ -5,9 +5,9 @@
 //! of a chapter, the last part of its path, or its title. A command comes first, and its help names the chapters of the
 //! same name.
 //!
-//! For `-h`, [`shorten`] changes the help that clap prints: flags in [`SHOWN`] get one line, except in the commands where they mean
-//! something else ([`OTHER_MEANING`]); other settings of jobs, flags in [`HIDDEN`] and exit codes are left out. Flags of a single command
-//! remain.
+//! For `-h`, [`shorten`] changes the help that clap prints: flags in [`SHOWN`] get one line, except
+//! in the commands where they mean something else ([`OTHER_MEANING`]); other settings of jobs,
+//! flags in [`HIDDEN`] and exit codes are left out. All other flags remain.
 
 use super::Cli;
 use crate::cli::shared_flags::{LIKENESS, find_check};
@@ -107,7 +107,8 @@ pub(super) fn find_term(term: &str) -> Option<String> {
     })
 }
 
-/// Makes the message about a topic that does not exist, with the most similar one if one is similar.
+/// Makes the message about a topic that does not exist: the check of that name, or the most similar
+/// topic if one is similar enough.
 fn explain_unknown_topic(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
     if let Ok(check) = find_check(&topic.replace('-', "_")) {
@@ -131,7 +132,8 @@ impl Chapter {
     }
 }
 
-/// A name in the form used for comparison: lower case, with `-` for spaces, without the extension of a page.
+/// A name in the form used for comparison: lower case, with `-` for spaces and `_`, without the
+/// extension of a page.
 fn slug(name: &str) -> String {
     let name = name.trim().to_lowercase().replace([' ', '_'], "-");
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
@@ -155,7 +157,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("precondition", "First write the target until its rate settles"),
     ("until", "steady: run rounds until they no longer drift"),
     ("fail-if", "Exit code 1 under a condition, such as 'p99>10ms'"),
-    ("fail_if_slower", "Exit code 1 if slower than the other side by this, in percent"),
+    ("fail_if_slower", "Exit code 1 if slower than the other side by more than this percentage"),
     ("profile", "Which tests: cdm, nvme, six, peak, real, atto ..."),
     ("budget", "Time limit from start to report"),
     ("tolerance", "Count settings as equally fast up to this difference"),
@@ -164,7 +166,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("destroy", "Allow overwriting this existing file or device"),
     ("verbose", "Show every finding, every run and every check"),
     ("quick", "Take ten seconds, without confidence intervals"),
-    ("compare", "Measure several in turns and report which is faster"),
+    ("compare", "Measure these in turns and report which is faster"),
     ("all", "All interfaces"),
     ("preset", "A known grid: iops, ccsio, iometer, pts, zones"),
     ("p99", "Highest p99 latency, such as 1ms"),
@@ -178,7 +180,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("cached", "Read back through the page cache without evicting it"),
     ("sync_every", "Writes between two syncs"),
 ];
-/// Flags of several commands that only `--help` has.
+/// Flags that only `--help` has, in addition to settings of jobs.
 #[rustfmt::skip]
 const HIDDEN: [&str; 33] = [
     "format", "force", "accept", "ledger", "brief", "no_history", "unseen_users", "expect_device", "live", "no_live", "quiet",

@@ -42,9 +42,10 @@ pub struct ListArgs {
     /// Only sessions that began at this time or earlier; a date without a time includes the whole day
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
-    /// Print one table with a row for each session and a column for each result of the newest session's workload; --job chooses another
-    /// workload. With =devices: a row for each device, from its newest session; after a sweep, its rates with the best settings of all
-    /// devices
+    /// Print one table with a row for each session and a column for each result of the newest
+    /// session's workload; --job chooses another workload. With =devices: a row for each device,
+    /// from its newest session. If that is a sweep, the row has the device's rates at the best
+    /// setting of every device
     #[arg(
         long, value_name = "ROWS", help_heading = OUTPUT, value_parser = one_of(&ROWS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sessions"
@@ -106,7 +107,7 @@ impl TagArgs {
     }
 }
 
-/// Add a note to a session, which its reports show.
+/// Add a note that the reports of a session show.
 ///
 /// Notes are in a file next to the session (ID.words.json), which `fathom export` and `fathom import` copy too.
 #[derive(clap::Args, Debug)]
@@ -179,7 +180,8 @@ impl ExportArgs {
     /// Returns the action.
     ///
     /// # Errors
-    /// A usage failure for a capture in an unsupported format, or along with other sessions.
+    /// A usage failure for a capture in an unsupported format or along with other sessions, and for
+    /// the iolog of something that is not a capture.
     pub fn into_action(self) -> Result<ExportAction, Failure> {
         const IOLOG: &str = capture_file::IOLOG;
         if let Some(text) = self.schema {

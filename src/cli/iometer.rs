@@ -36,7 +36,7 @@ struct CommandLine {
 }
 
 impl Args {
-    /// Returns the request; `None` after printing help.
+    /// Returns the request; `None` after printing help, or the tests for `--explain`.
     ///
     /// # Errors
     /// A usage failure that names the argument, or the place in the file.

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// has the device's own counts next to fathom's. A device below is read at the blocks in which the file is stored. If these blocks are
 /// unknown (btrfs, volumes, RAID), its row is omitted with the reason.
 ///
-/// The kernel writes dirty pages after half a minute: --time 36s shows what it writes of buffered writes.
+/// The kernel writes dirty pages to the device after half a minute. With --time 36s, buffered
+/// writes include this.
 ///
 /// An existing file or device is only read, unless --destroy names it.
 #[derive(clap::Args, Debug)]

@@ -41,8 +41,9 @@ pub use sweep::{Action as SweepAction, repeat_request as sweep_again};
 
 /// Measures storage, and says whether the number means what you think it means.
 ///
-/// Every report begins with a verdict, which is checked against the kernel's own counters: VALID, SUSPECT or INVALID.
-/// To begin, type `fathom bench`: it measures the current directory, in about a minute and a half.
+/// fathom compares its numbers with the kernel's own counters. Every report begins with a verdict:
+/// VALID, SUSPECT or INVALID. To begin, type `fathom bench`: it measures the current directory, in
+/// about a minute and a half.
 #[derive(Debug, Parser)]
 #[command(
     name = "fathom",

@@ -47,7 +47,8 @@ pub struct ToolOutput {
     pub status_on_signal: bool,
     /// Job files of the user, which are never overwritten.
     pub job_files: Vec<PathBuf>,
-    /// Remarks. With a text format they are printed: first on standard error, or at the end of the output file.
+    /// Remarks about the options. They are printed only with a text format: on standard error
+    /// before the measurement, or at the end of the output file.
     pub remarks: Vec<String>,
     /// Whether the job measures anything. If not, it only makes files for later calls.
     pub measures: bool,
@@ -140,7 +141,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
         history::remember();
     }
     write_states(&record, &finished.written, &rules);
-    // Write the report first, then fail because of a log.
+    // If a log cannot be written, fail only after the report is written.
     let log_result = logs.write(&finished.op_log).and_then(|()| {
         let mut all = aggregates.iter().zip(aggregate::FILES);
         all.try_for_each(|(outlet, (_, kind))| {
@@ -240,7 +241,7 @@ fn write_output(
     Ok(())
 }
 
-/// Whether operations failed in a stream that must not continue after errors, or an explicit sync failed.
+/// Whether a stream had more errors than its job ignores, or a sync failed.
 fn has_failed(report: &Report) -> bool {
     let mut seen = report.results.iter().filter_map(|result| result.seen.as_ref());
     seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors || seen.sync_error.is_some())
@@ -260,10 +261,12 @@ fn describe_verdict(report: &Report, tool_output: &ToolOutput) -> String {
     }
 }
 
-/// Adds to the failure the command that prints the figures of the session. They could not be written.
+/// Adds to a failure of writing the output the command that prints the session's report, if the
+/// session is kept.
 fn name_session(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
-    let kept = session.map(|path| format!("; `fathom show {}` prints them", name::shown(&name::path(path))));
+    let kept =
+        session.map(|path| format!("; `fathom show {}` prints the results", name::shown(&name::path(path))));
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
 }
 

@@ -104,8 +104,8 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
 /// Exit codes of the commands that neither measure nor judge.
 const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
-/// Adds a list of exit codes: those of the imitated tool, else those at the end of the command's help, else those of
-/// `fathom` for commands that judge.
+/// Adds a list of exit codes: the first that exists of those of the imitated tool, those at the end
+/// of the command's help, those of `fathom` if the command judges, and [`OTHER_EXIT_CODES`].
 fn add_exit_codes(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();
@@ -178,7 +178,7 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("TMPDIR", "Directory for sessions if the data directory cannot be written. Default: /tmp."),
     ("COLUMNS", "Width of text in columns. Default: the width of the terminal, or 80."),
     ("NO_COLOR", "Turns colours off."),
-    ("TERM, CI", "There is no live view if TERM is unset or dumb, and only with --live if CI is set."),
+    ("TERM, CI", "There is no live view if TERM is unset or dumb. If CI is set, the live view requires --live."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
     ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite, like those of their --destroy=NAME. Other commands have only --destroy."),
     ("FATHOM_UNSEEN_USERS", "Paths, separated by colons, that these three commands may overwrite although other processes of the machine are hidden. Other commands have --unseen-users."),

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// Run the I/O pattern of an application, and check it against the limit that the source of the pattern names.
 ///
-/// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a limit, the report begins with PASS,
-/// FAIL or INCONCLUSIVE: PASS if the number is within the limit with 95 % confidence. --explain prints the job file, which you can copy
-/// and change.
+/// Without NAME it lists all recipes. A recipe is a job file with its source. If the source names a
+/// limit, the report begins with PASS, FAIL, INVALID or INCONCLUSIVE: PASS if the number is within
+/// the limit with 95 % confidence. --explain prints the job file, which you can copy and change.
 #[derive(clap::Args, Debug)]
 #[command(mut_args(require_name))]
 pub struct Args {
@@ -85,7 +85,7 @@ fn every_recipe_is_a_job_with_a_source() {
         assert!(problems.is_empty(), "{}: {problems:?}", recipe.name);
         assert!(job.name.is_some(), "{} needs a name for its results", recipe.name);
         assert!(recipe.text.contains("\n# Source: http"), "{}", recipe.name);
-        // The command line of a recipe cannot set targets of streams, so the recipe must not need it to.
+        // `fathom recipe` has one target for all streams, so no stream may name its own.
         assert!(job.streams().all(|s| s.target.is_empty()), "{}", recipe.name);
     }
     let mut names: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();

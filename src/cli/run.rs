@@ -20,9 +20,11 @@ use std::path::{Path, PathBuf};
 
 /// Measure one workload, from flags or from a job file, or replay a capture.
 ///
-/// Every flag of the workload, without its dashes, is also a key of a job file. A job file (TOML, or one of fio, DISKSPD or Iometer) is
-/// typed as a TARGET and recognised by its content, or by its extension .toml, .fio, .xml or .icf. Of these flags, only --runs, --precision,
-/// --until, --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase, --time can be combined with it.
+/// Every flag of the workload, without its dashes, is also a key of a job file. A job file (TOML,
+/// or one of fio, DISKSPD or Iometer) is typed as a TARGET and recognised by its content, or by its
+/// extension .toml, .fio, .xml or .icf. Of the workload's flags, only --runs, --precision, --until,
+/// --settle, --max-runs, --attempts, --fail-if, --seed, --precondition and, for a job of one phase,
+/// --time can be combined with a job file.
 ///
 /// A capture from `fathom capture` is typed as a TARGET too: its requests are submitted again to the other TARGET, and the report compares
 /// both loads. In a directory, fathom makes a test file for them.
@@ -31,8 +33,8 @@ pub struct Args {
     /// Directories, files or block devices, and at most one job file or capture [default: the current directory]
     #[arg(value_name = "TARGET", value_parser = target_parser())]
     targets: Vec<PathBuf>,
-    /// Repeat the workloads of an earlier session, alternating with these, and compare: its file, its id or a part of its id, or
-    /// `last`
+    /// Repeat the workloads of an earlier session, in turns with the new ones, and compare. SESSION
+    /// is its file, its id or a part of its id, or `last`
     #[arg(long, value_name = "SESSION", help_heading = WHAT)]
     against: Option<String>,
     #[command(flatten)]
@@ -173,9 +175,9 @@ pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     let is_pipe = std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo());
     let opened = if is_pipe { std::fs::File::open(path) } else { files::open(path) };
     let file = opened.map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => Failure::Usage(format!(
-            "{name} does not exist; its name looks like a job file: type the path of an existing job file or target"
-        )),
+        io::ErrorKind::NotFound => {
+            Failure::Usage(format!("{name} does not exist; type the path of an existing job file or target"))
+        }
         _ => Failure::Refused(format!("{name} cannot be read: {e}")),
     })?;
     read_all(file, &name)
@@ -236,7 +238,8 @@ pub(super) fn use_job(
     let name = source.name();
     apply_flags(&mut job, given, &name)?;
     refuse_unused_target(&job, &request.targets, &name)?;
-    // The parser checked the text, to name its lines. This checks the flags of the command line.
+    // The parser has checked the file, and named the line of an error. This check includes the
+    // flags.
     let problems = job.check().into_iter().chain(job.check_targets(request.targets.len()));
     if let Some(problem) = problems.into_iter().next() {
         return Err(Failure::Usage(format!("{name}: {}", problem.in_toml())));

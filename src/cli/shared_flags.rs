@@ -145,7 +145,7 @@ pub(super) struct Measuring {
     test_hook: Option<Hook>,
 }
 
-/// The time limit of commands that answer a question.
+/// The time limit of commands that decide how much to measure by the time that they have.
 #[derive(Args, Debug)]
 #[command(next_help_heading = HOW_LONG)]
 pub(super) struct BudgetArgs {
@@ -308,7 +308,7 @@ impl Measuring {
 }
 
 impl ShowingArgs {
-    /// How to show the report of one session, which may have a gate.
+    /// Returns how to show the report of one session.
     pub(super) fn showing(self, explain: bool, inconclusive: &InconclusiveArgs) -> Result<Showing, Failure> {
         self.files.check::<Report>()?;
         check_brief(self.brief, self.format, self.files.formats::<Report>(self.format))?;
@@ -585,7 +585,8 @@ pub(super) const LIKENESS: f64 = 0.6;
 /// Finds a check by id or name, in upper or lower case.
 ///
 /// # Errors
-/// A message with the checks that have this word in their name, or else with a similar check if there is one.
+/// A message that names the checks with this word in their name. If there are none, it names a
+/// similar check, if any.
 pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     let mut word = typed.to_ascii_uppercase();
     // Ids have two digits, so read `B5` as `B05`.

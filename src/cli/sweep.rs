@@ -45,7 +45,7 @@ pub struct Args {
     /// Access specifications of a configuration file of Iometer (.icf), in addition to those of --spec if it is given
     #[arg(long, value_name = "FILE", help_heading = WHAT)]
     spec_file: Option<PathBuf>,
-    /// Test type of the preset iometer, in any case [default: NORMAL]
+    /// Test type of the preset iometer, in upper or lower case [default: NORMAL]
     #[arg(long, value_name = "TYPE", value_parser = Cycle::parse, long_help = describe_cycles(), help_heading = WHAT)]
     cycle: Option<Cycle>,
     /// How the numbers of a test type increase: linear or exponential [default: linear; exponential for outstanding I/Os]
@@ -113,7 +113,7 @@ pub enum Action {
 /// Describes the test types, for help.
 fn describe_cycles() -> String {
     let mut out = String::from(
-        "Test type of the preset iometer, in any case [default: NORMAL]\n\nWorkers increase from 1 to the number of CPUs, \
+        "Test type of the preset iometer, in upper or lower case [default: NORMAL]\n\nWorkers increase from 1 to the number of CPUs, \
          targets from 1 to all that are named, outstanding I/Os from 1 to 32. A single number for --workers, --targets or --depth is the \
          maximum; a list or range replaces all numbers.\n\nPossible values:",
     );
@@ -435,7 +435,7 @@ impl IopsArgs {
     /// A usage failure.
     pub fn into_sweep_action(self) -> Result<Action, Failure> {
         if self.machine_readable {
-            let why = "-m prints lines without units under iops; type fathom sweep --preset iops --format csv DEVICE instead, whose columns have names";
+            let why = "-m of iops prints lines without units; type fathom sweep --preset iops --format csv DEVICE instead, whose columns have names";
             return Err(Failure::Usage(why.into()));
         }
         let mut words: Vec<OsString> = ["fathom", "sweep", "--preset", "iops"].map(OsString::from).to_vec();

@@ -1,10 +1,10 @@
 //! Errors of the command line, each with what to type instead in its first line.
 //!
 //! clap finds the error. [`advise`] rewrites these kinds:
-//! 1. an unknown option: another tool's option, a different spelling, a command or a value typed as an option, a negative
-//!    value, an extra argument, or else the most similar option;
+//! 1. an unknown option: another tool's option, a different spelling, a command or a value typed as
+//!    an option, a negative value, an extra argument, or the most similar option;
 //! 2. an unknown command: a file to measure, or the most similar command;
-//! 3. an invalid value of an option: the values that contain it, or else all;
+//! 3. an invalid value of an option: the values that resemble it, or all if none does;
 //! 4. a missing argument or second value: the complete line;
 //! 5. a needless value, or two options that conflict: what to leave out.
 //!

@@ -51,7 +51,8 @@ pub struct Args {
     /// Read back through the page cache without evicting the target first
     #[arg(long, help_heading = WHAT)]
     pub(crate) cached: bool,
-    /// Bytes to write, such as 4g [default: 1g for a test file in a directory, otherwise the whole target]
+    /// Size of the part that is written, such as 4g [default: 1g for a test file in a directory,
+    /// otherwise the whole target]
     #[arg(long, help_heading = WHERE, value_parser = |text: &str| parse_setting("size", text, |_, s| s.size))]
     pub(crate) size: Option<u64>,
     /// First byte to use [default: 0]
@@ -92,7 +93,8 @@ pub struct Args {
     pub(crate) fleet: FleetArgs,
 }
 
-/// Flags that conflict with --check: the state file has their values.
+/// Flags that conflict with --check, which writes nothing and takes the written blocks from the
+/// state file.
 #[rustfmt::skip]
 const WRITING: [&str; 11] = [
     "size", "offset", "bs", "shared", "passes", "time", "sync_every", "seed", "state", "destroy",

@@ -1,5 +1,6 @@
-//! The machine: constant facts (hypervisor, clock, frequencies, sleep states, cgroup limits, preloaded libraries),
-//! fathom's rights and their substitutes, and other load while fathom only watched.
+//! The machine: constant facts (hypervisor, clock, frequencies, sleep states, cgroup limits,
+//! preloaded libraries), the rights that fathom has and what it does without the others, and other
+//! load while fathom only watched.
 
 use crate::doctor::{Observation, fine, problem, to_look};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};

@@ -1,6 +1,7 @@
 //! `fathom doctor`: inspects a target before a measurement, and reports everything that would distort a number, with its fix.
 //!
-//! 1. `observe` collects all facts: two snapshots with a pause between them, the place, rights, processes.
+//! 1. `observe` collects all facts: two snapshots with a pause between them, the target's place in
+//!    the block stack, rights, processes.
 //! 2. `storage` and `environment` derive answers from the observation alone, so that they can be tested. If a check of results also works
 //!    without a measurement, that check gives the answer, with its own thresholds ([`Idle`]).
 //!
@@ -116,7 +117,7 @@ const MOST_DIRTY_BYTES: u64 = 16 << 20;
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 
-/// All observed facts.
+/// The observed facts about a target and its machine.
 #[derive(Clone, Debug)]
 struct Observation {
     /// The target, absolute and without links.
@@ -159,7 +160,7 @@ impl Observation {
         &self.machine.places[0]
     }
 
-    /// The target's last pages, extents and free space.
+    /// The pages, extents and free space of the target after the pause.
     fn target(&self) -> Option<&TargetState> {
         self.end.targets.first()
     }

@@ -35,7 +35,7 @@ fn describe_below(place: &Place, idle: &Idle) -> Look {
         return memory;
     }
     let why = match &place.blind {
-        Some(why) => format!("{why}; a number from here cannot be compared with a device"),
+        Some(why) => format!("{why}; a number measured here cannot be compared with a device"),
         None => match place.leaves().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
             [] => "no block device was found".into(),
             names => return Look::ok(ABOUT, format!("{} on {}.", place.kind(), names.join(", "))),
@@ -63,10 +63,10 @@ fn check_backing_file(layer: &Layer) -> Look {
 fn name_witness(observation: &Observation, look: Look) -> Look {
     let sentence = match &observation.witness {
         Some((name, _)) if look.outcome == Outcome::Holds => {
-            format!("Supported, as the file '{name}' in it shows.")
+            format!("Supported, as the file '{name}' in this directory shows.")
         }
         Some((name, _)) => {
-            format!("{}, as the file '{name}' in it shows.", look.sentence.trim_end_matches('.'))
+            format!("{}, as the file '{name}' in this directory shows.", look.sentence.trim_end_matches('.'))
         }
         None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
             "no file in this directory shows whether direct I/O works here; a measurement reports it".into()
@@ -103,7 +103,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
         )];
     }
     if observation.bytes == 0 {
-        let empty = Look::finding("size", Severity::Void, "It is empty.");
+        let empty = Look::finding("size", Severity::Void, "The target is empty.");
         return vec![empty.cure("name a directory, or a file with content")];
     }
     let Some(target) = observation.target() else { return Vec::new() };
@@ -134,7 +134,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
 /// Rewrites an answer of A21 without a finding. Without a run, A21 only knows that no block is shared, not where writes went.
 fn name_unshared(look: Look) -> Look {
     if look.about == "shared" && look.outcome == Outcome::Holds {
-        return Look::ok("shared", "It shares no blocks with a copy or a snapshot.");
+        return Look::ok("shared", "The file shares no blocks with a copy or a snapshot.");
     }
     look
 }
@@ -143,7 +143,7 @@ fn check_cached(observation: &Observation, pages: &Pages) -> Known<Look> {
     let bytes = pages.cached.saturating_mul(pages.page_bytes).min(observation.bytes);
     let share = bytes as f64 / observation.bytes as f64;
     let sentence = format!(
-        "{} of its {} are in memory ({}).",
+        "{} of the target's {} are in memory ({}).",
         show_bytes(bytes),
         show_bytes(observation.bytes),
         show_share(share)
@@ -174,8 +174,8 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// Deepest queue of the default profile. With a smaller limit of the device, requests wait.
 const DEEPEST: u64 = 32;
 
-/// Checks the counters of all layers and the settings of the devices at the bottom of the stack, unless the target is memory; then the link
-/// and the temperature of these devices.
+/// Checks the counters of all layers and the settings of the devices at the bottom of the stack,
+/// unless the target is memory. Also checks the link and the temperature of these devices.
 pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
     let (place, idle) = (observation.place(), observation.idle());
     let leaves: Vec<&Layer> = place.leaves().collect();

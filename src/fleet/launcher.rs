@@ -32,7 +32,8 @@ const PMIX_RANK: &str = "PMIX_RANK";
 /// Kubernetes: the number of pods of a job, if the author of the job sets it.
 const COMPLETIONS: &str = "JOB_COMPLETIONS";
 
-/// The launcher that started this process as one of several.
+/// Finds the launcher that started this process as one of several. `variable` reads an environment
+/// variable.
 pub(super) fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Launched> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     let by_size = SIZE_VARIABLES.into_iter().find_map(|(name, launcher)| {
@@ -54,7 +55,7 @@ pub(super) fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<Laun
         })
 }
 
-/// The launcher that started this process as one of several, by its environment.
+/// Finds the launcher in the environment of this process; `None` without a launcher.
 pub(super) fn launcher_of_this_process() -> Option<Launched> {
     launched(|name| std::env::var(name).ok())
 }

@@ -7,7 +7,7 @@
 //! 2. [`Fleet::settle`] turns the plans of all hosts into one plan.
 //! 3. [`Fleet::common_start`] starts each phase on all hosts at the same time.
 //! 4. [`Fleet::agree`] merges each run, so that every host decides alike what to measure next.
-//! 5. `Fleet::gather` merges the reports of all hosts on rank 0.
+//! 5. `Fleet::gather` merges the sessions of all hosts on rank 0.
 //!
 //! Crate `fleet` has the protocol. Without the feature `fleet`, this host is always alone.
 #![cfg_attr(
@@ -246,7 +246,7 @@ impl Fleet {
         several!(self, hosts => hosts.agree(runs, interval_series, &own, report), alone => Ok((own, None)))
     }
 
-    /// Returns why another host ended the measurement early.
+    /// Returns why another host ended the measurement early; `None` if none did.
     pub fn early_end(&self) -> Option<String> {
         several!(self, hosts => hosts.early_end(), alone => None)
     }
@@ -273,7 +273,7 @@ impl Fleet {
         }
     }
 
-    /// The name of the host `shift` ranks after this one; `None` for this host.
+    /// The name of the host `shift` ranks after this one; `None` without a shift.
     pub fn shifted_host(&self, shift: Option<u32>) -> Option<String> {
         shift.map(|shift| self.name(self.shifted_rank(shift)))
     }
@@ -302,7 +302,8 @@ impl Fleet {
         several!(self, hosts => hosts.verified(own), alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])))
     }
 
-    /// The exit code for the reason that ended the measurement early.
+    /// The exit code for the reason that ended the measurement early; `None` if it did not end
+    /// early.
     pub fn early_exit_code(&self) -> Option<u8> {
         several!(self, hosts => hosts.early_exit_code(), alone => None)
     }

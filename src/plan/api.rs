@@ -65,7 +65,7 @@ const DEPTH: u32 = 8;
 /// The interface of the headline.
 const HEADLINE: &str = "pread";
 
-/// The place, and common settings.
+/// The target's place in the block stack, and the settings that all jobs share.
 struct Setup<'a> {
     request: &'a Request,
     given: PathBuf,
@@ -85,7 +85,8 @@ struct Work {
     block_bytes: u32,
 }
 
-/// The named interfaces, or all, or the common ones, in the order of the table.
+/// Returns all interfaces with `all`, otherwise the named ones or, if none are named, the common
+/// ones.
 fn choose_interfaces(
     named: &[&'static Interface],
     all: bool,
@@ -124,12 +125,12 @@ impl Schedule {
         let least_budget_ns =
             around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
-        let work = format!("{jobs} rows in {} runs of {length} each", runs.unwrap_or(fewest));
+        let work = format!("{jobs} rows with {} runs of {length} each", runs.unwrap_or(fewest));
         budget::refuse_short(
             typed_budget_ns,
             least_budget_ns,
             &work,
-            "compare fewer with --interface, --rw or --bs",
+            "fewer rows (--interface, --rw or --bs)",
         )?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));
@@ -153,7 +154,7 @@ impl StudyPlan for InterfaceComparison {
 /// Returns the named interfaces that support none of the works.
 fn unsupported_interfaces(named: &[&'static Interface], works: &[Work]) -> Vec<NotMeasured> {
     let others = named.iter().filter(|i| !works.iter().any(|work| i.is_for(work.rw)));
-    let why = "it does not support --rw; type another --rw, or leave --rw out";
+    let why = "it does not support the typed --rw; type another one, or leave --rw out";
     others.map(|i| NotMeasured { name: i.name.into(), why: why.into() }).collect()
 }
 
@@ -232,7 +233,7 @@ pub(super) fn interface_jobs(
     }
     if comparison.candidates.is_empty() {
         let why = if comparison.missing.is_empty() {
-            "none of these interfaces supports --rw; type another --rw, or leave --rw out".into()
+            "none of these interfaces supports the typed --rw; type another one, or leave --rw out".into()
         } else {
             describe_reasons(&comparison.missing)
         };
@@ -267,7 +268,7 @@ fn describe_reasons(missing: &[NotMeasured]) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// Chooses both orders and both directions, unless the user typed one of them, each with its sizes.
+/// Chooses the typed `--rw`, or sequential and random reads and writes; each with its block sizes.
 fn choose_works(given: Option<Rw>, sizes: &[u32], origins: &mut Origins) -> Result<Vec<Work>, Failure> {
     if let Some(rw) = given.filter(|rw| rw.fixed_mix().is_none_or(|m| m.does(Kind::Trim))) {
         return Err(Failure::Usage(format!(

@@ -16,8 +16,8 @@ pub(super) const INTERFACES_NS: u64 = 115_000_000_000;
 const USUAL_NS: u64 = 110_000_000_000;
 /// The default budget of a search is at least the time of the fewest runs plus that time divided by this.
 const SPARE: u64 = 4;
-/// The default budget of `limit` has room for this many runs for each of `--runs` (3): those of the closed loop, 20 to 25 of a search or a
-/// curve, and some repeats.
+/// The default budget of `limit` has room for this many times `--runs`. With the default of 3 these
+/// are 33 runs: 3 of the closed loop, 20 to 25 of a search or a curve, and some repeats.
 const RUNS_IN_BUDGET: u64 = 11;
 /// Default runs of each load. With fewer `--runs`, the default budget is the same and measures more loads.
 const USUAL_RUNS: u32 = 3;
@@ -38,7 +38,7 @@ pub(super) fn for_latency_target(
     let Timing { request, runs, baseline_ns, .. } = *timing;
     let run = timing.jobs.first().map_or(0, run_ns);
     let time_of = |runs: u64| baseline_ns.saturating_add(run.saturating_mul(runs));
-    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} at loads");
+    let work = format!("{runs} runs of the closed loop and {FEWEST_LOAD_RUNS} of the open loop");
     let least_ns = time_of(u64::from(runs) + FEWEST_LOAD_RUNS);
     refuse_short(request.budget_ns, least_ns, &work, "shorter runs (--time)")?;
     let answers = u64::from(target.latency_ns.is_some()) + u64::from(target.curve);
@@ -58,7 +58,8 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     Ok(choose_budget(request.budget_ns, default, from, origins))
 }
 
-/// The budget of a search among `cells` that take `least_ns` once each, with runs of `run_ns`, and `making_ns` to make test files.
+/// The budget of a search among this many cells. `least_ns` is the time of the fewest runs,
+/// `run_ns` that of one run, and `making_ns` that of making test files.
 pub(super) fn for_search(
     typed_ns: Option<u64>,
     cells: usize,
@@ -79,8 +80,9 @@ fn choose_budget(typed_ns: Option<u64>, default_ns: u64, from: &str, origins: &m
     origins.choose_from("--budget", typed_ns, default_ns, from, |ns| minutes(*ns))
 }
 
-/// Refuses a typed budget that is too short for the fewest runs. `work` describes the fewest runs, as in `3 rounds of 8 tests`; `instead`
-/// names the options that need less time.
+/// Refuses a typed budget that is too short for the fewest runs. `work` describes the fewest runs,
+/// as in `3 rounds of 8 tests`; `instead` describes a choice that needs less time, as in
+/// `fewer cells`.
 ///
 /// # Errors
 /// A usage failure with the budget to type.
@@ -92,7 +94,7 @@ pub(super) fn refuse_short(
 ) -> Result<(), Failure> {
     let Some(budget_ns) = typed_ns.filter(|typed| *typed < least_ns) else { return Ok(()) };
     Err(Failure::Usage(format!(
-        "--budget {}: {work} take about {}; type --budget {}s or more, or {instead}",
+        "--budget {}: {work} take about {}; type --budget {}s or more, or choose {instead}",
         minutes(budget_ns),
         minutes(least_ns),
         least_ns.div_ceil(1_000_000_000)

@@ -5,7 +5,8 @@
 //!    cause.
 //! 3. If libaio cannot do the stream's work, the whole plan is refused with a command that works.
 //!
-//! The number of workers never changes. Flags and job files get the same refusals; a job file's point at the place.
+//! The number of workers never changes. Flags and job files get the same refusals; those of a job
+//! file point at its line.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
@@ -21,7 +22,7 @@ use model::{evidence, name};
 
 /// The engine that may be denied.
 pub(super) const WANTED: &str = "io_uring";
-/// The engine that replaces it.
+/// The engine that replaces io_uring.
 const FALLBACK: &str = "libaio";
 /// Flags that a suggested command replaces.
 const REPLACED_FLAGS: [&str; 3] = ["--engine", "--depth", "--workers"];

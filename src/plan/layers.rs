@@ -1,5 +1,5 @@
-//! `fathom layers`: one job per layer below a place and per mode of the page cache, each with the job it is compared with,
-//! or a reason why it is missing.
+//! `fathom layers`: one job per layer below the target and per mode of the page cache, each with
+//! the job it is compared with, or a reason why it is missing.
 //!
 //! The jobs are ordinary ones. Crate `analysis` computes the costs.
 
@@ -35,7 +35,7 @@ struct LayerJobs {
     headline: Option<usize>,
 }
 
-/// The place, and the work at each of its layers.
+/// The target's place in the block stack, and the settings that the jobs of all layers share.
 struct Setup<'a> {
     request: &'a Request,
     root: &'a Root,
@@ -201,7 +201,8 @@ impl Setup<'_> {
         ))
     }
 
-    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of the layer right below the place.
+    /// Adds the block devices below the place, from the lowest one upwards. Returns the index of
+    /// the job of the layer right below the place; `None` if it has none.
     fn add_devices(&self, rw: Rw, jobs: &mut LayerJobs) -> Option<usize> {
         let layers = &self.place.layers;
         let is_target = |at: usize| self.role == Role::Device && self.place.tops.contains(&at);
@@ -277,8 +278,8 @@ fn add_missing(jobs: &mut LayerJobs, name: &str, rw: Rw, why: &str) {
     jobs.comparison.missing.push(NotMeasured { name, why: why.into() });
 }
 
-/// Returns the only element; `None` with several. A layer on top of several layers cannot be compared with a
-/// single one.
+/// Returns the only element; `None` if there are none or several. A layer on top of several layers
+/// cannot be compared with a single one.
 fn only_element(all: &[usize]) -> Option<usize> {
     if let [one] = all { Some(*one) } else { None }
 }

@@ -65,7 +65,8 @@ pub(super) fn add_open_loop(
 /// Returns the open loop that does the work of a closed one.
 ///
 /// # Errors
-/// A usage failure if the arrivals belong to one worker, and the engine needs several.
+/// A usage failure for on-off arrivals, which a single worker makes, if the engine needs several
+/// workers.
 fn make_open_loop(closed: &DraftJob, arrivals: Arrivals, origins: &mut Origins) -> Result<DraftJob, Failure> {
     let mut open = closed.clone();
     open.name = format!("{}, loads", closed.name);

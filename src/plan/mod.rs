@@ -175,11 +175,11 @@ fn is_cold(
             "yes: evicted before the first round of each job, and no rest between its rounds"
         }
         _ if study.layers().is_some() => {
-            "yes: evicted before each run, and read whole again before buffered reads"
+            "yes: evicted before each run, and read completely before buffered reads"
         }
         _ => "yes: evicted before each run",
     };
-    let from = if request.job.cold.is_some() { request.origin("cold") } else { "role and --cache".into() };
+    let from = if request.job.cold.is_some() { request.origin("cold") } else { "target and --cache".into() };
     origins.record("cold", words, &from);
     cold
 }
@@ -423,7 +423,8 @@ fn memory_bytes_of(stream: &Stream) -> u64 {
     workers.saturating_mul(with_spare.saturating_add(WORKER_BYTES))
 }
 
-/// Adds those jobs of the session named `word` that do the work of a job of this request.
+/// Adds the jobs of the session named `word` that match a job of this request
+/// ([`find_matching_jobs`]).
 ///
 /// # Errors
 /// [`Failure::Usage`] if none match, or their targets are missing or different.
@@ -548,13 +549,13 @@ pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<
     // The sweep continues after the offsets already drawn, and repeats none.
     plan.seed_again = None;
     let what = if plan.targets != old.targets {
-        "its target has changed, or it was started in another directory; change to that directory"
+        "its target has changed, or it was started in another directory; change to that directory, or start a new sweep"
     } else if plan.jobs != old.jobs || plan.study != old.study {
-        "the same command line would measure other cells now (another file system, another version)"
+        "the same command line would measure other cells now (another file system, another version); start a new sweep"
     } else {
         return Ok((Planned { plan, machine }, request.keep));
     };
-    Err(refuse(&format!("{what}; or begin anew")))
+    Err(refuse(what))
 }
 
 /// Chooses the seed. Also returns the previous session on one of the targets if it drew the same offsets
@@ -589,7 +590,8 @@ fn choose_seed(
     (seed, seed_again)
 }
 
-/// Whether every stream with random offsets on a target repeats those of an earlier session.
+/// Whether every stream with random offsets on a target draws the same offsets as in an earlier
+/// session.
 fn draws_again(seed: u64, jobs: &[Job], index: usize, target: &Target, before: &Record) -> bool {
     let plan = &before.header.plan;
     let Some(at) = plan.targets.iter().position(|t| t.path == target.path) else { return false };

@@ -15,7 +15,8 @@ pub(crate) struct Origins<'a> {
     request: &'a Request,
     /// Prefix of settings of one stream among several: `oltp: `.
     prefix: String,
-    /// Settings that differ between the tests of a profile, and are shown in its table instead.
+    /// Settings that differ between jobs. They are not recorded, because the table of jobs shows
+    /// them.
     left_out: &'static [&'static str],
 }
 
@@ -73,7 +74,7 @@ impl<'a> Origins<'a> {
         value
     }
 
-    /// Records a setting that is not a choice.
+    /// Records a setting with its value and its origin.
     pub(crate) fn record(&mut self, setting: &str, value: &str, from: &str) {
         let origin =
             Origin { setting: format!("{}{setting}", self.prefix), value: value.into(), from: from.into() };

@@ -1,7 +1,9 @@
-//! `fathom bench`: one job per test and direction of a profile, where this place supports it, on one or several targets.
+//! `fathom bench`: one job per test and direction of a profile, where the target supports it, on
+//! one or several targets.
 //!
-//! 1. Each test becomes a job with the user's settings, its span, and its row on the card. A test whose block size the
-//!    target does not support uses a larger one, or is left out with a reason.
+//! 1. Each test becomes a job with the user's settings, its span, and its row in the output of the
+//!    profile's tool. A test whose block size the target does not support uses a larger one, or is
+//!    left out with a reason.
 //! 2. With several targets, the jobs of a test follow one another in the order of the targets; tests that a target lacks
 //!    come last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
 //! 3. `--quick` divides ten seconds among the rows.
@@ -203,7 +205,8 @@ impl Tests<'_> {
         self.add_row(at, read_percent, test);
     }
 
-    /// Whether tests may be left out: only if the card names them. Other profiles are complete or refused.
+    /// Whether tests may be left out: only if the output of the profile's tool is shown, which
+    /// names them. Other profiles are complete or refused.
     fn may_leave_out(&self) -> bool {
         self.profile.card.is_some()
     }
@@ -241,7 +244,7 @@ impl Tests<'_> {
         }
     }
 
-    /// Adds the job's row on the card.
+    /// Adds the job to its test's row in the output of the profile's tool.
     fn add_row(&mut self, job: usize, read_percent: u8, test: &Test) {
         let name = test.row_name();
         let at = self.rows.iter().position(|r| r.name == name).unwrap_or_else(|| {
@@ -282,13 +285,14 @@ const OVERHEAD_AROUND_NS: u64 = 1_000_000_000;
 pub(super) const MAKING_NS: u64 = 2_500_000_000;
 /// The part of the quick bench's time for the idle watch.
 pub(super) const WATCH_NS: u64 = 200_000_000;
-/// Warm-up and window of a row.
+/// Warm-up and window of a row of a quick bench.
 const WARMUP_NS: u64 = 50_000_000;
 const WINDOW_NS: u64 = 500_000_000;
-/// Shortest window of a row, used if there are many rows.
+/// Shortest window of a row of a quick bench, used if there are many rows.
 const LEAST_WINDOW_NS: u64 = 300_000_000;
 
-/// Time in ns after which no row begins.
+/// No row begins that would end later than this, in ns from the start. Only the headline's row is
+/// always measured.
 pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
 
 /// Window and warm-up of each row of a quick bench.

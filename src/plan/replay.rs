@@ -33,7 +33,8 @@ pub(crate) struct ReplayPlan {
     files: Vec<String>,
 }
 
-/// Completes a replaying stream with the settings of its load. `None` if the stream replays none.
+/// Completes a replaying stream with the settings of its load. Returns `None` if the stream is not
+/// a replay.
 pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>, Failure> {
     let Some(given) = stream.replay.clone() else { return Ok(None) };
     let path = &name::path(&given.file);
@@ -153,7 +154,7 @@ pub(crate) fn apply_capture(
             stream.engine
         )));
     }
-    // In a directory, fathom makes a file of the touched size.
+    // In a directory, fathom makes a file with room for the blocks that the capture touches.
     let named =
         draft.spec.target.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
     let is_made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
@@ -163,7 +164,7 @@ pub(crate) fn apply_capture(
     replay.dense = is_made;
     if replay.stable_writes && stream.cache == Cache::Mmap {
         return Err(Failure::Usage(
-            "--cache mmap: the capture has FUA writes, which are stable at once, and a mapping cannot make them; type --cache direct".into(),
+            "--cache mmap: the capture has FUA writes, which are stable at once, and writes to a memory mapping cannot be; type --cache direct".into(),
         ));
     }
     stream.replay = Some(Box::new(replay));

@@ -1,9 +1,11 @@
 //! Streams: fills in the defaults of a workload's stream, and refuses impossible combinations. Only the targets remain
 //! open.
 //!
-//! Settings with a fixed default are parsed into `StreamSpec::resolved` or `line` and copied whole. The others are resolved here: depth,
-//! cache and batch depend on the engine, whose options belong to its name; size, create and own on the target; `shared` on passes; think,
-//! period and burst on burst-time; compress, dedup, zeros, counting and data are one value together.
+//! Settings with a fixed default are parsed into `StreamSpec::resolved` or `line`, and copied as
+//! they are. The others are resolved here: depth, cache and batch depend on the engine, whose
+//! options belong to its name; size, create and own on the target; `shared` on passes; think,
+//! period and burst on burst-time; compress, dedup, zeros, counting and data are one value
+//! together.
 //!
 //! The machine is read only for the CPUs of a NUMA node (`--node`).
 
@@ -87,7 +89,8 @@ fn note_given(spec: &StreamSpec, origins: &mut Origins) {
     }
 }
 
-/// Checks the verification settings: data must be moved and distinguishable.
+/// Checks the verification settings: the engine must move data, and no other flag may choose their
+/// content.
 fn check_verification(spec: &StreamSpec, engine: &Entry, data: &Data) -> Result<(), Failure> {
     let Some(verify) = &spec.resolved.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
@@ -146,7 +149,8 @@ fn refuse_kind(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Returns the access lines and the syncs. A stream with turns gets a summary over all turns, and each turn.
+/// Returns the access lines, the syncs and the turns of a stream. For a stream with turns, lines
+/// and syncs summarise all of them.
 fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = resolve_access(spec, origins);
@@ -170,7 +174,8 @@ fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Opti
     (access, flush, turns)
 }
 
-/// The typed span; for turns the total, if each has one.
+/// The typed span. For turns it reaches from the first offset to the last end, if each turn has a
+/// span.
 fn typed_span(spec: &StreamSpec) -> Option<u64> {
     if spec.turns.is_empty() {
         return spec.size;
@@ -221,7 +226,7 @@ fn plain_line(spec: &StreamSpec, rw: Rw, origins: &mut Origins) -> Line {
     }
 }
 
-/// Bursts that end by a time.
+/// Returns the bursts of `--burst-time`; `None` without it.
 fn timed_bursts(spec: &StreamSpec) -> Option<Bursts> {
     let (time_ns, pause) = spec.burst_time.zip(spec.think.as_ref())?;
     Some(Bursts { time_ns, pause_ns: pause.mean_ns, operations: spec.burst })

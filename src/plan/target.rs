@@ -186,7 +186,7 @@ impl<'a> Targets<'a> {
         } else if let Some(create) =
             draft.spec.create.filter(|_| target.role == Role::File && machine::mark::may_be_made(&path))
         {
-            // A file that fathom made and kept may be made again, and an empty file may be made.
+            // A file that fathom made and kept, and an empty file, may be made again.
             make_again(target, create);
             check_size(typed_path, target, draft.size, offset)?;
             check_free_space(&path, target.bytes)?;
@@ -238,7 +238,8 @@ impl<'a> Targets<'a> {
     ) -> Result<Option<usize>, Failure> {
         let what = machine::identity::from_path(path).map_err(|e| explain_unreachable(typed_path, &e))?;
         let all = file_systems::identities(self.root, path);
-        // An overlay gives a file its own identity. Its storage is the same by both names.
+        // A path through an overlay leads to another identity than the path to the same file below
+        // it.
         let has_same_storage = |t: &Target| {
             t.role == Role::File && {
                 let identities = file_systems::identities(self.root, &name::path(&t.path));
@@ -460,7 +461,7 @@ pub(super) fn mark_unseen_users(
     Ok(())
 }
 
-/// Whether one of the paths leads to a file or device, under any of its names.
+/// Whether one of the paths in `all` leads to the same file or device as `path`.
 fn is_named(all: &[PathBuf], path: &Path) -> bool {
     all.iter().any(|named| named == path || machine::safety::is_same(named, path))
 }
@@ -631,8 +632,8 @@ fn refuse_storage_of_other_targets(found: &[Found]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Describes how a place differs from `then`: in its kind, or in the topmost layers below it, or without layers in the source of its file
-/// system. `None` without a difference.
+/// Describes how a place differs from `then`; `None` if it does not. Compares the kind, and the
+/// topmost layers or, if there are none, the source of the file system.
 fn describe_change(then: &Place, now: &Place) -> Option<String> {
     let below = |place: &Place| -> Vec<String> {
         let tops = place.tops.iter().filter_map(|t| place.layers.get(*t));
@@ -741,7 +742,7 @@ pub(super) fn explain_unreachable(typed_path: &Path, error: &std::io::Error) -> 
     }
 }
 
-/// Default size of a test file: beyond most device caches, and written in seconds.
+/// Default size of a test file: larger than most device caches, and written in seconds.
 pub(super) const MADE_BYTES: u64 = GIB;
 
 /// The owners of the files that a stream uses in a directory.
@@ -950,8 +951,8 @@ fn supported_alignment(place: &Place) -> Option<u32> {
     Some(direct_alignment(place).max(1))
 }
 
-/// Alignment of offsets for direct I/O: from statx, else the largest logical block of the topmost layers, else 512, the
-/// smallest common size.
+/// Alignment of offsets for direct I/O: the first that is known of that of statx, the largest
+/// logical block of the topmost layers, and 512, the smallest common size.
 pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
         return direct.offset_align;

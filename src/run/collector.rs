@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Most rows stored per second of a run: about 4 KiB per second, at 100 bytes per row.
+/// Most rows stored per second of a run: about 3 KiB per second, at 100 bytes per row.
 const ROWS_PER_SECOND: u64 = 32;
 
 /// Rows and totals of a run.
@@ -44,7 +44,7 @@ pub struct Collector {
     each_worker: Vec<Option<u64>>,
 }
 
-/// A row that may still grow: blocks of several workers that begin in the same interval.
+/// A row that may still grow: blocks of several workers whose middles are in the same interval.
 #[derive(Debug, Default)]
 struct Row {
     start_ns: u64,
@@ -196,7 +196,7 @@ impl Collector {
         self.streams.iter().zip(&self.spans).map(stream).collect()
     }
 
-    /// The growing totals.
+    /// The totals of each stream, which grow during the run.
     pub fn streams_mut(&mut self) -> &mut [StreamEnd] {
         &mut self.streams
     }
@@ -378,7 +378,9 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
 pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {
-        format!("workers waited {waits} times for the log to store their operations, which made them slower")
+        format!(
+            "workers waited {waits} times until the log had stored their operations, which slowed them down"
+        )
     })
 }
 

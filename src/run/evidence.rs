@@ -50,7 +50,8 @@ impl Measurement {
         self.keep_unless_dead(moment, false, extents)
     }
 
-    /// The open targets, each with one range that contains every byte that a stream touches.
+    /// The open targets, each with one range that contains every byte that a stream touches; `None`
+    /// for a target that is not open.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let region = |index: usize| {
             let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
@@ -329,7 +330,7 @@ impl Sampler {
 
 /// How often the trace buffers are emptied.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// Longest wait for events that are not in the buffers yet.
+/// How long to wait at the end for events that are not in the buffers yet.
 const DRAIN_WAIT: Duration = Duration::from_millis(5);
 /// Fewest operations for a median.
 const MIN_OPERATIONS: u64 = 20;
@@ -388,7 +389,8 @@ impl Driver {
     }
 }
 
-/// Returns the median latency of operations minus the median latency of their requests at the driver, in ns.
+/// Returns the median latency of operations minus the median latency of their requests at the
+/// driver, in ns. `None` with too few of either.
 fn driver_overhead_ns(above: &Histogram, at_driver: &Histogram) -> Option<u64> {
     let median = |of: &Histogram| of.supported_quantile_ns(0.5).filter(|_| of.count() >= MIN_OPERATIONS);
     Some(median(above)?.saturating_sub(median(at_driver)?))

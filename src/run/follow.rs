@@ -1,6 +1,7 @@
 //! Follows a run until its workers have ended.
 //!
-//! 1. The loop takes over the workers' blocks, reads device counters, and updates the display.
+//! 1. The loop takes over the workers' blocks (the counts and latencies of an interval), reads
+//!    device counters, and updates the display.
 //! 2. [`StopRules`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
 //!    of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
@@ -39,7 +40,7 @@ const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 pub(super) struct Followed {
     /// Why the phase failed: a worker is stuck, or a stream missed its minimum rate.
     pub(super) failure: Option<String>,
-    /// The times in which fathom was stopped.
+    /// How often and how long fathom was stopped or frozen.
     pub(super) still: Known<Still>,
 }
 
@@ -99,7 +100,8 @@ impl Measurement {
         Ok(Followed { failure: ends.failure(), still: watchdog.end() })
     }
 
-    /// Shows the progress of each host if several measure, at limited intervals.
+    /// Shows the progress of each host in the live view if several measure, at most every
+    /// [`SHOW_HOSTS_EVERY`]. `shown` is the time of the last update.
     pub(super) fn show_hosts(&self, shown: &Cell<Instant>) {
         if self.live.has_view() && shown.get().elapsed() >= SHOW_HOSTS_EVERY {
             shown.set(Instant::now());
@@ -113,7 +115,8 @@ impl Measurement {
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
     }
 
-    /// Prints the row of the last run. Without a display, prints one row per job, after its last run, if the number of runs is known.
+    /// Shows the row of the last run. Without a live view, prints one line per job, after its last
+    /// run, and none for a sweep.
     pub(super) fn show_row(&self, at: &Attempt) {
         let is_search = self.plan.study.grid().is_some();
         if !self.live.shows_results() || is_search && !self.live.has_view() {
@@ -146,7 +149,7 @@ impl Measurement {
     }
 }
 
-/// Mean bytes of an operation; `None` if none moved any.
+/// Mean bytes of an operation other than a sync; `None` if no bytes were moved.
 fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
     let (mut ops, mut bytes) = (0.0, 0.0);
     for (_, end) in streams.flat_map(|s| &s.kinds).filter(|(kind, _)| **kind != Kind::Sync) {
@@ -156,7 +159,7 @@ fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
     (bytes > 0.0 && ops > 0.0).then(|| bytes / ops)
 }
 
-/// A receiver of records during a run.
+/// Sends the state of a running measurement to a receiver.
 #[derive(Debug)]
 pub struct StatusSender {
     every: Option<Duration>,

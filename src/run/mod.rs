@@ -57,11 +57,12 @@ use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::{OpenTarget, SyncOutcome};
 
-/// How often blocks are taken over. Each worker has spare blocks for about ten such intervals.
+/// How often blocks are taken over. The spare blocks of a worker last for at least three of these
+/// intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
-/// A finished measurement: the session file, and how it ended. Dropping it removes the test files, which can block forever on a dead file
-/// system, so drop it last.
+/// A finished measurement: the session file, and how it ended. Dropping it removes the test files.
+/// This can block forever on a dead file system, so drop it last.
 pub struct Finished {
     /// The session file. If it is not kept, closing removes it.
     pub session: Session,
@@ -107,10 +108,11 @@ impl Finished {
     }
 }
 
-/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record` is the session of a sweep to continue;
-/// its results are at the beginning of the new file. The file remains if `keep` is set. `early` receives records during the runs. `accept`
-/// lists the findings that the user accepts: if another finding invalidates every result before the first run, nothing is measured.
-/// `None`, for command lines of other tools, always measures.
+/// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record`
+/// is the session of a sweep to continue; its results are at the beginning of the new file. The
+/// file remains if `keep` is set. `early` sends the state during the runs. `accept` lists the
+/// findings that the user accepts: if another finding invalidates every result before the first
+/// run, nothing is measured. `None`, for command lines of other tools, always measures.
 ///
 /// # Errors
 /// Only if nothing could be measured, or no cell of the sweep is left. Later failures are in the session.
@@ -125,7 +127,7 @@ pub fn measure(
 ) -> Result<Finished, Failure> {
     let end = earlier_record.as_ref().and_then(|record| record.end.as_ref());
     if end.is_some_and(|e| e.ending == RunEnding::Complete) {
-        return Err(Failure::Usage("that sweep is complete; `fathom show` prints it".into()));
+        return Err(Failure::Usage("that sweep is complete; `fathom show SESSION` prints its report".into()));
     }
     let earlier = earlier_record.map(EarlierSession::from_record);
     let earlier = earlier.as_ref();
@@ -158,7 +160,7 @@ struct Measurement {
     live: Live,
     /// The participating hosts.
     fleet: Fleet,
-    /// Receiver of records during a run.
+    /// Sends the state during a run, if requested.
     early: Option<StatusSender>,
     /// Findings that the user accepts; `None` measures whatever the targets contain.
     accept: Option<Vec<CheckId>>,
@@ -179,7 +181,8 @@ struct Measurement {
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// Cells of a sweep that remained when the current run began. Other plans count the remaining runs with `done`.
+    /// The remaining time of a sweep, as of the beginning of the current run. For other plans it is
+    /// calculated from `done`.
     left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
@@ -193,7 +196,7 @@ struct Measurement {
 /// Largest number of processes that a message names.
 const MAX_NEIGHBOURS: usize = 3;
 
-/// The processes that moved most, one per line: `dd (4711): 251658240`.
+/// The processes that moved the most bytes, one per line: `dd (4711): 251658240`.
 fn moved_most(busy: &[Busy]) -> String {
     let mut moved: Vec<(u64, &Busy)> =
         busy.iter().filter_map(|b| Some((b.io_bytes.filter(|n| *n > 0)?, b))).collect();
@@ -295,8 +298,8 @@ impl Measurement {
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// Summarises the last run, and decides once whether others disturbed it. For a sweep on several hosts, also returns how the run ended
-    /// on all hosts.
+    /// Summarises the last run, and decides whether other processes disturbed it. For a sweep on
+    /// several hosts, also returns how the run ended on all hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
@@ -358,7 +361,7 @@ impl Measurement {
         self.live.step(&step, self.remaining());
     }
 
-    /// The remaining work.
+    /// The expected remaining time of the measurement.
     fn remaining(&self) -> RemainingTime {
         self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
     }
@@ -515,7 +518,8 @@ impl Measurement {
         Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
     }
 
-    /// Returns notes about single operations of the workers, and stores the number of writes of each worker for the next phase.
+    /// Returns notes about wrong data, waits for the log, and depths that workers found. Stores the
+    /// number of writes of each worker for the next phase.
     fn take_outcomes(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
         let written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write));
         self.written.push(written.collect());
@@ -573,7 +577,7 @@ impl Measurement {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Returns how a run ended, from its failures.
+    /// Returns whether a run failed, was interrupted or is complete.
     fn ending_of(&self, failure: Option<String>, stopped: bool) -> RunEnding {
         match failure.or_else(|| self.fleet.early_end()) {
             Some(why) => RunEnding::Failed(why),
@@ -644,7 +648,7 @@ struct EarlierSession {
 }
 
 impl EarlierSession {
-    /// Takes the runs that ended.
+    /// Takes the runs that ended without an interruption.
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         let runs = record.measured().into_iter().filter(ended).cloned().collect();
@@ -656,7 +660,7 @@ impl EarlierSession {
         Duration::from_nanos(self.runs.last().and_then(|r| r.end.as_ref()).map_or(0, |e| e.at_ns))
     }
 
-    /// Runs of the earlier session, as unchanged frames.
+    /// The runs of the earlier session, as frames for the new session file.
     fn frames(&self) -> impl Iterator<Item = Frame> {
         self.runs.iter().flat_map(|run| {
             let Run { start, intervals, evidence, end, disturbed } = run.clone();
@@ -671,7 +675,7 @@ impl EarlierSession {
 }
 
 impl Measurement {
-    /// The loop of a sweep.
+    /// Measures the cells of a sweep in the order that the search chooses.
     fn measure_cells(&mut self, earlier: Option<&EarlierSession>) -> Result<RunEnding, Failure> {
         let Some(grid) = self.plan.study.grid().cloned() else { return Ok(RunEnding::Complete) };
         let before = earlier.map_or(&[][..], |e| &e.tries);

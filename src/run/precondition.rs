@@ -1,7 +1,8 @@
-//! Preconditioning: writes everything from end to end, then runs the job in rounds until its rate settles.
+//! Preconditioning: writes all targets from end to end, then runs the job in rounds until its rate
+//! settles.
 //!
-//! The targets then are in their long-term state. [`crate::plan::settings`] plans it; crate `analysis` decides whether a
-//! rate has settled.
+//! The targets then are in their long-term state. [`crate::plan::settings`] plans it; crate `stats`
+//! decides whether a rate has settled.
 
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
@@ -133,7 +134,7 @@ impl Measurement {
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
         let number = FIRST_NUMBER + number;
-        // The job matters only for several hosts, which do not precondition.
+        // The index of the job, here 0, matters only for several hosts, which do not precondition.
         let specs = self.specs(None, phase, 0, index, number, number)?;
         let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
@@ -217,7 +218,8 @@ fn failed(why: &str) -> Cut {
     Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
-/// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing, and ends only with that data.
+/// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing,
+/// and ends only when it has read all of these data.
 pub(super) fn reads_back(phase: &Phase) -> bool {
     phase.streams.iter().any(|stream| stream.reads_back().is_some())
 }

@@ -4,13 +4,16 @@
 //! 2. Probes each target and engine before anything is announced or written. In a directory, the probe uses an unnamed empty file. A file
 //!    or device of the user is opened for reading, with each cache mode. Asynchronous engines are set up on the open file with their options
 //!    and depth. Then opens the session file, announces the cost, and prepares the targets.
-//! 3. Runs the self test: fathom's own ceiling for each shape of the plan (D06, D07).
+//! 3. Runs the self test: the highest rate that fathom itself reaches with each kind of stream in
+//!    the plan (D06, D07).
 //! 4. For comparisons of interfaces: tries each job, to find refused interfaces and to count system calls. Then chooses the number of
 //!    writes per run.
 //!
-//! The number of writes must be chosen because the page cache takes writes faster than the storage, and the final sync has no time limit.
-//! The first interface writes 4 MiB and syncs, then eight times as much, until this takes 100 ms. Every interface of that work then gets
-//! as many operations as this rate writes and syncs in the time of a run, but no more than fit into the file.
+//! The number of writes must be chosen because the page cache takes writes faster than the storage,
+//! and the final sync has no time limit. For each kind of access, such as random writes of 4 KiB,
+//! the first interface writes 4 MiB and syncs, then eight times as much, until this takes 100 ms.
+//! Every interface then gets as many operations as this rate writes and syncs in 1.25 times the
+//! time of a run, but no more than fit into the file.
 
 use super::Measurement;
 use crate::failure::Failure;
@@ -78,7 +81,7 @@ pub(super) fn begin(
     let cost = cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
     let payloads = Payloads::load(&plan)?;
-    // The reason is why the clock is a fallback.
+    // `clock_reason` is why a fallback clock is used; `None` for the preferred clock.
     let (clock, clock_reason) =
         Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     // Resumed runs keep their times; new ones come after them.
@@ -315,22 +318,23 @@ fn open(
 const SELF_TEST_TIME_NS: u64 = 2_000_000;
 /// Number of tries. The fastest counts, since other load only slows fathom down.
 const SELF_TEST_TRIES: usize = 5;
-/// Most shapes that are tried, so that a plan of a hundred streams still begins at once.
+/// Most streams that are tried, so that a plan of a hundred streams still begins at once.
 const MAX_SHAPES: usize = 24;
 /// Assumed size of the target. The self test touches no target.
 const SPAN_BYTES: u64 = 1 << 30;
 const COPY_BYTES: usize = 1 << 20;
 
-/// The ceilings of a stream at full speed, in ns per operation.
+/// A stream at full speed, with its shortest times per operation in ns.
 struct TriedShape {
     shape: Stream,
-    /// The ceiling of fathom's own loop.
+    /// The time in fathom's own loop.
     loop_ns: Known<f64>,
-    /// The ceiling of the interface to the kernel.
+    /// The time in the loop and the interface to the kernel.
     interface_ns: Known<f64>,
 }
 
-/// Measures the ceilings of a plan. Equal shapes are tried once.
+/// Measures the shortest times per operation of a plan's streams. Streams that are equal at full
+/// speed are tried once.
 fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
     let mut tried: Vec<TriedShape> = Vec::new();
     let mut ceilings = Vec::new();

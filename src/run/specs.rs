@@ -44,7 +44,8 @@ struct WorkerIndex {
     task: TaskNumber,
 }
 
-/// The stream whose random numbers a stream draws: its own, or the stream that wrote the data which it reads back.
+/// The stream whose random numbers a stream draws: the stream itself or, if it reads data back, the
+/// stream that wrote them.
 struct DrawnAs {
     phase: usize,
     stream: usize,
@@ -53,7 +54,8 @@ struct DrawnAs {
 }
 
 impl DrawnAs {
-    /// Returns whose numbers the stream with this index draws. `before` is the phase before `phase`, which has the index `phase_index`.
+    /// Returns whose numbers the stream with this index draws. `phase_index` is the index of
+    /// `phase`, and `before` is the phase before it.
     fn of_stream(before: Option<&Phase>, phase: &Phase, phase_index: usize, stream: usize) -> Self {
         let first_worker =
             |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
@@ -152,7 +154,7 @@ impl Measurement {
         Ok(specs)
     }
 
-    /// The files of a stream that evicts its files before each pass.
+    /// Returns the files of a stream with `--evict-each-pass`; `None` for other streams.
     fn evicted(&self, stream: &Stream) -> Result<Option<Arc<[File]>>, Failure> {
         if !stream.evicts_each_pass {
             return Ok(None);
@@ -229,7 +231,7 @@ impl Measurement {
             count_calls: false,
             // With at most one operation in flight, the depth has a single value.
             count_depth: counts_depth && u64::from(stream.depth).saturating_mul(stream.lanes()) > 1,
-            // Set by the code that takes over the log.
+            // `Measurement::spawn` sets it.
             log: false,
             replay: replay.map(|(_, counts)| counts),
             chooses: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
@@ -299,7 +301,7 @@ fn stable(cache: Cache) -> Option<Cache> {
     }
 }
 
-/// Refuses a file that is smaller than a replay needs.
+/// Refuses a target that is smaller than a replay needs.
 fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     let needed = if replay.dense { replay.original.footprint_bytes } else { replay.original.end_bytes };
     let Some(small) = targets.iter().find(|ready| ready.handle().is_some() && ready.bytes() < needed) else {
@@ -313,8 +315,9 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     )))
 }
 
-/// The stream of the preceding phase whose blocks are read back, without its pace. The pauses of lines stay, because
-/// their lengths are drawn from the same random numbers as the blocks. [`Back`] ignores them.
+/// The stream of the preceding phase whose blocks are read back, without its pace, flow, syncs and
+/// bursts. The pauses of access lines stay, because their lengths are drawn from the same random
+/// numbers as the blocks. [`Back`] ignores these pauses.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
@@ -387,12 +390,12 @@ impl Payloads {
         Ok(Self { files, measured: Vec::new() })
     }
 
-    /// Makes the data of a stream. No other worker of the session may have this seed.
+    /// Returns the maker of a worker's data. No other worker of the session may have this seed.
     pub(super) fn maker(&self, data: &Data, seed: u64) -> Result<Maker, Failure> {
         Maker::new(data, self.file(data), seed).map_err(Failure::Usage)
     }
 
-    /// Properties of a stream's data, if it moves any.
+    /// Returns the measured properties of a stream's data; `None` if it moves none.
     pub(super) fn written(&mut self, stream: &Stream, seed: u64) -> Option<Written> {
         if stream.moves_no_data() {
             return None;
@@ -407,7 +410,7 @@ impl Payloads {
         }
     }
 
-    /// Properties of data, measured once for each kind.
+    /// Returns the measured properties of data. Measures equal data once.
     pub(super) fn measured(&mut self, data: &Data, seed: u64) -> Option<Written> {
         if let Some((_, known)) = self.measured.iter().find(|(d, _)| d == data) {
             return Some(*known);

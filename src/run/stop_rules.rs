@@ -11,13 +11,13 @@ use model::record::StreamEnd;
 use model::units::{show_bytes, show_count, show_ns};
 use std::collections::BTreeMap;
 
-/// The amounts for a minimum rate are collected in this many parts per period. The rate is checked at completions.
+/// The amounts for a minimum rate are collected in this many parts per period.
 const PARTS: u64 = 10;
 
 /// Rules that end the streams of a phase early.
 pub(super) struct StopRules {
     streams: Vec<WatchedStream>,
-    /// Why all streams had to end.
+    /// Which minimum rate was missed, so that all streams had to end.
     failure: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct Series {
     /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,
     workers: usize,
-    /// Values that some workers have not reported yet, by the index of the interval.
+    /// Values that not all workers have reported yet, by the index of the interval.
     open: BTreeMap<u64, Value>,
     /// Index of the next value to take.
     next: u64,
@@ -111,12 +111,14 @@ impl StopRules {
         }
     }
 
-    /// Ends the streams whose rules are met or broken.
+    /// Ends a stream that has become steady. Ends all streams if one broke a limit, or if a stream
+    /// has ended that ends the others.
     pub(super) fn act(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
             if stream.is_too_slow {
-                // The final totals decide about the reason, since late operations may be slow too.
+                // The failure is described later, from the final totals: operations that still run
+                // may be slower.
                 workers.stop();
             }
             if workers.has_ended(at) {
@@ -195,7 +197,7 @@ pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String>
     })
 }
 
-/// Describes how far from steady the stream ended.
+/// Describes how far from steady a stream was at its end.
 fn describe_deviation(rule: &Steady, seen: &Steadied) -> String {
     let criterion = seen.criterion(rule).unwrap_or(0.0);
     let each = if rule.slope { format!(" per {}", show_ns(rule.every_ns as f64)) } else { String::new() };
@@ -318,7 +320,8 @@ impl Series {
     /// Returns the next value that all workers have reported, and its start in ns since the start of the window.
     fn take(&mut self) -> Option<(u64, Value)> {
         let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
-        // Blocks end at a worker's turn, not exactly at the end of an interval: allow 1 % of slack.
+        // A worker ends a block when its loop next checks the time, not exactly at the end of the
+        // interval: allow 1 % of slack.
         let slack = self.every_ns / 100;
         let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
         if handed_in < self.workers {

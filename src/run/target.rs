@@ -2,8 +2,9 @@
 //!
 //! 1. `OpenTarget::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
 //!    this host's part of shared ones.
-//! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and waits for dirty pages. Rows
-//!    of layers find the blocks that the device stores the file in, and prove them by their content.
+//! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and
+//!    waits for dirty pages. For rows of `fathom layers` that read a device, finds the blocks in
+//!    which the device stores the file, and proves them by their content.
 //! 3. After a run: makes the writes stable.
 
 use crate::failure::Failure;
@@ -171,7 +172,7 @@ impl OpenTarget {
         self.pieces.as_ref().map_or(self.bytes, Pieces::bytes)
     }
 
-    /// Restricts reads to these pieces, as if they were contiguous.
+    /// Restricts reads to these pieces. Streams address the pieces as one contiguous range.
     pub fn read_at(&mut self, pieces: Pieces) {
         self.pieces = Some(pieces);
     }
@@ -272,7 +273,7 @@ fn keep(
         }
         return Ok(Made { writing, found_empty: false });
     };
-    // The path is either empty, or has what the plan found.
+    // At the path is either no file, or the one that the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
     target.identity = Some(machine::stack::marked(root, made));
@@ -343,7 +344,9 @@ impl Measurement {
         Ok(())
     }
 
-    /// Prepares the page cache before a run: evicts targets for cold runs, and waits for write-back. `None` means all jobs.
+    /// Prepares the page cache before a cold run of `job`, or of any job if it is `None`: evicts
+    /// the targets, and waits for write-back. Returns notes about what failed. Does nothing if runs
+    /// are not cold.
     pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
@@ -360,7 +363,9 @@ impl Measurement {
             let theirs = target.role == Role::Device && !target.writable;
             let Some(handle) = ready.handle() else { continue };
             if let Err(why) = page_cache::write_back(handle) {
-                notes.push(format!("dirty data of other processes could not be written back: {why}"));
+                notes.push(format!(
+                    "the dirty data of the target's file system could not be written back: {why}"
+                ));
             }
             match page_cache::evict(handle) {
                 Ok(pages) if pages.cached > 0 && !theirs => {
@@ -418,8 +423,9 @@ impl Measurement {
 /// The outcome of the sync after a phase.
 #[derive(Default)]
 pub(crate) struct SyncOutcome {
-    /// Time from the last completion until all writes were stable, in ns; `None` after a failure. Dirty pages begin to reach the device
-    /// while workers end and counters are read.
+    /// Time from the last completion until all writes were stable, in ns; 0 if nothing was synced,
+    /// `None` after a failure. It includes the time in which workers end and counters are read,
+    /// because dirty pages reach the device meanwhile.
     pub(crate) took_ns: Option<u64>,
     /// Failed syncs, and failed closes of the workers' files.
     pub(crate) failures: Vec<SyncFailure>,
@@ -513,8 +519,9 @@ impl Parts {
     }
 }
 
-/// The parts of a shared file that this host writes: the parts of its workers in the first stream that shares the file. The first host
-/// also writes the bytes before and after all parts.
+/// The parts of a shared file that this host writes: the parts of its workers in the first stream
+/// that shares the file, or the whole file if no stream does. The first host also writes the bytes
+/// before and after all parts.
 fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let sharing = |s: &&Stream| s.shared.is_some() && s.targets.contains(&target);
     let bytes = plan.targets[target].bytes;

@@ -73,9 +73,9 @@ pub fn time(request: &Request, showing: &Showing) -> ExitCode {
 struct Signalled {
     /// Process id of the running command; 0 between runs.
     command: AtomicU32,
-    /// The last termination signal; 0 if there was none.
+    /// The last signal that arrived while no command ran; 0 if there was none.
     ending: AtomicI32,
-    /// Whether a termination signal arrived while no command ran.
+    /// Whether a signal arrived while no command ran.
     stop: AtomicBool,
 }
 
@@ -244,7 +244,8 @@ fn find_files(root: &Root, commands: &[Command]) -> (Vec<Vec<Named>>, Vec<Place>
     (named, places)
 }
 
-/// Now, in the local time zone. `Zoned::now` lists all time zones of the machine to name the local one: 1 ms.
+/// Now, in the local time zone. `Zoned::now` would take 1 ms, because it lists all time zones of
+/// the machine to name the local one.
 fn local_now() -> jiff::Zoned {
     let file = std::fs::read("/etc/localtime").ok().filter(|_| std::env::var_os("TZ").is_none());
     let zone = file.and_then(|text| TimeZone::tzif("local", &text).ok());
@@ -256,7 +257,7 @@ const POLL: Duration = Duration::from_millis(1);
 /// The hidden flag with which fathom calls itself.
 const FLAG: &str = "--sync-all";
 
-/// Writes back all dirty data of the machine, and waits.
+/// Writes back all dirty data of the machine. Waits until this is done, or a signal arrives.
 fn make_stable(signalled: &Signalled) -> FinalSync {
     let child = process::Command::new("/proc/self/exe")
         .args(["time", FLAG])

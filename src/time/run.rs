@@ -1,14 +1,15 @@
 //! One run of a command.
 //!
-//! 1. Before the measured time: runs the `--prepare` command, evicts files, reads the state of the named files, and loads the counters
-//!    into the kernel.
+//! 1. Before the measured time: runs the `--prepare` command, evicts files, reads the state of the
+//!    named files, and loads the BPF programs.
 //! 2. Takes a snapshot of the kernel's counters, and starts the command with fathom's standard streams, process group and environment.
 //! 3. Waits for the command and reaps every descendant (`PR_SET_CHILD_SUBREAPER`). The kernel adds a process's I/O to the counters of the
 //!    parent that reaps the process. So the growth of fathom's own `/proc/self/io`, without fathom's own threads, is what the command and
 //!    all ended descendants moved, however short they lived.
 //! 4. Takes another snapshot, syncs, and takes a third snapshot.
 //!
-//! As root, programs in the kernel count the command's syncs, opens and reads at `execve` (`sys::bpf`). Loading them takes 2 ms for each run.
+//! If fathom runs as root, BPF programs count the command's syncs, opens and reads at `execve`
+//! (`sys::bpf`). Loading them takes 2 ms for each run.
 
 use super::{Request, Signalled, argument_words};
 use crate::failure::Failure;
@@ -41,12 +42,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::bpf::{Counting, Counts, KernelLayout};
 
-/// The shell for commands that are given as one word.
+/// The shell for commands that are typed as one string.
 pub(crate) const SHELL: &str = "/bin/sh";
 /// Exit codes of shells if a command cannot be started.
 const NOT_EXECUTABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
-/// Most busy neighbours that a run records.
+/// Largest number of busy processes that a run records.
 const MAX_NEIGHBOURS: usize = 3;
 /// Other processes are sampled once the command has run this long.
 const SAMPLE_OTHERS_AFTER: Duration = Duration::from_millis(50);
@@ -74,7 +75,7 @@ pub(super) struct Runner<'r> {
     /// Paths on the command line of each command.
     pub(super) named: Vec<Vec<Named>>,
     pub(super) signalled: Arc<Signalled>,
-    /// Counters in the kernel, or the reason why they are not used.
+    /// How to count with BPF programs, or the reason why none are used.
     pub(super) tracing: Known<Tracing>,
     pub(super) request: &'r Request,
 }
@@ -108,8 +109,9 @@ impl Runner<'_> {
         let tracing = self.tracing.as_ref().map_err(Clone::clone);
         let is_cold = self.request.study.cold == Cold::Named;
         thread::scope(|scope| {
-            // Counting the cached pages of a file takes 2 ms per GiB, as long as loading the programs before the command, and as reading the
-            // counters after it. The thread is started before the kernel counts for fathom's threads.
+            // A thread counts the cached pages of the files. This takes 2 ms per GiB, and happens
+            // while the BPF programs are loaded and, after the command, while the counters are
+            // read. The thread starts before the kernel counts for fathom's threads.
             let (has_ended, is_ended) = channel();
             let (send_states, states) = channel();
             scope.spawn(move || {
@@ -294,7 +296,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Evicts the files that `--cold` asks for. Returns a sentence for each that remained in the page cache.
+    /// Evicts what `--cold` or `--drop-caches` asks for. Returns sentences about what failed or
+    /// remained in the page cache.
     fn evict(&self, named: &[Named]) -> Vec<String> {
         match self.request.study.cold {
             Cold::No => Vec::new(),
@@ -322,7 +325,7 @@ impl Runner<'_> {
                 let mut problems = first_of(problems);
                 if stayed_bytes > 0 {
                     problems.push(format!(
-                        "--cold: {} stayed in the page cache",
+                        "--cold: {} remained in the page cache",
                         model::units::show_bytes(stayed_bytes)
                     ));
                 }
@@ -375,7 +378,7 @@ struct Usage {
     user_ns: u64,
     system_ns: u64,
     peak_bytes: u64,
-    /// Memory of fathom itself.
+    /// Largest resident memory of fathom itself. A smaller peak of the command is not visible.
     floor_bytes: u64,
 }
 
@@ -448,7 +451,7 @@ fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     busy.iter().take(MAX_NEIGHBOURS).map(named).collect()
 }
 
-/// The counters of the kernel that a run may use.
+/// What the BPF programs of a run must know of the machine.
 pub(super) struct Tracing {
     /// Major and minor number of each device at the bottom.
     disks: Vec<(u32, u32)>,

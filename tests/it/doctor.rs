@@ -96,7 +96,8 @@ fn doctor_makes_nothing_in_a_directory() {
     std::fs::write(folder.join("old"), "content").unwrap();
     let text = stage.fathom("doctor", &folder).stdout;
     assert!(
-        text.contains("as the file 'old' in it shows") || text.contains("NOT CHECKED  direct I/O"),
+        text.contains("as the file 'old' in this directory shows")
+            || text.contains("NOT CHECKED  direct I/O"),
         "{text}"
     );
 }

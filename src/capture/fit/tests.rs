@@ -1,4 +1,5 @@
-//! `fathom run` accepts every job that is fitted to a capture, even of rows that no device produces.
+//! `fathom run` accepts every job that is fitted to a capture, even of requests that no device
+//! produces.
 
 use capture::fit::{Gathering, Head, Survey};
 use model::captured::{Origin, Unit};

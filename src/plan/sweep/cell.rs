@@ -107,7 +107,7 @@ impl GridBuilder<'_> {
         let Loads { assignments, depths } = self.loads.clone();
         let batches = optional_values(&axes.batch);
         let offsets = optional_values(&axes.offset);
-        // The properties of a cell besides its size and depth.
+        // The properties of a cell besides its cache mode, size and depth.
         let ways: Vec<(Assignment, Option<Offset>, Option<u32>)> = assignments
             .iter()
             .flat_map(|a| offsets.iter().map(move |at| (*a, *at)))
@@ -157,7 +157,8 @@ impl GridBuilder<'_> {
         used.unwrap_or_default()
     }
 
-    /// The start of a cell. A percentage refers to the smallest target, so that each has the same bytes after it.
+    /// The start of a cell. A percentage refers to the smallest target, so that the cell begins at
+    /// the same byte of each.
     fn cell_start(&self, offset: Offset, assignment: Assignment) -> CellStart {
         let size = self.base.streams().next().and_then(|s| s.size);
         let made_bytes = size.unwrap_or(target::MADE_BYTES);
@@ -445,7 +446,8 @@ impl Point<'_> {
 
 /// Default maximum of outstanding I/Os, as in Iometer.
 const MOST_OUTSTANDING: u32 = 32;
-/// Base of exponential steps and of cycles of outstanding I/Os, as in Iometer.
+/// Factor of exponential steps, and difference between linear steps of outstanding I/Os, as in
+/// Iometer.
 const STEP_FACTOR: u32 = 2;
 
 /// Workers, and the targets that they use.

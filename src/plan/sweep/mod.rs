@@ -1,4 +1,5 @@
-//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each other one.
+//! The grid of `fathom sweep`: one job per setting that can be measured, and a reason for each
+//! setting that cannot.
 //!
 //! 1. List the works. A work is an order and direction, or an access specification.
 //! 2. [`cell`] makes a job for each engine, size and load of a work.
@@ -55,7 +56,7 @@ pub(in crate::plan) fn grid_jobs(
 ) -> Result<Jobs, Failure> {
     let axes = &sweep_spec.axes;
     if let Some(cause) = denial.filter(|_| axes.engine.iter().any(|engine| engine.name == engine::WANTED)) {
-        // Leaving it out silently would hide it among the other values.
+        // Among the other values, the user would not notice that io_uring is left out.
         return Err(Failure::Refused(format!("--engine io_uring: {cause}; type --engine libaio")));
     }
     let engines =
@@ -91,7 +92,7 @@ pub(in crate::plan) fn grid_jobs(
             .first()
             .map_or("the axes have no cell".to_owned(), |s| format!("{}: {}", s.setting.describe(), s.why));
         return Err(Failure::Usage(format!(
-            "no cell of the grid can be measured: {why}; `--skipped` names all of them"
+            "no cell of the grid can be measured: {why}; type --skipped to see the reason for each cell"
         )));
     }
     record_axes(axes, sweep_spec, origins);
