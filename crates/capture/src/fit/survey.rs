@@ -16,12 +16,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task, or tasks of one name together, with at least this share of all operations become a part
-/// of their own.
+/// A task, or tasks of one name together, become a part of their own from this share of all
+/// operations on.
 const OWN_OPERATIONS: f64 = 0.01;
-/// The same for the share of all bytes.
+/// They also become one from this share of all bytes on.
 const OWN_BYTES: f64 = 0.02;
-/// The same for the share of all syncs.
+/// They also become one from this share of all syncs on.
 const OWN_SYNCS: f64 = 0.05;
 /// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
