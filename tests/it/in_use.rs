@@ -424,12 +424,15 @@ fn programs_of_other_users_count_even_if_hidden() {
     std::os::unix::fs::chown(&file, Some(65534), Some(65534)).unwrap();
     refused(&stage.fathom_unprivileged(&words, &file), &["open for writing by", "not visible"]);
     drop(writer);
-    // A user who may write the file but does not own it cannot ask the kernel, and the report mentions that.
+    // A user who may write the file but does not own it cannot ask the kernel, so only --unseen-users allows writing.
     std::os::unix::fs::chown(&file, Some(0), Some(0)).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
-    let out = stage.fathom_unprivileged(&words, &file);
+    let before = sum(&file);
+    refused(&stage.fathom_unprivileged(&words, &file), &["only the file's owner may ask", "--unseen-users"]);
+    assert_eq!(sum(&file), before, "it was written");
+    let out = stage.fathom_unprivileged(&format!("{words} --unseen-users {}", file.display()), &file);
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
-    assert!(unwrapped(&out.stdout).contains("open for writing: only the file's owner may ask"), "{out:?}");
+    assert!(unwrapped(&out.stdout).contains("only the file's owner may ask"), "{out:?}");
 }
 
 #[test]

@@ -85,6 +85,20 @@ fn mounted_image_is_refused_through_a_fuse_mirror() {
         let out = disk.fathom(&stage, &format!("{WRITE} --destroy {}", path.display()), &path);
         assert!(matches!(out.code, Some(0 | 1)), "{named}: {out:?}");
     }
+    // In a container, programs outside may write a file that has no leases.
+    disk.sh("head -c 16M /dev/urandom > real/data");
+    let path = disk.dir.join("shown/data");
+    let contained = |more: &str| {
+        let (fathom, path) = (env!("CARGO_BIN_EXE_fathom"), path.display());
+        let words = format!("{WRITE} --cache buffered --destroy {path} {more} {path}");
+        disk.sh(&format!("unshare --pid --fork --mount-proc {fathom} {words} 2>&1 || true"))
+    };
+    let before = disk.sh("sha256sum < real/data");
+    let out = contained("");
+    assert!(out.contains("may be hidden") && out.contains("--unseen-users"), "{out}");
+    assert_eq!(disk.sh("sha256sum < real/data"), before, "{out}");
+    let out = contained(&format!("--unseen-users {}", path.display()));
+    assert!(disk.sh("sha256sum < real/data") != before, "{out}");
     disk.sh("umount shown");
 }
 

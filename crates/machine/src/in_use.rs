@@ -343,8 +343,9 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         is_shared |= may_be_shared(&below);
         match direct_user_of_file(root, &below)? {
             Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
-            Use::Unseen(why) => unseen = Use::Unseen(why),
-            Use::Hidden(_) | Use::Unused => {}
+            Use::Unseen(why) if unseen == Use::Unused => unseen = Use::Unseen(why),
+            Use::Hidden(why) => unseen = Use::Hidden(why),
+            Use::Unseen(_) | Use::Unused => {}
         }
     }
     // If the mirrored file is the same file, its users were found above.
@@ -478,7 +479,8 @@ pub(crate) enum Use {
     Unused,
     /// No user was found, but users may be hidden for this reason.
     Unseen(String),
-    /// No user was found, but for this reason a user is probably hidden. Only `--unseen-users` allows writing.
+    /// No user was found, but users may be hidden for this reason, and the search is the only protection. Only `--unseen-users` allows
+    /// writing a device, or a file with content that fathom did not write.
     Hidden(String),
 }
 
@@ -500,6 +502,10 @@ const BETWEEN_RETRIES: Duration = Duration::from_millis(20);
 const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
 const ACCESS_MODE: u32 = 3;
+
+/// Process 1 hides its files on some machines even from root. It uses disks through mounts, which the kernel shows, and writes no
+/// other files for long.
+const FILES_OF_INIT_HIDDEN: &str = "the open files of process 1 are hidden from this user";
 
 /// Finds a program that has a file open for writing, or a writable mapping of it. Searches all processes only
 /// if the kernel cannot rule out a writer.
@@ -528,10 +534,9 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     let Err(why) = asked else { return Use::Unused };
     match (seen, sees_all_processes(root)) {
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        (Ok(Holders { hidden, init_is_hidden, .. }), Ok(())) => {
-            Use::Unseen(format!("{why}, and {}", others_files(hidden + usize::from(init_is_hidden))))
-        }
-        (Err(also), _) | (Ok(_), Err(also)) => Use::Unseen(format!("{why}, and {also}")),
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::Unseen(format!("{why}, and {FILES_OF_INIT_HIDDEN}")),
+        (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(format!("{why}, and {}", others_files(hidden))),
+        (Err(also), _) | (Ok(_), Err(also)) => Use::Hidden(format!("{why}, and {also}")),
     }
 }
 
@@ -561,11 +566,7 @@ pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     match (seen, sees_all_processes(root)) {
         (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        // Process 1 uses disks through mounts, which the kernel shows. Some machines hide its files even from
-        // root.
-        (Ok(Holders { hidden: 0, .. }), Ok(())) => {
-            Use::Unseen("the open files of process 1 are hidden from this user".into())
-        }
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::Unseen(FILES_OF_INIT_HIDDEN.into()),
         (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
         (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
     }
@@ -1186,7 +1187,7 @@ mod writers_tests {
         link(dir.path(), "pid:[4026532177]", "proc/self/ns/pid");
         let found = writer_of_file(&root, &null);
         let why = "the file's file system has no leases, and this is a container";
-        assert!(matches!(&found, Use::Unseen(text) if text.starts_with(why)), "{found:?}");
+        assert!(matches!(&found, Use::Hidden(text) if text.starts_with(why)), "{found:?}");
         let with_leases = File::open(dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(writer_of_file(&root, &with_leases), Use::Unused);
         // A visible user is named in every environment.

@@ -201,12 +201,20 @@ fn users(
             "users of {} may be hidden ({why}); it was written because --unseen-users names it",
             name::shown(path)
         ))),
-        Use::Hidden(why) => Err(hidden_use(path, &why, is_file)),
-        Use::Unseen(why) => Ok(Some(format!(
+        // Before later writes, hidden users of a file are as hidden as before the first one, which was permitted.
+        Use::Hidden(why) if !is_file || (by_content && holds_data_of_others(file)) => {
+            Err(hidden_use(path, &why, is_file))
+        }
+        Use::Hidden(why) | Use::Unseen(why) => Ok(Some(format!(
             "could not check whether another program has {} open for writing: {why}",
             name::shown(path)
         ))),
     }
+}
+
+/// Whether a file has content that fathom did not write.
+fn holds_data_of_others(file: &File) -> bool {
+    !crate::mark::is_open(file) && !crate::mark::is_empty(file).unwrap_or(false)
 }
 
 /// The check of an existing file, in the plan. `typed` is the path as typed, and `path` the same path,
@@ -333,7 +341,7 @@ fn used(path: &Path, user: &str) -> MachineError {
 fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
     let instead = if is_file {
-        "name the file at the path where it is stored"
+        "name the file at the path where it is stored, as root outside containers"
     } else {
         "run fathom as root outside containers, where all users can be seen"
     };
