@@ -548,8 +548,8 @@ fn follow(
         kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
             "{kind}: a program in user space serves this file system, so the kernel knows no device below"
         )),
-        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gfs2" | "ocfs2"
-        | "gpfs" | "beegfs" | "orangefs" => {
+        "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "ceph" | "lustre" | "afs" | "gpfs" | "beegfs"
+        | "orangefs" => {
             Below::blind(format!("{}: the data are on another machine ({})", mount.kind, mount.source))
         }
         "9p" | "virtiofs" => {
@@ -664,6 +664,18 @@ mod tests {
         assert_eq!(disk.serial.as_deref(), Some("S123"));
         assert_eq!(place.layers[2].queue.get("iostats").map(String::as_str), Some("1\n"));
         assert_eq!((place.blind, place.ram, disk.bytes), (None, None, 1 << 20));
+    }
+
+    #[test]
+    fn a_cluster_file_system_is_on_the_disk_that_its_hosts_share() {
+        let dir = fixture();
+        let root = Root::at(dir.path().to_owned());
+        for (kind, number, layers) in [("gfs2", "9:0", 4), ("ocfs2", "253:0", 5), ("ceph", "0:50", 0)] {
+            let mounts = file_systems::parse(&format!("1 0 {number} / /m rw - {kind} source rw\n"));
+            let mut stack = Stack::new(&root, &mounts);
+            let below = below_file_system(&mut stack, mounts.first(), number, None);
+            assert_eq!((stack.layers.len(), below.blind.is_some()), (layers, layers == 0), "{kind}");
+        }
     }
 
     #[test]

@@ -851,7 +851,7 @@ pub const KEYS: &[Key] = &[
         "data",
         Group::What,
         "FILE",
-        "Write the bytes of this file repeatedly",
+        "Write the bytes of this file (at most its first 256 MiB) repeatedly",
         &[Run, RunCapture, Limit],
         option!(data, t => values::path(t)),
     )

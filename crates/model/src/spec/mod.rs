@@ -172,7 +172,7 @@ pub struct StreamSpec {
     pub zeros: bool,
     /// Write the bytes 0 to 255 repeatedly.
     pub counting: bool,
-    /// Write the bytes of this file repeatedly.
+    /// Write the bytes of this file (at most its first 256 MiB) repeatedly.
     pub data: Option<String>,
     /// Number of passes over the region after which the stream ends.
     pub passes: Option<u32>,
