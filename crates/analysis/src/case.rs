@@ -866,20 +866,21 @@ impl<'a> Case<'a> {
 
     /// Returns the bytes of all targets that the stream may touch. If hosts share a file, only this host's part counts.
     pub fn span_bytes(&self) -> u64 {
-        let access = &self.stream.access;
-        let targets = &self.record.header.plan.targets;
+        self.stream.targets.iter().map(|target| self.span_bytes_of(*target)).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the bytes of one target that the stream may touch.
+    pub(crate) fn span_bytes_of(&self, target: usize) -> u64 {
+        let (access, plan) = (&self.stream.access, &self.record.header.plan);
         // A span of the whole target has no length in the plan.
-        let span_of = |target: &usize| {
-            let rest = targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
-            access.span_bytes.min(rest)
-        };
-        let all = self.stream.targets.iter().map(span_of).fold(0, u64::saturating_add);
+        let rest = plan.targets.get(target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
+        let span = access.span_bytes.min(rest);
         match (self.stream.shared, &self.record.fleet) {
             (Some(_), None) => {
-                let tasks = self.record.header.plan.first_task(self.at, &self.stream).count;
-                all / (tasks / u64::from(self.stream.workers.max(1))).max(1)
+                let tasks = plan.first_task(self.at, &self.stream).count;
+                span / (tasks / u64::from(self.stream.workers.max(1))).max(1)
             }
-            _ => all,
+            _ => span,
         }
     }
 
