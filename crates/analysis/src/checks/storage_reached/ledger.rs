@@ -549,6 +549,9 @@ fn double_charges_hold_and_triple_charges_are_a_note() {
     assert!(matches!(at(2.0), Ok(Answer::Holds(..))), "{:?}", at(2.0));
     let Ok(Answer::Finding(f)) = at(3.0) else { panic!("silent") };
     assert!(f.severity == Severity::Note && f.sentence.contains("does not know why"), "{}", f.sentence);
+    let mut waiting = crate::case::ledger::split(4, 2.0);
+    waiting.header.plan.jobs[0].phases[0].streams[0].engine = "libaio".into();
+    assert_eq!(LEDGER_DISAGREES.severity(&waiting), Some(Severity::Note), "libaio makes no second attempt");
 }
 
 #[test]
