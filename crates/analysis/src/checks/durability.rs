@@ -396,7 +396,7 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
     if case.syncs_itself() {
         return holds("The job makes its writes durable within the measured time.", evidence([]));
     }
-    let failed = case.runs.iter().filter(|r| r.end.sync_ns.is_none()).count();
+    let failed = case.runs.iter().filter(|ran| final_sync_failed(case, ran)).count();
     if failed > 0 {
         return detail!(
             Severity::Biased,
@@ -412,8 +412,12 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
         return holds(sentence, evidence([]));
     }
     case.need_run()?;
-    let syncs: f64 = case.runs.iter().filter_map(|r| r.end.sync_ns).map(|ns| ns as f64).sum();
-    let mean_ns = syncs / case.runs.len() as f64;
+    issued_bytes(case, Kind::Write)?;
+    let syncs: Vec<f64> = case.runs.iter().filter_map(|r| Some(r.end.sync_ns? as f64)).collect();
+    if syncs.is_empty() {
+        return Err("no run has a final sync that succeeded".into());
+    }
+    let mean_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
     finding!(
         Severity::Note,
         evidence([("final_sync_ns", mean_ns)]),
@@ -421,6 +425,13 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
          sync after them took {}.",
         show_ns(mean_ns)
     )
+}
+
+/// Whether the final sync of a run failed on a target of the stream. Sessions of older versions do not list the
+/// failures, so there a run that wrote and has no sync time counts as failed.
+fn final_sync_failed(case: &Case, ran: &CaseRun) -> bool {
+    let is_unlisted = ran.end.sync_ns.is_none() && ran.end.sync_failures.is_empty();
+    case.sync_failures(ran.end).next().is_some() || is_unlisted && ran.issued(Kind::Write).ops > 0
 }
 
 /// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses a
@@ -751,6 +762,31 @@ fn syncs_of_the_job_hold_and_a_failed_final_sync_biases() {
     ));
     let failed = Fixture { sync_ns: None, ..Fixture::honest_write() };
     assert_eq!(NO_FINAL_SYNC.severity(&failed.record()), Some(Severity::Biased));
+}
+
+#[test]
+fn only_a_failed_sync_of_a_written_target_of_the_stream_biases() {
+    let answer = |wrote: bool, fixture: &Fixture, change: &dyn Fn(&mut model::record::RunEnd)| {
+        let mut record = with_flushes(fixture, "write back", 1, 1);
+        for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+            if !wrote {
+                end.streams[0].issued.clear();
+            }
+            change(end);
+        }
+        NO_FINAL_SYNC.answer(&record)
+    };
+    let unsynced = Fixture { sync_ns: None, ..Fixture::honest_write() };
+    let nothing_written = answer(false, &unsynced, &|_| ());
+    assert!(nothing_written.as_ref().is_err_and(|why| why == "no write completed"), "{nothing_written:?}");
+    let failed = Fixture { sync_errno: 5, ..Fixture::honest_write() };
+    let severity = |answer| if let Ok(Answer::Finding(f)) = answer { Some(f.severity) } else { None };
+    assert_eq!(severity(answer(true, &failed, &|_| ())), Some(Severity::Biased));
+    // In the session of several hosts, the sync time is that of the hosts whose sync succeeded.
+    assert_eq!(severity(answer(true, &failed, &|end| end.sync_ns = Some(1))), Some(Severity::Biased));
+    // The sync of another stream's target failed.
+    let other_target = |end: &mut model::record::RunEnd| end.sync_failures[0].target = 1;
+    assert!(answer(true, &failed, &other_target).is_err_and(|why| why.contains("no run has a final sync")));
 }
 
 #[test]
