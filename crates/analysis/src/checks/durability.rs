@@ -130,7 +130,6 @@ const SYNC_WITHOUT_FLUSH: Check = Check {
 };
 
 fn check_sync_without_flush(case: &Case) -> Known<Answer> {
-    case.grounded()?;
     if let Some(layer) = find_layer_declared_safe(case) {
         let sentence = format!(
             "The cache of {} is only declared safe ({}/queue/write_cache is `write through`), so a sync \
@@ -315,14 +314,16 @@ fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
-    let mut last_ns = None;
+    let (mut last_ns, mut all_known) = (None, Ok(()));
     for disk in disks {
-        match time_flushes(case, disk, is_virtual)? {
-            FlushTime::Credible(ns) => last_ns = Some(ns),
-            FlushTime::TooShort(finding) => return finding.found(),
-            FlushTime::NoFlush => {}
+        match time_flushes(case, disk, is_virtual) {
+            Ok(FlushTime::Credible(ns)) => last_ns = Some(ns),
+            Ok(FlushTime::TooShort(finding)) => return finding.found(),
+            Ok(FlushTime::NoFlush) => {}
+            Err(why) => all_known = all_known.and(Err(why)),
         }
     }
+    all_known?;
     // C01 reports missing flushes.
     let Some(ns) = last_ns else { return Ok(Answer::DoesNotApply) };
     holds("A flush took long enough to have reached a medium.", evidence([("flush_ns", ns)]))
@@ -686,6 +687,17 @@ fn a_loop_device_or_a_disk_with_fua_is_never_write_through() {
 }
 
 #[test]
+fn an_unknown_disk_does_not_hide_a_cache_that_is_only_declared_safe() {
+    let mut record = stable_writes().record();
+    let place = &mut record.header.hosts[0].places[0];
+    place.layers[0].queue.insert("fua".into(), "1\n".into());
+    place.blind = Some("the other disks are hidden".into());
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Rename));
+    record.header.hosts[0].places[0].layers[0].queue.remove("fua");
+    assert!(SYNC_WITHOUT_FLUSH.answer(&record).is_err_and(|why| why.contains("hidden")));
+}
+
+#[test]
 fn kernels_that_do_not_count_flushes_are_not_checked() {
     let mut record = with_flushes(&stable_writes(), "write back", 0, 0);
     for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).flat_map(|s| s.files.values_mut()) {
@@ -739,6 +751,22 @@ fn flash_spinning_and_virtual_disks_have_their_own_limits() {
     );
     let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
     assert_eq!((flushing_at(473, is_virtual), flushing_at(1_200, is_virtual)), (Some(Severity::Note), None));
+}
+
+#[test]
+fn a_disk_with_unknown_flushes_does_not_hide_a_fast_one() {
+    let with_uncounted_disk = |ms| {
+        let mut record = with_flushes(&stable_writes(), "write back", 11_000, ms);
+        let place = &mut record.header.hosts[0].places[0];
+        let mut uncounted = place.layers[0].clone();
+        (uncounted.name, uncounted.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());
+        place.layers.insert(0, uncounted);
+        place.tops = vec![1];
+        FLUSH_TOO_CHEAP.answer(&record)
+    };
+    let found = with_uncounted_disk(600);
+    assert!(matches!(&found, Ok(Answer::Finding(f)) if f.sentence.contains("vda")), "{found:?}");
+    assert!(with_uncounted_disk(700).is_err());
 }
 
 #[test]
