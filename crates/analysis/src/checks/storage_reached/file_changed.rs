@@ -72,7 +72,7 @@ impl Change {
             ),
             Self::Extents => format!(
                 "The extents of {path} changed in a run in which fathom only read it: another process \
-                 removed or moved bytes."
+                 or the file system itself removed or moved bytes."
             ),
             Self::NameLost => {
                 format!(
@@ -279,7 +279,8 @@ fn moved_extents_are_found_and_devices_do_not_apply() {
             e.count = 2;
         }
     });
-    assert_eq!(FILE_CHANGED.severity(&moved), Some(Severity::Void));
+    let Ok(Answer::Finding(f)) = FILE_CHANGED.answer(&moved) else { panic!("silent") };
+    assert!(f.severity == Severity::Void && f.sentence.contains("the file system itself"), "{}", f.sentence);
     let device = Fixture { role: Role::Device, ..Fixture::honest() }.record();
     assert_eq!(FILE_CHANGED.answer(&device), Ok(Answer::DoesNotApply));
 }
