@@ -99,7 +99,7 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
 fn with_unknown_target(mut record: Record, is_place_known: bool) -> Record {
     let plan = &mut record.header.plan;
     plan.targets.insert(0, plan.targets[0].clone());
-    for stream in plan.jobs.iter_mut().flat_map(|job| job.streams_mut()) {
+    for stream in plan.jobs.iter_mut().flat_map(model::job::Job::streams_mut) {
         stream.targets = vec![0, 1];
     }
     let places = &mut record.header.hosts[0].places;
@@ -122,11 +122,11 @@ fn with_unknown_target(mut record: Record, is_place_known: bool) -> Record {
 
 #[test]
 fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
+    use CheckId as Id;
     let mut before_runs =
         with_unknown_target(Fixture { hole_share: 1.0, ..Fixture::honest() }.record(), true);
     before_runs.runs.clear();
     assert_eq!(severity(&before_runs, 0, CheckId::A04), Some(Severity::Void), "fathom measures nothing");
-    use CheckId as Id;
     for id in [
         Id::A02,
         Id::A04,

@@ -437,6 +437,7 @@ fn new_pages_suffice_without_device_counters() {
 
 #[test]
 fn pages_are_compared_with_the_bytes_of_all_targets() {
+    const MIB: u64 = 1 << 20;
     let answer = |spans: &[u64], span_bytes: u64, new_pages: &[Known<u64>]| {
         let mut record = Fixture::honest().record();
         let plan = &mut record.header.plan;
@@ -462,7 +463,6 @@ fn pages_are_compared_with_the_bytes_of_all_targets() {
     let finds = |spans: &[u64], span_bytes, new_pages: &[Known<u64>]| {
         matches!(answer(spans, span_bytes, new_pages), Ok(Answer::Finding(_)))
     };
-    const MIB: u64 = 1 << 20;
     // Each run reads 43 MiB in many passes over a file of 1 MiB, of which 25 pages are 10 %.
     assert!(finds(&[MIB], u64::MAX, &[Ok(25)]));
     assert!(!finds(&[MIB], u64::MAX, &[Ok(5)]));
