@@ -722,17 +722,14 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(probe_of).collect()
     }
 
-    /// How the bytes of the stream's targets were stored after preparation, before the first run.
+    /// How the bytes of each of the stream's targets were stored after preparation, before the first run.
     ///
     /// # Errors
-    /// Why it is unknown.
-    pub fn extents_before_runs(&self) -> Known<Vec<Extents>> {
+    /// That the session has no such snapshot.
+    pub fn extents_before_runs(&self) -> Known<Vec<Known<Extents>>> {
         let prepared = self.prepared()?;
-        self.stream
-            .targets
-            .iter()
-            .map(|at| extents_in(prepared.targets.get(*at), " before the runs"))
-            .collect()
+        let extents = |at: &usize| extents_in(prepared.targets.get(*at), " before the runs");
+        Ok(self.stream.targets.iter().map(extents).collect())
     }
 
     /// The time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
@@ -772,14 +769,14 @@ impl<'a> Case<'a> {
     /// sync.
     ///
     /// # Errors
-    /// Why one of the two is unknown.
-    pub fn extents_over_runs(&self) -> Known<Vec<(Extents, Extents)>> {
+    /// That a run lacks one of the two snapshots.
+    pub fn extents_over_runs(&self) -> Known<Vec<Known<(Extents, Extents)>>> {
         let pairs = self.states(Moment::Start)?.into_iter().zip(self.states(Moment::Synced)?);
         let targets = pairs.flat_map(|(before, after)| before.into_iter().zip(after));
         let pair_of = |(before, after)| {
             Ok((extents_in(Some(before), "")?, extents_in(Some(after), " after the final sync")?))
         };
-        targets.map(pair_of).collect()
+        Ok(targets.map(pair_of).collect())
     }
 
     /// States of the targets at a moment of each run.
@@ -806,13 +803,13 @@ impl<'a> Case<'a> {
         self.runs.iter().map(states_in).collect()
     }
 
-    /// How the bytes of the stream's targets are stored at the start of each run.
+    /// How the bytes of each of the stream's targets are stored at the start of each run.
     ///
     /// # Errors
-    /// Why it is unknown.
-    pub fn extents(&self) -> Known<Vec<Extents>> {
+    /// That a run has no such snapshot.
+    pub fn extents(&self) -> Known<Vec<Known<Extents>>> {
         let states = self.own_states(Moment::Start)?;
-        states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect()
+        Ok(states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect())
     }
 
     /// How the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote has none,
@@ -869,20 +866,21 @@ impl<'a> Case<'a> {
     /// Returns the number of bytes that the stream may touch, over all its targets. If several
     /// hosts share a file and this is the session of one of them, only this host's part counts.
     pub fn span_bytes(&self) -> u64 {
-        let access = &self.stream.access;
-        let targets = &self.record.header.plan.targets;
+        self.stream.targets.iter().map(|target| self.span_bytes_of(*target)).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the bytes of one target that the stream may touch.
+    pub(crate) fn span_bytes_of(&self, target: usize) -> u64 {
+        let (access, plan) = (&self.stream.access, &self.record.header.plan);
         // A span of the whole target has no length in the plan.
-        let span_of = |target: &usize| {
-            let rest = targets.get(*target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
-            access.span_bytes.min(rest)
-        };
-        let all = self.stream.targets.iter().map(span_of).fold(0, u64::saturating_add);
+        let rest = plan.targets.get(target).map_or(u64::MAX, |t| t.bytes.saturating_sub(access.offset_bytes));
+        let span = access.span_bytes.min(rest);
         match (self.stream.shared, &self.record.fleet) {
             (Some(_), None) => {
-                let tasks = self.record.header.plan.first_task(self.at, &self.stream).count;
-                all / (tasks / u64::from(self.stream.workers.max(1))).max(1)
+                let tasks = plan.first_task(self.at, &self.stream).count;
+                span / (tasks / u64::from(self.stream.workers.max(1))).max(1)
             }
-            _ => all,
+            _ => span,
         }
     }
 
@@ -896,6 +894,18 @@ impl<'a> Case<'a> {
 fn extents_in(state: Option<&TargetState>, when: &str) -> Known<Extents> {
     let extents = state.and_then(|state| state.extents.clone());
     extents.unwrap_or_else(|| Err(format!("the extents of the file were not read{when}")))
+}
+
+/// Returns the known values, and the first reason why a value is unknown.
+pub(crate) fn known_part<T>(values: Known<Vec<Known<T>>>) -> (Vec<T>, Known<()>) {
+    let (mut known, mut all_known) = (Vec::new(), Ok(()));
+    for value in values.unwrap_or_else(|why| vec![Err(why)]) {
+        match value {
+            Ok(value) => known.push(value),
+            Err(why) => all_known = all_known.and(Err(why)),
+        }
+    }
+    (known, all_known)
 }
 
 /// Returns the bytes that layers wrote between two snapshots.
@@ -1052,7 +1062,7 @@ mod tests {
                 let is_lost = snapshot.moment == moment;
                 snapshot.targets.iter_mut().filter(|_| is_lost).for_each(|target| target.extents = None);
             }
-            cases(&record)[0].extents_over_runs().unwrap_err()
+            known_part(cases(&record)[0].extents_over_runs()).1.unwrap_err()
         };
         assert_eq!(why_without(Moment::Start), "the extents of the file were not read");
         assert_eq!(why_without(Moment::Synced), "the extents of the file were not read after the final sync");

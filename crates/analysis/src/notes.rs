@@ -157,7 +157,8 @@ pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
         // The first entries are those of the first run.
         for (target, extents) in case.stream.targets.iter().zip(stored) {
             let path = case.record.header.plan.targets.get(*target).map(|target| target.path.clone());
-            let (Some(path), Some(share)) = (path, extents.largest_share()) else { continue };
+            let (Some(path), Ok(extents)) = (path, extents) else { continue };
+            let Some(share) = extents.largest_share() else { continue };
             if files.iter().all(|file| file.path != path) {
                 files.push(StoredFile { path, extents: extents.count, largest_piece_share: share });
             }

@@ -342,9 +342,19 @@ fn no_worker_begins_before_the_given_time() {
     assert!(barrier.all_ready(2).is_ok());
     let at = Instant::now() + Duration::from_millis(20);
     barrier.open_at(at);
+    let mut latest = at;
     for thread in begun {
         let (go, began) = thread.join().unwrap_or_else(|_| panic!("a worker panicked"));
         assert!(go && began >= at);
-        assert!((began - at).as_nanos() as u64 >= barrier.late_ns() || barrier.late_ns() > 0);
+        latest = latest.max(began);
+    }
+    assert!(u128::from(barrier.late_ns()) <= (latest - at).as_nanos());
+    // A worker begins at once if the time has passed. The next one does not make the last one earlier.
+    let passed = Instant::now().checked_sub(Duration::from_millis(50)).unwrap_or(at);
+    for at in [passed, Instant::now()] {
+        barrier.open_at(at);
+        barrier.hold();
+        let late_ns = u128::from(barrier.late_ns());
+        assert!((50_000_000..=passed.elapsed().as_nanos()).contains(&late_ns), "{late_ns}");
     }
 }

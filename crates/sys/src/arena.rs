@@ -35,9 +35,8 @@ impl Arena {
     /// # Errors
     /// `InvalidInput` for no slots, empty slots or a size beyond the address space; or an error of `mmap(2)`.
     pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
-        let stride =
-            slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
-        let wanted = stride.checked_mul(slots).filter(|b| *b > 0).ok_or_else(too_big)?;
+        let stride = stride(slots, slot_bytes)?;
+        let wanted = stride.checked_mul(slots).ok_or_else(too_big)?;
         let mapped = wanted.checked_next_multiple_of(HUGE).ok_or_else(too_big)?;
         // One extra huge page, so that the mapping has an aligned part of the wanted size. The rest is unmapped below.
         let total = mapped.checked_add(HUGE).filter(|t| isize::try_from(*t).is_ok()).ok_or_else(too_big)?;
@@ -119,6 +118,17 @@ impl Drop for Arena {
     }
 }
 
+/// Returns the distance between the starts of two slots.
+fn stride(slots: usize, slot_bytes: usize) -> io::Result<usize> {
+    if slots == 0 || slot_bytes == 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a buffer needs at least one slot of one byte",
+        ));
+    }
+    slot_bytes.checked_next_multiple_of(SLOT_ALIGN).ok_or_else(too_big)
+}
+
 fn too_big() -> io::Error {
     let why = "buffers of this size and number do not fit the address space";
     io::Error::new(io::ErrorKind::InvalidInput, why)
@@ -140,9 +150,8 @@ impl MemoryFile {
     /// # Errors
     /// `InvalidInput` for no slots or too many bytes, `ENOSPC` without memory; or another error of the kernel.
     pub fn new(slots: usize, slot_bytes: usize) -> io::Result<Self> {
-        let stride =
-            slot_bytes.checked_next_multiple_of(SLOT_ALIGN).filter(|s| *s > 0).ok_or_else(too_big)?;
-        let bytes = stride.checked_mul(slots).filter(|b| *b > 0 && isize::try_from(*b).is_ok());
+        let stride = stride(slots, slot_bytes)?;
+        let bytes = stride.checked_mul(slots).filter(|b| isize::try_from(*b).is_ok());
         let bytes = bytes.ok_or_else(too_big)?;
         let file = File::from(memfd_create("fathom", MemfdFlags::CLOEXEC)?);
         // Allocate all pages now: touching a page without memory later would be a fatal signal.
@@ -196,8 +205,25 @@ fn slots_are_aligned_and_do_not_overlap() {
         assert_eq!(arena.address(slot) as usize % SLOT_ALIGN, 0);
         assert!(arena.slot_mut(slot).iter().all(|b| *b == slot as u8 + 1));
     }
-    assert!(Arena::new(0, 4096).is_err());
-    assert!(Arena::new(usize::MAX, usize::MAX).is_err());
+}
+
+#[test]
+fn no_slots_and_too_many_bytes_are_different_errors() {
+    let errors = |slots, slot_bytes| {
+        let arena = Arena::new(slots, slot_bytes).map(drop).map_err(|e| e.to_string());
+        [arena, MemoryFile::new(slots, slot_bytes).map(drop).map_err(|e| e.to_string())]
+    };
+    for (slots, slot_bytes) in [(0, 4096), (1, 0)] {
+        let none = errors(slots, slot_bytes);
+        assert!(
+            none.iter().all(|e| e.as_ref().is_err_and(|why| why.contains("at least one slot"))),
+            "{none:?}"
+        );
+    }
+    for (slots, slot_bytes) in [(usize::MAX, usize::MAX), (1 << 40, 1 << 30), (1 << 20, usize::MAX >> 20)] {
+        let big = errors(slots, slot_bytes);
+        assert!(big.iter().all(|e| e.as_ref().is_err_and(|why| why.contains("do not fit"))), "{big:?}");
+    }
 }
 
 #[test]
@@ -210,6 +236,5 @@ fn a_slot_is_reachable_as_memory_and_as_file() -> io::Result<()> {
     assert_eq!(seen, [7; 5000]);
     memory.file().write_all_at(&[9; 100], memory.offset(1))?;
     assert!(memory.slot_mut(1)[..100].iter().all(|b| *b == 9) && memory.slot_mut(0)[0] == 0);
-    assert!(MemoryFile::new(0, 4096).is_err() && MemoryFile::new(usize::MAX, usize::MAX).is_err());
     Ok(())
 }

@@ -82,7 +82,11 @@ impl Counters {
     }
 
     fn now(&mut self) -> Result<Counted, String> {
-        Ok(Counted { cycles: read(&mut self.cycles)?, instructions: read(&mut self.instructions)? })
+        let cause = "other programs used the processor's counters too";
+        Ok(Counted {
+            cycles: read(&mut self.cycles, cause)?,
+            instructions: read(&mut self.instructions, cause)?,
+        })
     }
 }
 
@@ -130,14 +134,15 @@ fn open(kind: u32, config: u64) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-pub(crate) fn read(counter: &mut File) -> Result<u64, String> {
+/// Reads a counter. `cause` says why it may have stopped for a time.
+fn read(counter: &mut File, cause: &str) -> Result<u64, String> {
     let mut words = [0_u8; 24];
     let number = counter.as_raw_fd();
     counter.read_exact(&mut words).map_err(|e| format!("counter {number} cannot be read: {e}"))?;
     let word = |i: usize| u64::from_le_bytes(words.as_chunks::<8>().0[i]);
     let (count, enabled, running) = (word(0), word(1), word(2));
     if running < enabled {
-        return Err("other programs used the processor's counters too, so the counts are incomplete".into());
+        return Err(format!("{cause}, so the counts are incomplete"));
     }
     Ok(count)
 }
@@ -167,13 +172,15 @@ pub struct Calls {
 }
 
 impl Calls {
+    const STOPPED: &str = "the kernel did not count system calls all the time";
+
     /// Starts counting.
     ///
     /// # Errors
     /// A message if the kernel has no such tracepoint, or the user may not count it.
     pub fn start() -> Result<Self, String> {
         let mut counter = tracepoint(sys_enter_number()?)?;
-        let start = read(&mut counter)?;
+        let start = read(&mut counter, Self::STOPPED)?;
         Ok(Self { counter, start })
     }
 
@@ -183,7 +190,7 @@ impl Calls {
     /// A message if the counter cannot be read.
     pub fn end(&mut self) -> Result<u64, String> {
         // Reading the counter is a system call itself.
-        Ok(read(&mut self.counter)?.saturating_sub(self.start + 1))
+        Ok(read(&mut self.counter, Self::STOPPED)?.saturating_sub(self.start + 1))
     }
 }
 
@@ -230,4 +237,25 @@ fn every_call_is_counted_except_the_read_of_the_counter() {
             println!("SKIPPED: {why}");
         }
     }
+}
+
+#[test]
+fn an_incomplete_count_of_calls_does_not_blame_the_processors_counters() -> io::Result<()> {
+    use std::io::{Seek, Write};
+    let interrupted = || {
+        let mut counter = File::from(rustix::fs::memfd_create("counter", rustix::fs::MemfdFlags::CLOEXEC)?);
+        // The count, the time for which it was enabled, and the time for which it ran.
+        [1_000_u64, 10, 9].iter().try_for_each(|word| counter.write_all(&word.to_le_bytes()))?;
+        counter.rewind()?;
+        io::Result::Ok(counter)
+    };
+    let calls = Calls { counter: interrupted()?, start: 0 }.end();
+    assert_eq!(
+        calls,
+        Err("the kernel did not count system calls all the time, so the counts are incomplete".into())
+    );
+    let start = Counted { cycles: 0, instructions: 0 };
+    let cycles = Counters { cycles: interrupted()?, instructions: interrupted()?, start }.end();
+    assert!(cycles.is_err_and(|why| why.contains("other programs used the processor's counters")));
+    Ok(())
 }

@@ -16,7 +16,7 @@
 //! Each operation has at most one refused attempt, so [`Case::own`] subtracts at most the issued bytes from the charge. The ledger shows
 //! the charge as the kernel counted it, with a remark.
 
-use crate::case::{self, Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
+use crate::case::{self, Amount, Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
 use model::figures::{Account, Entry, Ledger, Moved};
@@ -250,36 +250,46 @@ pub(crate) enum Refused {
 /// Returns why attempts of this kind may have been refused after they were charged. `None` if the
 /// kernel cannot have refused any, or if the device's counters are unknown.
 pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
-    if !case.is_direct() {
+    if !case.is_direct() || issued_by_retrying(case, kind).ops == 0 {
         return None;
     }
     let done = flow_of(&case.device().ok()?, kind);
     if share(done.ios as f64, case.issued(kind).ops as f64) > NOT_SPLIT_UP_TO {
         return Some(Refused::Split);
     }
-    let depth: f64 = retrying_streams(case).map(asked_depth).sum();
+    let depth: f64 = retrying_streams(case).map(|(_, stream)| asked_depth(stream)).sum();
     let queues = case.shared().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
     let least = queues.filter_map(Result::ok).min()?;
     (depth > least as f64).then_some(Refused::QueueFull(least))
 }
 
-/// Streams of the phase whose refused attempts are submitted again.
-fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = &'c Stream> {
-    case.phase_streams().iter().filter(|s| s.engine == RETRYING_ENGINE && s.cache.is_direct())
+/// The streams of the case whose refused attempts are submitted again, with their indices in the phase.
+fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = (usize, &'c Stream)> {
+    let streams = case.phase_streams().iter().enumerate();
+    streams.filter(|(at, stream)| case.counts(*at) && repeats_refused(stream))
 }
 
-/// The part of `counted` that the kernel charged for refused attempts: at most the issued amount.
-/// Zero where [`why_refused`] gives no reason.
+/// Whether the refused attempts of a stream are submitted again.
+pub(crate) fn repeats_refused(stream: &Stream) -> bool {
+    stream.engine == RETRYING_ENGINE && stream.cache.is_direct()
+}
+
+/// Returns the operations of a kind of the streams in [`retrying_streams`].
+fn issued_by_retrying(case: &Case, kind: Kind) -> Amount {
+    retrying_streams(case).map(|(at, _)| case.issued_by(at, kind)).fold(Amount::default(), Amount::plus)
+}
+
+/// The part of `counted` that the kernel charged for refused attempts: at most the amount that streams issued whose
+/// attempts are repeated. Zero where [`why_refused`] gives no reason.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for kind in Kind::MOVING {
         if why_refused(case, kind).is_none() {
             continue;
         }
-        let slot = cgroup_slot(kind);
-        let issued = case.issued(kind);
-        let bytes = counted.bytes[slot].saturating_sub(issued.bytes).min(issued.bytes);
-        let attempts = share(bytes as f64 * issued.ops as f64, issued.bytes as f64);
+        let (slot, repeatable) = (cgroup_slot(kind), issued_by_retrying(case, kind));
+        let bytes = counted.bytes[slot].saturating_sub(case.issued(kind).bytes).min(repeatable.bytes);
+        let attempts = share(bytes as f64 * repeatable.ops as f64, repeatable.bytes as f64);
         (twice.bytes[slot], twice.ios[slot]) = (bytes, attempts as u64);
     }
     twice
@@ -327,6 +337,31 @@ fn double_charges_of_split_operations_count_once() {
     let record = split(4, 2.0);
     let case = &crate::case::cases(&record)[0];
     assert_eq!(case.charged().unwrap().bytes[0], 2 * issued, "as the kernel counts it");
+    for engine in ["libaio", "sync"] {
+        let mut record = split(4, 2.0);
+        record.header.plan.jobs[0].phases[0].streams[0].engine = engine.into();
+        assert_eq!(own_bytes(&record), 2 * issued, "{engine} waits in the call");
+        let word = ledger_from(&record).read.unwrap().charged.word;
+        assert_eq!(word, "100 % more", "{engine}");
+    }
+}
+
+/// Doubles the bytes that the kernel charged, and sets `nr_requests` of every device to 128.
+#[cfg(test)]
+fn charge_twice_at_a_short_queue(record: &mut model::record::Record) {
+    for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        let charges = snapshot.files.iter_mut().filter(|(name, _)| name.ends_with("io_service_bytes"));
+        for text in charges.filter_map(|(_, text)| text.as_mut().ok()) {
+            let twice = |line: &str| {
+                let (key, bytes) = line.rsplit_once(' ').unwrap();
+                format!("{key} {}\n", 2 * bytes.parse::<u64>().unwrap())
+            };
+            *text = text.lines().map(twice).collect();
+        }
+    }
+    for layer in record.header.hosts[0].places.iter_mut().flat_map(|p| &mut p.layers) {
+        layer.queue.insert("nr_requests".into(), "128".into());
+    }
 }
 
 /// An honest record at this depth on a device with this `nr_requests`, whose operations were charged `times_charged` times.
@@ -349,6 +384,17 @@ fn double_charges_from_a_full_queue_count_once() {
     let mut waits = deep(256, "128", 2.0);
     waits.header.plan.jobs[0].phases[0].streams[0].engine = "libaio".into();
     assert_eq!(own_bytes(&waits), 2 * issued, "libaio waits in the call");
+    // A deep io_uring stream on another disk does not fill this queue.
+    let second = Fixture { depth: 256, ..Fixture::honest() };
+    let waiting = Fixture { engine: "libaio", ..Fixture::honest() };
+    let mut other_disk = crate::fixture::two_streams_on_two_disks(&waiting, &second);
+    charge_twice_at_a_short_queue(&mut other_disk);
+    assert_eq!(own_bytes(&other_disk), 2 * issued);
+    // On the same disk, only the operations of the io_uring stream can have been charged twice.
+    let mut same_disk = crate::fixture::two_streams(&waiting, &second);
+    charge_twice_at_a_short_queue(&mut same_disk);
+    let both = crate::case::cases(&same_disk)[0].with_sharers();
+    assert_eq!(both.own().unwrap().bytes[0], 3 * issued);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use model::Known;
 use model::evidence::{Moment, Pages};
 use model::job::{Kind, Stream};
 use model::machine::{Layer, Machine, Place};
-use model::plan::Role;
+use model::plan::{Role, Target};
 use model::record::{Record, ThreadIo};
 use std::collections::BTreeSet;
 
@@ -500,9 +500,9 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns the path of the target with this index among the targets of the case; `None` if the case has only one.
-    pub(crate) fn path_among_several(&self, at: usize) -> Option<&'a str> {
-        self.targets.get(at).filter(|_| self.targets.len() > 1).map(|(_, target)| target.path.as_str())
+    /// The targets of the case, in the order of [`Case::states`], each with its index in the plan.
+    pub(crate) fn targets(&self) -> &[(usize, &'a Target)] {
+        &self.targets
     }
 
     /// Whether another stream of the phase uses one of this stream's targets through the page cache. Cached pages of

@@ -4,7 +4,9 @@ pub(super) use super::{
     ARRIVED_FROM, VMSTAT, VMSTAT_PAGE_BYTES, issued_bytes, layer_names, least_median_ns, service_latency,
     sum_over_runs,
 };
-pub(crate) use crate::case::{Amount, Case, CaseRun, asked_depth, cgroup_slot, flow_of, no_run, share};
+pub(crate) use crate::case::{
+    Amount, Case, CaseRun, asked_depth, cgroup_slot, flow_of, known_part, no_run, share,
+};
 pub(crate) use crate::checks::{
     Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula, holds,
     not_checked, show_part,

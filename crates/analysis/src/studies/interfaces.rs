@@ -125,7 +125,7 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
         major_faults_per_mib: per(faults(1), MIB as f64),
         device_bytes_per_byte: device_bytes_per_byte(case, writes, issued),
         coverage: coverage(case),
-        planned_coverage: planned_coverage(&case.stream),
+        planned_coverage: planned_coverage(case),
         cached_pages_at_start: most_cached_pages(case),
         stored_before: if case.stream.renews_file() {
             Err("the first write replaces the file".into())
@@ -219,14 +219,15 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
 
 /// Share of the span that a run touched, if it touched no block twice.
 fn coverage(case: &Case) -> Option<f64> {
-    let span = case.stream.access.span_bytes as f64 * case.runs.len() as f64;
+    let span = case.span_bytes() as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
 }
 
 /// Share of the span that the stop rule allows a run to touch.
-fn planned_coverage(stream: &Stream) -> Option<f64> {
-    let bytes = stream.limit.operations? as f64 * f64::from(stream.access.largest_bytes());
-    (stream.access.span_bytes > 0).then(|| share(bytes, stream.access.span_bytes as f64))
+fn planned_coverage(case: &Case) -> Option<f64> {
+    let bytes = case.stream.limit.operations? as f64 * f64::from(case.stream.access.largest_bytes());
+    let span = case.span_bytes() as f64;
+    (span > 0.0).then(|| share(bytes, span))
 }
 
 /// The most pages of a target that were in the page cache at the start of a run.
@@ -669,6 +670,12 @@ fn planned_coverage_follows_from_the_operations() {
     let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
     stream.limit.operations = Some(stream.access.span_bytes / 4096 / 2);
     assert_eq!(table(&record).rows[0].planned_coverage, Some(0.5));
+    let half = record.header.plan.targets[0].bytes / 2;
+    let access = &mut record.header.plan.jobs[0].phases[0].streams[0].access;
+    (access.offset_bytes, access.span_bytes) = (half, u64::MAX);
+    let row = &table(&record).rows[0];
+    assert_eq!(row.planned_coverage, Some(1.0), "the rest of the target");
+    assert!(row.coverage.is_some_and(|share| share > 0.01), "{:?}", row.coverage);
 }
 
 #[test]

@@ -224,12 +224,12 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
     // Arrival times alternate between the workers first, then between the lanes of a worker.
     let lane = lane * u64::from(share.workers) + u64::from(share.worker);
     let place = submit_times::LanePlace { lane, lanes, seed: split_mix(!seed) };
-    if let Pace::Each { .. } = stream.pace {
+    if let Pace::Each { iops, bytes_per_s } = stream.pace {
         let inner: Box<dyn submit_times::OfKind> = match stream.access.strided {
             Some(zones) => Box::new(access::Strided::new(stream, zones, targets, among, rng)?),
             None => Box::new(Lines::new(stream, targets, among, rng)?),
         };
-        return Ok(Box::new(submit_times::ByKind::new(inner, stream, place)?));
+        return Ok(Box::new(submit_times::ByKind::new(inner, stream, iops, bytes_per_s, place)?));
     }
     let mut source: Box<dyn Source> = match stream.access.strided {
         _ if !stream.turns.is_empty() => Box::new(access::Turns::new(stream, targets, among, seed)?),

@@ -17,7 +17,7 @@ use super::{Op, Source};
 use crate::source::Choice;
 use crate::source::draw::Kinds;
 use crate::source::wrappers::Syncs;
-use model::job::{Arrivals, Bursts, Kind, Line, Pace, Stream, ThinkLaw};
+use model::job::{Arrivals, Bursts, Kind, Line, Pace, PerKind, Stream, ThinkLaw};
 use model::spec::number::MAX_TIME_NS;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1, LogNormal};
@@ -62,17 +62,14 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Adds a lane's part of the stream's rate to the lane's source.
+/// Adds a lane's part of the stream's pace to the lane's source. [`ByKind`] keeps the rates of [`Pace::Each`] itself.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
-        Pace::Closed => inner,
+        Pace::Closed | Pace::Each { .. } => inner,
         Pace::Limited { iops, bytes_per_s } => match Limited::new(iops, bytes_per_s, place.lanes)? {
             Some(limited) => Box::new(Paced::new(inner, limited)),
             None => inner,
         },
-        Pace::Each { .. } => {
-            return Err("separate rates of directions are not possible here; type one rate for all".into());
-        }
         Pace::Open { iops, arrivals: Arrivals::Constant } => {
             let period = period(iops)?;
             Box::new(Paced::new(
@@ -492,11 +489,15 @@ pub(super) struct ByKind {
 }
 
 impl ByKind {
-    /// Creates the source. Fails if another setting of the stream also chooses operations, or a rate is invalid.
-    pub(super) fn new(inner: Box<dyn OfKind>, stream: &Stream, place: LanePlace) -> Result<Self, String> {
-        let Pace::Each { iops, bytes_per_s } = &stream.pace else {
-            return Err("none of the directions has its own rate; give at least one".into());
-        };
+    /// Creates the source with a limit for each direction; 0 means unlimited. Fails if another setting of the stream also chooses
+    /// operations, or a rate is invalid.
+    pub(super) fn new(
+        inner: Box<dyn OfKind>,
+        stream: &Stream,
+        iops: PerKind<f64>,
+        bytes_per_s: PerKind<f64>,
+        place: LanePlace,
+    ) -> Result<Self, String> {
         let [line] = stream.access.lines.as_slice() else {
             return Err("rates of directions need a single line; remove the other lines".into());
         };

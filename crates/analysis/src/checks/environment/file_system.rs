@@ -70,10 +70,10 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
 
 fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
     case.need_run()?;
-    let active_thread = find_active_thread(case)?;
-    let idle = idle_bytes_per_s(case)?;
+    let (active_thread, idle_rate) = (find_active_thread(case), idle_bytes_per_s(case));
+    let idle = idle_rate.as_ref().ok().copied().flatten();
     let mut numbers = evidence([("idle_write_bytes_per_s", idle.unwrap_or(f64::NAN))]);
-    if let Some((thread, action)) = active_thread {
+    if let Ok(Some((thread, action))) = active_thread {
         let mut sentence = format!("The kernel thread {thread} {action}.");
         let disk_was_quiet = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
         if disk_was_quiet {
@@ -91,6 +91,8 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(rate as u64)
         );
     }
+    active_thread?;
+    idle_rate?;
     let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { count_discarded_bytes(case)? };
     if discarded > DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
@@ -176,15 +178,18 @@ pub(super) const NEARLY_FULL: Check = Check {
 
 fn check_nearly_full(case: &Case) -> Known<Answer> {
     let states = case.states(Moment::Start)?.into_iter().flatten();
-    let rooms: Vec<Room> = states.filter_map(|s| s.room.clone()).collect::<Known<_>>()?;
+    let (rooms, all_known): (Vec<Room>, _) = known_part(Ok(states.filter_map(|s| s.room.clone()).collect()));
     let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
     // Some network file systems report a size of 0.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
     let fullest = known.min_by(|a, b| free(a).total_cmp(&free(b)));
-    let fullest = fullest.ok_or("the free space of the file system was not recorded")?;
+    let Some(fullest) = fullest else {
+        return all_known.and(not_checked("the free space of the file system was not recorded"));
+    };
     let part = free(fullest);
     let numbers = evidence([("free_share", part), ("free_bytes", fullest.free_bytes as f64)]);
     if part >= FREE_BELOW {
+        all_known?;
         return holds("The file system had enough free space.", numbers);
     }
     let (severity, effect) = if case.does(Kind::Write) {
@@ -250,12 +255,14 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
         place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path))
     };
     let known = case.places().map(|place| place.file_system.as_ref().ok_or_else(|| why_unknown(place)));
-    let file_systems: Vec<&FileSystem> = known.collect::<Known<_>>()?;
-    if file_systems.is_empty() {
-        return Err("the record does not contain the file system of the target".into());
-    }
+    let (file_systems, all_known) = known_part(Ok(known.collect()));
+    let has_file_system = !file_systems.is_empty();
     let remote = file_systems.into_iter().find_map(|fs| Some((fs, describe_location(&fs.kind)?)));
     let Some((fs, location)) = remote else {
+        all_known?;
+        if !has_file_system {
+            return Err("the record does not contain the file system of the target".into());
+        }
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     };
     let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
@@ -425,6 +432,13 @@ fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
         FS_HOUSEKEEPING.severity(&record)
     };
     assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biased)));
+    let mut uncounted = idle(20 << 20);
+    uncounted.evidence.iter_mut().for_each(|s| drop(s.files.remove("/sys/block/vda/stat")));
+    assert!(FS_HOUSEKEEPING.answer(&uncounted).is_err());
+    for snapshot in uncounted.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(HOUSEKEEPERS.into(), Ok("9: ext4lazyinit\n".into()));
+    }
+    assert_eq!(FS_HOUSEKEEPING.severity(&uncounted), Some(Severity::Biased));
 }
 
 #[test]

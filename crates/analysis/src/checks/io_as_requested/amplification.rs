@@ -8,6 +8,7 @@
 //! writes as the cause if the plan has them.
 
 use super::page_bytes;
+use crate::case::ledger::repeats_refused;
 use crate::case::written;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
@@ -121,7 +122,7 @@ fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
     }
     // The kernel counts a direct read twice if it is submitted twice.
     if is_within_limit(read.least)
-        || case.is_direct()
+        || repeats_refused(&case.stream)
         || read.least.saturating_sub(requested) <= allowed_extra_bytes(case)
     {
         return Err(case.why_shared()?);
@@ -399,6 +400,23 @@ fn double_charges_do_not_count() {
     let twice = |times| READ_AMPLIFIED.severity(&crate::case::ledger::split(4, times));
     assert_eq!(twice(2.0), None);
     assert_eq!(twice(2.3), Some(Severity::Biased));
+}
+
+#[test]
+fn the_kernels_count_for_the_workers_decides_unless_reads_may_be_submitted_twice() {
+    let answer = |engine| {
+        let amplified = Fixture { engine, delivered: 4.0, ..Fixture::honest() };
+        let record = crate::fixture::two_streams(&amplified, &Fixture::honest());
+        crate::findings::ask_all(&crate::case::cases(&record)[0])
+            .into_iter()
+            .find(|(c, _)| c.id == CheckId::B03)
+    };
+    assert!(matches!(answer("io_uring"), Some((_, Err(_)))));
+    assert!(
+        matches!(answer("libaio"), Some((_, Ok(Answer::Finding(_))))),
+        "{:?}",
+        answer("libaio").map(|a| a.1)
+    );
 }
 
 #[test]

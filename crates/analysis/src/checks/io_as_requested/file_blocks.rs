@@ -57,8 +57,10 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
     if case.stream.cache.is_direct() {
         misfits.extend(misaligned_access(&case.stream.access, block));
     }
-    misfits.extend(misaligned_devices(case, block)?);
+    let (misaligned, all_known) = misaligned_devices(case, block);
+    misfits.extend(misaligned);
     if misfits.is_empty() {
+        all_known?;
         // The extent map is needed only if nothing else is misaligned.
         misfits.extend(misaligned_extents(case, block)?);
     }
@@ -123,21 +125,22 @@ fn sizes(line: &Line) -> Vec<u64> {
     out
 }
 
-/// Describes partitions and devices that do not start on a block.
-fn misaligned_devices(case: &Case, block: u64) -> Known<Vec<String>> {
-    let mut out = Vec::new();
+/// Describes partitions and devices that do not start on a block. Also returns why the start of one is unknown.
+fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
+    let (mut out, mut all_known) = (Vec::new(), Ok(()));
     for layer in case.places().flat_map(|p| &p.layers) {
-        if layer.kind == LayerKind::Partition {
-            let sector = layer.device_number("start")?;
-            if !sector.saturating_mul(START_BYTES).is_multiple_of(block) {
-                out.push(format!("{} begins at sector {sector}", layer.name));
-            }
-        }
-        if layer.kind == LayerKind::Loop {
-            let byte = layer.device_number("loop/offset")?;
-            if !byte.is_multiple_of(block) {
-                out.push(format!("{} begins at byte {byte} of its file", layer.name));
-            }
+        let start = match layer.kind {
+            LayerKind::Partition => layer.device_number("start").map(|sector| {
+                (sector.saturating_mul(START_BYTES), format!("{} begins at sector {sector}", layer.name))
+            }),
+            LayerKind::Loop => layer
+                .device_number("loop/offset")
+                .map(|byte| (byte, format!("{} begins at byte {byte} of its file", layer.name))),
+            _ => Ok((0, String::new())),
+        };
+        match start {
+            Ok((bytes, misfit)) => out.extend((!bytes.is_multiple_of(block)).then_some(misfit)),
+            Err(why) => all_known = all_known.and(Err(why)),
         }
         // Only some kinds of devices have this file.
         if let Some(shift) = layer.device.get("alignment_offset").map(|text| text.trim())
@@ -147,7 +150,7 @@ fn misaligned_devices(case: &Case, block: u64) -> Known<Vec<String>> {
         }
     }
     out.dedup();
-    Ok(out)
+    (out, all_known)
 }
 
 /// Describes a file whose extents do not start on a block.
@@ -155,14 +158,20 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
     if case.on_block_devices() {
         return Ok(None);
     }
-    for extents in case.extents()?.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
-        let begin =
-            extents.physical_align.ok_or("the map of the file's extents does not show where they begin")?;
-        if !begin.is_multiple_of(block) {
-            return Ok(Some(format!("the file's extents begin at multiples of {}", show_bytes(begin))));
+    let (extents, mut all_known) = known_part(case.extents());
+    for extents in extents.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
+        match extents.physical_align {
+            Some(begin) if !begin.is_multiple_of(block) => {
+                return Ok(Some(format!("the file's extents begin at multiples of {}", show_bytes(begin))));
+            }
+            Some(_) => {}
+            None => {
+                let why = "the map of the file's extents does not show where they begin";
+                all_known = all_known.and(not_checked(why));
+            }
         }
     }
-    Ok(None)
+    all_known.map(|()| None)
 }
 
 /// Below this mean extent, seeks matter on a spinning disk: reading 16 MiB takes 100 ms, a seek 10 ms.
@@ -205,7 +214,7 @@ pub(super) const FRAGMENTED: Check = Check {
 };
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
-    let extents = case.extents()?;
+    let (extents, all_known) = known_part(case.extents());
     // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
         return not_checked(
@@ -213,12 +222,15 @@ fn check_fragmented(case: &Case) -> Known<Answer> {
         );
     }
     let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
-    let Some(worst) = worst else { return Err("the map of the file's extents is empty".into()) };
+    let Some(worst) = worst else {
+        return all_known.and(not_checked("the map of the file's extents is empty"));
+    };
     let is_spinning = is_spinning(case)?;
     let limit = if is_spinning { SPINNING_BELOW } else { FLASH_BELOW };
     let numbers =
         evidence([("extents", worst.count as f64), ("extent_bytes_mean", mean_extent_bytes(worst) as f64)]);
     if worst.count <= FEW_EXTENTS || mean_extent_bytes(worst) >= limit {
+        all_known?;
         return holds("The file has few extents, so sequential access is sequential on the disk.", numbers);
     }
     finding!(
@@ -289,9 +301,11 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let sentence = "The job requests a new file in each run, so its writes also allocate blocks.";
         return finding!(Severity::Note, evidence([]), "{sentence}");
     }
-    let extents = case.extents()?;
+    let (extents, all_known) = known_part(case.extents());
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
-    let worst = worst.ok_or("the map of the file's extents is empty")?;
+    let Some(worst) = worst else {
+        return all_known.and(not_checked("the map of the file's extents is empty"));
+    };
     let most_extents = |all: &[Extents]| all.iter().map(|e| e.count as f64).fold(0.0, f64::max);
     let numbers = evidence([
         ("without_blocks_share", worst),
@@ -299,6 +313,7 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("extents_after", extents_after_syncs(case).map_or(f64::NAN, |all| most_extents(&all))),
     ]);
     if worst <= ALLOCATED_ABOVE {
+        all_known?;
         return holds("Writes overwrote existing blocks.", numbers);
     }
     detail!(
@@ -381,7 +396,7 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     if !sizes.iter().chain([&case.stream.access.offset_bytes]).all(in_blocks) {
         return Err("trims of parts of blocks write zeros and make no holes".into());
     }
-    let maps = case.extents_over_runs()?;
+    let maps = case.extents_over_runs()?.into_iter().collect::<Known<Vec<_>>>()?;
     let freed_bytes: u64 =
         maps.iter().map(|(before, after)| after.hole_bytes.saturating_sub(before.hole_bytes)).sum();
     let (freed_bytes, trimmed) = (freed_bytes as f64, issued.bytes as f64);
@@ -441,6 +456,17 @@ fn offsets_partitions_loop_devices_and_extents_are_checked() {
         place.layers.insert(0, part);
     });
     assert!(at_63.contains("vda1 begins at sector 63"), "{at_63}");
+    let unknown_start = |offset: u64| {
+        let mut record = Fixture::honest_write().record();
+        record.header.plan.jobs[0].phases[0].streams[0].access.offset_bytes = offset;
+        let place = &mut record.header.hosts[0].places[0];
+        let mut part = place.layers[0].clone();
+        (part.kind, part.below) = (LayerKind::Partition, vec![1]);
+        place.layers.insert(0, part);
+        MISALIGNED.answer(&record)
+    };
+    assert!(matches!(unknown_start(512), Ok(Answer::Finding(_))), "{:?}", unknown_start(512));
+    assert!(unknown_start(0).is_err());
     let shifted = with(|r| {
         let place = &mut r.header.hosts[0].places[0];
         let mut shifted = place.layers[0].clone();
@@ -455,6 +481,8 @@ fn offsets_partitions_loop_devices_and_extents_are_checked() {
                 extents.physical_align = Some(1024);
             }
         }
+        let first = &mut r.runs[0].evidence[0].targets[0];
+        first.extents = Some(Err("Permission denied (os error 13)".into()));
     });
     assert!(small_blocks.contains("multiples of 1 KiB"), "{small_blocks}");
 }

@@ -377,7 +377,7 @@ fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)
     // One operation in ten crosses a border if a piece is ten operations long.
     let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
     let has_short_pieces = |e: &Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
-    case.extents().is_ok_and(|all| all.iter().any(has_short_pieces)).then(|| {
+    known_part(case.extents()).0.iter().any(has_short_pieces).then(|| {
         let cure = "Let fathom make its own file on a file system with more contiguous free space.";
         (" (the file has small extents)".into(), cure.into())
     })
@@ -482,10 +482,7 @@ fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
 /// Returns the odds that an operation has a neighbour among the other operations in flight, taken as the share that is
 /// merged by chance. The scheduler sees no more operations than those.
 fn odds_of_neighbour(case: &Case) -> f64 {
-    let targets = &case.record.header.plan.targets;
-    let bytes =
-        case.stream.targets.iter().filter_map(|t| targets.get(*t)).map(|t| t.bytes).min().unwrap_or(0);
-    let span = bytes.min(case.stream.access.span_bytes);
+    let span = case.targets().iter().map(|(at, _)| case.span_bytes_of(*at)).min().unwrap_or(0);
     let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));
     // An unknown span, or one smaller than a block, makes every merge possible.
     if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(&case.stream) / blocks).min(1.0) }
@@ -663,6 +660,10 @@ fn merges_by_chance_and_local_orders_are_accepted() {
     let mut small = merge_some(Fixture::honest().record(), 0.2);
     small.header.plan.jobs[0].phases[0].streams[0].access.span_bytes = 1 << 20;
     assert_eq!(NOT_RANDOM.severity(&small), None);
+    let bytes = small.header.plan.targets[0].bytes;
+    let access = &mut small.header.plan.jobs[0].phases[0].streams[0].access;
+    (access.offset_bytes, access.span_bytes) = (bytes - (1 << 20), u64::MAX);
+    assert_eq!(NOT_RANDOM.severity(&small), None, "the last mebibyte of the target");
     let mut normal = merge_some(Fixture::honest().record(), 0.2);
     normal.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order = Order::Normal(1.0);
     assert_eq!(NOT_RANDOM.answer(&normal), Ok(Answer::DoesNotApply));

@@ -208,22 +208,19 @@ pub(super) const NOT_POLLING: Check = Check {
 fn check_not_polling(case: &Case) -> Known<Answer> {
     let option = case.stream.options.keys().find(|o| POLLING.contains(&o.as_str()));
     let Some(option) = option else { return Ok(Answer::DoesNotApply) };
-    case.grounded()?;
-    let layers = case.places().flat_map(|p| &p.layers).filter(|l| l.queue.contains_key("io_poll"));
-    let mut is_polled = false;
-    for layer in layers {
-        if layer.queue_number("io_poll")? == 0 {
-            return finding!(
-                Severity::Void,
-                evidence([("io_poll", 0.0)]),
-                "Option {option} requests polled completions, but {} completes by interrupt (its \
-                 queue/io_poll is 0).",
-                layer.name
-            );
-        }
-        is_polled = true;
+    let layers = case.layers(|l| l.queue.contains_key("io_poll"));
+    if let Some(layer) = layers.iter().find(|l| l.queue_number("io_poll") == Ok(0)) {
+        return finding!(
+            Severity::Void,
+            evidence([("io_poll", 0.0)]),
+            "Option {option} requests polled completions, but {} completes by interrupt (its queue/io_poll \
+             is 0).",
+            layer.name
+        );
     }
-    if is_polled {
+    case.grounded()?;
+    layers.iter().try_for_each(|layer| layer.queue_number("io_poll").map(drop))?;
+    if !layers.is_empty() {
         return holds("Completions were polled, as requested.", evidence([("io_poll", 1.0)]));
     }
     Err(format!("option {option} requests polling, but no device below reports whether it polls"))

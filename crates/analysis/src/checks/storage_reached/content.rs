@@ -90,16 +90,11 @@ fn written_before(case: &Case) -> f64 {
     {
         let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
         let ends = run.end.iter().flat_map(|end| &end.streams);
-        for (_, end) in streams.iter().zip(ends).filter(|(stream, _)| fills_targets(stream)) {
+        for end in ends.filter(|end| streams.get(end.stream).is_some_and(fills_targets)) {
             bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
         }
     }
-    let access = &case.stream.access;
-    let region = case.stream.targets.iter().filter_map(|target| {
-        let length = case.record.runs.first()?.start.target_bytes.get(*target)?;
-        Some(access.span_bytes.min(length.saturating_sub(access.offset_bytes)))
-    });
-    share(bytes as f64, region.sum::<u64>() as f64)
+    share(bytes as f64, case.span_bytes() as f64)
 }
 
 /// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,
@@ -210,6 +205,8 @@ fn compresses(case: &Case) -> bool {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::record::StreamEnd;
 
 #[cfg(test)]
 fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
@@ -247,7 +244,8 @@ fn few_blocks_are_not_checked_and_holes_are_left_to_a04() {
 #[test]
 fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
     let writing = Fixture::honest_write().record();
-    let after_phase = |target: usize, part: f64| {
+    // The runs may list the streams of a phase in another order than the plan.
+    let after_phase_with_idle_stream = |target: usize, part: f64, idle_stream: Option<usize>| {
         let mut record = with_zeros(&Fixture::honest(), 64);
         let mut writer = writing.header.plan.jobs[0].phases[0].clone();
         writer.streams[0].targets = vec![target];
@@ -258,11 +256,18 @@ fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
         let mut run = writing.runs[0].clone();
         let issued = run.end.as_mut().and_then(|end| end.streams[0].issued.get_mut(&Kind::Write)).unwrap();
         issued.bytes = (region as f64 * part) as u64;
+        if let Some(target) = idle_stream {
+            let streams = &mut record.header.plan.jobs[0].phases[0].streams;
+            streams.push(model::job::Stream { targets: vec![target], ..streams[0].clone() });
+            let ends = &mut run.end.as_mut().unwrap().streams;
+            ends.insert(0, StreamEnd { stream: 1, issued: BTreeMap::new(), ..ends[0].clone() });
+        }
         record.runs.push(run);
         let reads = crate::case::cases(&record).pop().unwrap_or_else(|| panic!("no case of {target}"));
         let answers = crate::findings::ask_all(&reads);
         answers.into_iter().find(|(check, _)| check.id == ZERO_DATA.id).unwrap().1
     };
+    let after_phase = |target, part| after_phase_with_idle_stream(target, part, None);
     for part in [0.96, 1.0, 7.0] {
         assert!(after_phase(0, part).is_err_and(|why| why.contains("an earlier phase")), "{part}");
     }
@@ -273,6 +278,8 @@ fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
     assert_eq!(severity(after_phase(0, 0.25)), Some((Severity::Void, true)));
     assert_eq!(severity(after_phase(0, 0.75)), Some((Severity::Biased, true)));
     assert_eq!(severity(after_phase(7, 1.0)), Some((Severity::Void, false)));
+    assert_eq!(severity(after_phase_with_idle_stream(0, 0.25, Some(7))), Some((Severity::Void, true)));
+    assert_eq!(severity(after_phase_with_idle_stream(7, 1.0, Some(0))), Some((Severity::Void, false)));
 }
 
 #[cfg(test)]

@@ -37,9 +37,15 @@ pub(super) const HOLES_READ: Check = Check {
 
 fn check_holes_read(case: &Case) -> Known<Answer> {
     let measured = !case.runs.is_empty();
-    let before = never_written_share(&if measured { case.extents()? } else { case.extents_before_runs()? })?;
+    let (maps, all_known) = known_part(if measured { case.extents() } else { case.extents_before_runs() });
+    let known_before = never_written_share(&maps);
+    let before = known_before.unwrap_or(0.0);
     let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
     let (share_unwritten, at_start) = if before > UNWRITTEN_ABOVE { (before, true) } else { (after, false) };
+    if !at_start {
+        all_known?;
+        known_before.ok_or("the map of the file's extents is empty")?;
+    }
     let numbers = evidence([("never_written_share", share_unwritten)]);
     if share_unwritten <= UNWRITTEN_ABOVE {
         let sentence = if share_unwritten > 0.0 {
@@ -67,12 +73,11 @@ fn check_holes_read(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Void, sentence, numbers).found()
 }
 
-/// Returns the largest share of never written bytes in any of the extent maps.
-fn never_written_share(maps: &[Extents]) -> Known<f64> {
+/// Returns the largest share of never written bytes in any of the extent maps; `None` if all are empty.
+fn never_written_share(maps: &[Extents]) -> Option<f64> {
     let share_of =
         |map: &Extents| share(map.hole_bytes as f64 + map.unwritten_bytes as f64, map.span_bytes as f64);
-    let worst = maps.iter().filter(|map| map.span_bytes > 0).map(share_of).max_by(f64::total_cmp);
-    worst.ok_or_else(|| "the map of the file's extents is empty".into())
+    maps.iter().filter(|map| map.span_bytes > 0).map(share_of).max_by(f64::total_cmp)
 }
 
 /// Harmless share of bytes in the inode or in shared blocks: the packed tail of a file of some hundred blocks.
@@ -102,10 +107,11 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
 };
 
 fn check_inline_or_tail(case: &Case) -> Known<Answer> {
-    let extents = case.extents()?;
+    let (extents, all_known) = known_part(case.extents());
     let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
     let numbers = evidence([("inline_share", part)]);
     if part <= INLINE_ABOVE {
+        all_known?;
         return holds("The file has data blocks of its own.", numbers);
     }
     detail!(
@@ -147,10 +153,11 @@ pub(super) const ENCODED_EXTENTS: Check = Check {
 };
 
 fn check_encoded_extents(case: &Case) -> Known<Answer> {
-    let part = encoded_share(case)?;
+    let (part, all_known) = encoded_share(case);
     let issued = case.issued_total().bytes;
     let mut numbers = evidence([("encoded_share", part), ("issued_bytes", issued as f64)]);
     if part <= ENCODED_ABOVE {
+        all_known?;
         let sentence = if part > 0.0 {
             "Almost none of the file is stored compressed or encrypted."
         } else {
@@ -169,14 +176,16 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
-/// Returns the largest share of encoded bytes at the start of any run and, if the stream writes,
-/// after its final sync: the file system may encode written data as late as that.
-fn encoded_share(case: &Case) -> Known<f64> {
-    let mut all = case.extents()?;
+/// Returns the largest known share of encoded bytes at the start of any run and, if the stream writes, after its final
+/// sync: the file system may encode written data as late as that. Also returns why a share is unknown.
+fn encoded_share(case: &Case) -> (f64, Known<()>) {
+    let (mut maps, mut all_known) = known_part(case.extents());
     if case.does(Kind::Write) {
-        all.extend(case.extents_over_runs()?.into_iter().map(|(_, after)| after));
+        let (pairs, pairs_known) = known_part(case.extents_over_runs());
+        maps.extend(pairs.into_iter().map(|(_, after)| after));
+        all_known = all_known.and(pairs_known);
     }
-    Ok(all.iter().map(encoded_share_of).fold(0.0, f64::max))
+    (maps.iter().map(encoded_share_of).fold(0.0, f64::max), all_known)
 }
 
 /// Returns the share of a file that is stored compressed or encrypted.
@@ -218,7 +227,8 @@ pub(super) const SHARED_EXTENTS: Check = Check {
 fn check_shared_extents(case: &Case) -> Known<Answer> {
     let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
     let (mut shared, mut grown) = (0.0_f64, None);
-    for (before, after) in case.extents_over_runs()? {
+    let (pairs, all_known) = known_part(case.extents_over_runs());
+    for (before, after) in pairs {
         let span = before.span_bytes as f64;
         shared = shared.max(share(before.shared_bytes as f64, span));
         let unwritten = share(before.hole_bytes as f64 + before.unwritten_bytes as f64, span)
@@ -241,7 +251,10 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
         format!("its extent count grew from {before} to {after}")
     });
     let sentence = match (shared > SHARED_ABOVE, counts) {
-        (false, None) => return holds("The file was overwritten in place.", numbers),
+        (false, None) => {
+            all_known?;
+            return holds("The file was overwritten in place.", numbers);
+        }
         (true, counts) => {
             let counts = counts.map(|c| format!(" ({c})")).unwrap_or_default();
             format!(

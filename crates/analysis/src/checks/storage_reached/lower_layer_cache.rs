@@ -168,14 +168,17 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
 /// upper layers carried at most [`MATTERS_ABOVE`] of the bytes in `all`.
 fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64, Detail>> {
     let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
-    let mut least_arrived = 1.0_f64;
+    let (mut least_arrived, mut all_known) = (1.0_f64, Ok(()));
     for kind in Kind::MOVING.into_iter().filter(|kind| case.does(*kind)) {
         let mut flows = Flows { above: flow_of(&top, kind), below: flow_of(&leaf, kind) };
         if flows.above.bytes as f64 <= MATTERS_ABOVE.0 * flow_of(all, kind).bytes as f64 {
             continue;
         }
         if flows.arrived() >= ARRIVED_FROM && may_be_kept(case, kind, sides.lower) {
-            flows = own_flows(case, kind, sides, flows)?;
+            match own_flows(case, kind, sides, flows) {
+                Ok(own) => flows = own,
+                Err(why) => all_known = all_known.and(Err(why)),
+            }
         }
         if flows.arrived() < ARRIVED_FROM {
             let why = Why::from_case(case, kind, 1.0 - flows.arrived(), sides.all_stored);
@@ -184,7 +187,7 @@ fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64
         }
         least_arrived = least_arrived.min(flows.arrived());
     }
-    Ok(Ok(least_arrived))
+    all_known.map(|()| Ok(least_arrived))
 }
 
 /// Whether the page cache of a loop device's image may answer for one of these disks. False for
@@ -480,6 +483,30 @@ fn reads_by_other_processes_below_do_not_hide_a_cache() {
     // If other processes read less than the missing amount, the result is unchanged.
     let few = crate::figures::traffic::with_foreign_requests(&cached, 0, 10);
     assert!(matches!(LOWER_LAYER_CACHE.answer(&few), Ok(Answer::Finding(_))));
+}
+
+#[test]
+fn reads_that_cannot_be_attributed_do_not_hide_missing_writes() {
+    let answer = |written_below: u64| {
+        // Reads of other processes at the disk, none of which was charged to fathom.
+        let fixture = Fixture { leaf_share: Some(0.0), read_percent: 50, ..Fixture::honest() };
+        let mut record = crate::figures::traffic::with_foreign_requests(&fixture, 0, 100_000);
+        super::change_snapshots(&mut record, |s| {
+            let written = |sectors: u64| if s.moment == Moment::Start { 0 } else { sectors };
+            for (disk, sectors) in [("loop0", 80_000), ("vda", written_below)] {
+                let file = format!("/sys/block/{disk}/stat");
+                let text = s.files[&file].clone().unwrap();
+                let mut fields: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+                (fields[4], fields[6]) = (written(10_000).to_string(), written(sectors).to_string());
+                s.files.insert(file, Ok(fields.join(" ")));
+            }
+        });
+        record.runs.truncate(1);
+        LOWER_LAYER_CACHE.answer(&record)
+    };
+    let missing = answer(40_000);
+    assert!(matches!(&missing, Ok(Answer::Finding(f)) if f.sentence.contains("writes")), "{missing:?}");
+    assert!(answer(80_000).is_err_and(|why| why.contains("of reads, perhaps for other processes")));
 }
 
 #[test]

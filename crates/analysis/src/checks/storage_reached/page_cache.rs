@@ -71,7 +71,7 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
         return case.cannot_tell("how many of this stream's reads came from memory");
     };
     let is_encoded = |extents: &Extents| encoded_share_of(extents) > ENCODED_ABOVE;
-    if delivered > 0 && case.extents().is_ok_and(|all| all.iter().any(is_encoded)) {
+    if delivered > 0 && known_part(case.extents()).0.iter().any(is_encoded) {
         return not_checked(
             "the file is stored compressed or encrypted, so the bytes at the device do not show \
              what the cache served",
@@ -160,11 +160,12 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
              during a run.",
             file_system_kind(case),
             show_bytes(new.bytes as u64),
-            new.target.and_then(|at| case.path_among_several(at)).unwrap_or("the target")
+            new.path.unwrap_or("the target")
         );
         return fell_back_finding(sentence, new.evidence());
     }
-    if let Some(dirtied) = copied_by_btrfs(case)? {
+    let copied = copied_by_btrfs(case);
+    if let Ok(Some(dirtied)) = copied {
         let sentence = format!(
             "Direct writes were requested, but btrfs copied them through the page cache, as it does for \
              files with checksums: this machine dirtied and wrote back {} while fathom wrote {}.",
@@ -191,6 +192,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
             return fell_back_finding(sentence, numbers);
         }
     }
+    copied?;
     if is_undecided {
         return case.cannot_tell("whether the device saw all of this stream's I/O");
     }
@@ -243,14 +245,14 @@ fn fell_back_finding(sentence: String, numbers: Evidence) -> Known<Answer> {
 
 /// New pages in the page cache, and the bytes that the stream can have touched.
 #[derive(Clone, Copy)]
-struct NewPages {
+struct NewPages<'a> {
     bytes: f64,
     touchable_bytes: f64,
-    /// The target, or `None` for the sum of all targets.
-    target: Option<usize>,
+    /// The path of the target, or `None` for the sum of all targets.
+    path: Option<&'a str>,
 }
 
-impl NewPages {
+impl NewPages<'_> {
     fn share(self) -> f64 {
         share(self.bytes, self.touchable_bytes)
     }
@@ -263,29 +265,43 @@ impl NewPages {
 /// Returns the new and dirty pages of the run, or of one target in a run, with the largest share of
 /// them. A block counts once however often it was touched, so the stream can have touched at most
 /// the smaller of the bytes moved and the span.
-fn new_pages(case: &Case) -> Known<NewPages> {
+///
+/// # Errors
+/// Why the pages of a target are unknown, unless those of the other targets suffice for a finding.
+fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
     let (before, after) = (case.states(Moment::Start)?, case.states(Moment::Stop)?);
-    let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, target: None };
+    let touchable = |moved: f64, span: u64| moved.min(span.max(1) as f64);
+    let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, path: None };
+    let mut all_known = Ok(());
     for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
-        let mut bytes = Vec::new();
-        for (before, after) in before.iter().zip(after) {
-            let before = before.pages.as_ref().map_err(Clone::clone)?;
-            bytes.push(new_page_bytes(before, after.pages.as_ref().map_err(Clone::clone)?) as f64);
+        let moved = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add) as f64;
+        let moved_each = moved / before.len().max(1) as f64;
+        let mut each = Vec::new();
+        for ((before, after), (at, target)) in before.iter().zip(after).zip(case.targets()) {
+            match (&before.pages, &after.pages) {
+                (Ok(before), Ok(after)) => each.push(NewPages {
+                    bytes: new_page_bytes(before, after) as f64,
+                    touchable_bytes: touchable(moved_each, case.span_bytes_of(*at)),
+                    path: Some(target.path.as_str()),
+                }),
+                (Err(why), _) | (_, Err(why)) => all_known = all_known.and(Err(why.clone())),
+            }
         }
-        let moved: u64 = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add);
-        let span = case.stream.access.span_bytes.max(1) as f64;
-        let all =
-            NewPages { bytes: bytes.iter().sum(), touchable_bytes: (moved as f64).min(span), target: None };
+        let all = NewPages {
+            bytes: each.iter().map(|new| new.bytes).sum(),
+            touchable_bytes: touchable(moved, case.span_bytes()),
+            path: None,
+        };
         // If only one of several targets fell back, its share of the total is small.
-        let touchable_each = (moved as f64 / bytes.len().max(1) as f64).min(span);
-        let each = bytes.into_iter().enumerate().filter(|(_, bytes)| *bytes > FEW_BYTES);
-        let each =
-            each.map(|(at, bytes)| NewPages { bytes, touchable_bytes: touchable_each, target: Some(at) });
+        let each = each.into_iter().filter(|new| new.bytes > FEW_BYTES);
         for new in std::iter::once(all).chain(each) {
             if new.share() > worst.share() {
                 worst = new;
             }
         }
+    }
+    if worst.share() <= PAGES_ABOVE {
+        all_known?;
     }
     Ok(worst)
 }
@@ -347,6 +363,8 @@ fn check_direct_unsupported(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::evidence::TargetState;
 #[cfg(test)]
 use model::machine::DirectIo;
 
@@ -418,6 +436,47 @@ fn new_pages_suffice_without_device_counters() {
 }
 
 #[test]
+fn pages_are_compared_with_the_bytes_of_all_targets() {
+    const MIB: u64 = 1 << 20;
+    let answer = |spans: &[u64], span_bytes: u64, new_pages: &[Known<u64>]| {
+        let mut record = Fixture::honest().record();
+        let plan = &mut record.header.plan;
+        let target = plan.targets[0].clone();
+        plan.targets =
+            spans.iter().map(|bytes| model::plan::Target { bytes: *bytes, ..target.clone() }).collect();
+        let stream = &mut plan.jobs[0].phases[0].streams[0];
+        stream.targets = (0..spans.len()).collect();
+        stream.access.span_bytes = span_bytes;
+        let places = &mut record.header.hosts[0].places;
+        *places = vec![places[0].clone(); spans.len()];
+        super::change_snapshots(&mut record, |s| {
+            let state = s.targets[0].clone();
+            let pages = |new: &Known<u64>| {
+                let new = if s.moment == Moment::Start { 0 } else { new.clone()? };
+                Ok(model::evidence::Pages { cached: new, ..state.pages.clone()? })
+            };
+            let all = new_pages.iter().map(|new| TargetState { pages: pages(new), ..state.clone() });
+            s.targets = all.collect();
+        });
+        DIRECT_FELL_BACK.answer(&record)
+    };
+    let finds = |spans: &[u64], span_bytes, new_pages: &[Known<u64>]| {
+        matches!(answer(spans, span_bytes, new_pages), Ok(Answer::Finding(_)))
+    };
+    // Each run reads 43 MiB in many passes over a file of 1 MiB, of which 25 pages are 10 %.
+    assert!(finds(&[MIB], u64::MAX, &[Ok(25)]));
+    assert!(!finds(&[MIB], u64::MAX, &[Ok(5)]));
+    // 50 pages are 2.4 % of one span and 1.2 % of both.
+    assert!(!finds(&[8 * MIB; 2], 8 * MIB, &[Ok(25), Ok(25)]));
+    assert!(finds(&[8 * MIB; 2], 8 * MIB, &[Ok(50), Ok(50)]));
+    // Of one target all pages are new, and those of the other are unknown.
+    let unknown = || Err("Operation not permitted (os error 1)".to_owned());
+    assert!(finds(&[8 * MIB; 2], u64::MAX, &[unknown(), Ok(2048)]));
+    let few = answer(&[8 * MIB; 2], u64::MAX, &[unknown(), Ok(1)]);
+    assert!(matches!(&few, Ok(Answer::Holds(sentence, _)) if !sentence.contains("page cache")), "{few:?}");
+}
+
+#[test]
 fn btrfs_copies_direct_writes_of_files_with_checksums() {
     let fixture = |kind, options, pages: u64| {
         let mut record = Fixture { kind, options, ..Fixture::honest_write() }.record();
@@ -432,6 +491,13 @@ fn btrfs_copies_direct_writes_of_files_with_checksums() {
     assert_eq!(fixture("btrfs", "rw", 9_800), None);
     assert_eq!(fixture("btrfs", "rw,nodatasum", 10_000), None);
     assert_eq!(fixture("ext4", "rw", 10_000), None);
+    let uncounted = |delivered| {
+        let mut record = Fixture { kind: "btrfs", delivered, ..Fixture::honest_write() }.record();
+        super::change_snapshots(&mut record, |s| drop(s.files.remove("/proc/vmstat")));
+        DIRECT_FELL_BACK.answer(&record)
+    };
+    assert!(matches!(uncounted(0.6), Ok(Answer::Finding(_))), "the device saw too few bytes");
+    assert!(uncounted(1.0).is_err());
 }
 
 #[test]

@@ -187,23 +187,25 @@ pub(super) const WRONG_PLACE: Check = Check {
 
 fn check_wrong_place(case: &Case) -> Known<Answer> {
     let expected = case.record.header.plan.expect_device.as_deref();
-    let mut detour = None;
+    let (mut detour, mut all_known) = (None, Ok(()));
     for (_, place) in case.own_places() {
-        let place = place.ok_or("the record does not contain the device chain of the target")?;
-        match expected {
-            Some(name) if !is_on(place, name) => {
-                // If a chain could not be followed to its end, it may still lead to the device.
-                return match &place.blind {
-                    Some(why) if place.ram.is_none() => {
-                        Err(format!("fathom cannot tell whether the target is on {name}: {why}"))
-                    }
-                    _ => Ok(Answer::Finding(wrong_place_finding(place, name))),
-                };
+        let Some(place) = place else {
+            all_known =
+                all_known.and(not_checked("the record does not contain the device chain of the target"));
+            continue;
+        };
+        match (expected, &place.blind) {
+            (Some(name), _) if is_on(place, name) => {}
+            // If a chain could not be followed to its end, it may still lead to the device.
+            (Some(name), Some(why)) if place.ram.is_none() => {
+                let why = format!("fathom cannot tell whether the target is on {name}: {why}");
+                all_known = all_known.and(Err(why));
             }
-            Some(_) => {}
-            None => detour = detour.or_else(|| describe_detour(place)),
+            (Some(name), _) => return wrong_place_finding(place, name).found(),
+            (None, _) => detour = detour.or_else(|| describe_detour(place)),
         }
     }
+    all_known?;
     if let Some(detour) = detour {
         let cure = "Name the directory itself, or name the intended disk with --expect-device.";
         let found = Detail::new(Severity::Note, detour, evidence([])).with_cure(cure.to_owned());
@@ -248,6 +250,7 @@ fn describe_detour(place: &Place) -> Option<String> {
             let data = match (&place.ram, &place.blind) {
                 (Some(ram), _) => format!("its data are in memory ({ram})"),
                 (None, Some(why)) => format!("the device of its data is unknown: {why}"),
+                (None, None) if disks.is_empty() => "the device of its data is unknown".to_owned(),
                 (None, None) => format!("its data are{on}"),
             };
             Some(format!(
@@ -373,6 +376,30 @@ fn an_unknown_chain_is_not_checked_and_memory_is_void() {
 }
 
 #[test]
+fn a_target_that_is_certainly_elsewhere_is_void_whatever_is_unknown_about_others() {
+    let severity = |places: &[Place]| {
+        let mut record = expecting("vda", &Fixture::honest());
+        let plan = &mut record.header.plan;
+        plan.targets = vec![plan.targets[0].clone(); 2];
+        plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+        record.header.hosts[0].places = places.to_vec();
+        WRONG_PLACE.answer(&record).map(|answer| match answer {
+            Answer::Finding(f) => Some(f.severity),
+            _ => None,
+        })
+    };
+    let place = |fixture: &Fixture| fixture.record().header.hosts[0].places[0].clone();
+    let right = place(&Fixture::honest());
+    let unknown = place(&Fixture { nothing_below: true, ..Fixture::honest() });
+    let wrong = place(&Fixture { ram: Some("tmpfs"), nothing_below: true, ..Fixture::honest() });
+    for both in [[unknown.clone(), wrong.clone()], [wrong.clone(), unknown.clone()], [right.clone(), wrong]] {
+        assert_eq!(severity(&both), Ok(Some(Severity::Void)));
+    }
+    assert!(severity(&[unknown, right.clone()]).is_err_and(|why| why.contains("cannot tell")));
+    assert!(severity(&[right]).is_err_and(|why| why.contains("does not contain")));
+}
+
+#[test]
 fn detours_are_a_note_and_subvolumes_are_silent() {
     let at = |kind, root: &str| {
         let mut record = Fixture { kind, ..Fixture::honest() }.record();
@@ -390,6 +417,8 @@ fn detours_are_a_note_and_subvolumes_are_silent() {
     assert!(sentence(&|_| ()).ends_with("its data are on vda."), "{}", sentence(&|_| ()));
     let unseen = sentence(&|place| place.blind = Some("overlay: a container".into()));
     assert!(unseen.ends_with("the device of its data is unknown: overlay: a container."), "{unseen}");
+    let without_disks = sentence(&|place| (place.tops, place.layers) = (Vec::new(), Vec::new()));
+    assert!(without_disks.ends_with("; the device of its data is unknown."), "{without_disks}");
     assert_eq!(at("autofs", "/"), Some(Severity::Note));
     assert_eq!(at("ext4", "/srv/fast"), Some(Severity::Note));
     assert_eq!(at("btrfs", "/home"), None);
