@@ -403,8 +403,8 @@ impl<'a> Case<'a> {
         self.sum_over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
-    /// Fails if the cgroup has almost no charges although the device moved at least half of the issued bytes: then the
-    /// cgroup does not count.
+    /// Fails if the cgroup was charged almost nothing although the device moved at least half of
+    /// the issued bytes: then the kernel does not charge this device's I/O to the cgroup.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
         let device = self.device()?;
         for kind in Kind::MOVING {

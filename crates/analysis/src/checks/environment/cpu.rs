@@ -173,7 +173,7 @@ fn check_tool_overhead(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "fathom's own loop takes {} per operation, {} of the median of {}.",
+        "fathom's own loop takes {} per operation, {} of the median latency of {}.",
         show_ns(own_ns),
         show_share(part),
         show_ns(median)
@@ -484,7 +484,7 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     }
     if let Some(Waking { ns, median_ns }) = known_waking.filter(|w| w.ns >= WAKING_FROM.0 * w.median_ns) {
         causes.push(format!(
-            "waking a CPU that sleeps between two operations takes about {} of the median of {}",
+            "waking a CPU that sleeps between two operations takes about {} of the median latency of {}",
             show_ns(ns),
             show_ns(median_ns)
         ));
