@@ -30,7 +30,7 @@ use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// If at least one attempt of this many is disturbed, disturbance is the rule on this machine.
+/// If at least one in this many attempts is disturbed, disturbance is the rule on this machine.
 const RULE_FROM_ONE_IN: usize = 3;
 
 /// Minimum number of disturbed runs for disturbance to be the rule.

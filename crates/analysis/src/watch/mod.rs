@@ -239,7 +239,8 @@ const MORE_THAN_HALF_PERCENT: f64 = 55.0;
 /// Results with requests below this size measure IOPS, others throughput.
 const LARGE_BYTES: u64 = 128 << 10;
 
-/// Requests that are larger by this factor show the throughput of a device.
+/// A result shows the throughput of a device if its requests are at least this many times as large
+/// as those of the result that shows its IOPS.
 const LARGER_FACTOR: u64 = 8;
 
 /// Throughput has room if less than this share of it is used.

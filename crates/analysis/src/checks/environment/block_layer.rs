@@ -410,8 +410,8 @@ fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
     Ok(TimeParts { latency_ns, device_ns, cpu, ready })
 }
 
-/// Returns the lower and upper bound of the time inside the device per operation. Requests of other processes
-/// only add to it.
+/// Returns the lower and upper bound of the time inside the device per operation, in ns. Requests
+/// of other processes only add to it.
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device()?;
     let total = device.total();

@@ -136,7 +136,7 @@ const OMITTED_FROM: f64 = 10.0;
 /// Minimum share of the waiting time that is in excess of ten times the median, in long and in
 /// short measurements. The few pauses of any busy machine are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// An operation stalled if it took longer than this many medians.
+/// An operation stalled if it took longer than this many times the median.
 const STALL_MEDIANS: f64 = 10.0;
 /// The stalled operations must fill the queue at least this many times; fewer may be chance.
 const STALLS_FROM: f64 = 5.0;

@@ -12,9 +12,9 @@ use model::evidence::Probe;
 use model::job::Start;
 use stats::comparison::{FEWEST, TimesComparison, compare};
 
-/// Returns the expected share of repeats, 0 to 1, if the stream moves `bytes` in one run:
-/// operations on blocks that it already touched in the run. Computed from the order of offsets,
-/// without a list of the offsets.
+/// Returns the expected share of operations, 0 to 1, on blocks that the stream already touched in
+/// the run, if it moves `bytes` in one run. Computed from the order of offsets, without a list of
+/// the offsets.
 ///
 /// # Errors
 ///

@@ -440,9 +440,9 @@ const PASSES: usize = 2;
 
 /// Minimum number of runs for a cell to count as one with many runs.
 const MANY_RUNS: usize = 8;
-/// Minimum number of pairs of successive runs after the passes, in all cells with [`MANY_RUNS`]
-/// taken together, from which the noise of these cells is estimated. With fewer pairs, it is
-/// estimated from the pairs of all cells.
+/// Minimum number of pairs of successive runs after the passes, counted over all cells with
+/// [`MANY_RUNS`] runs or more. From so many pairs, the noise of these cells is estimated; with
+/// fewer, from the pairs of all cells.
 const MANY_PAIRS: usize = 30;
 
 /// The noise of a cell is a weighted mean of the noise of its own runs and the noise of all cells.
