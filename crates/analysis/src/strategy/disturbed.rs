@@ -135,7 +135,7 @@ pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
         return Vec::new();
     }
     let case = &case.with_sharers();
-    // A copy-on-write file system may still write data of an earlier run of fathom.
+    // A file system such as btrfs may still write data of an earlier run of fathom.
     let writes_late = traffic::session_writes(case) && !traffic::is_modest(case);
     let over_runs = |others: Traffic| {
         let all = if writes_late { others.read } else { others.all() };

@@ -22,7 +22,10 @@ use stats::comparison::{FEWEST, TimesComparison, compare};
 pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
-        return Err("fathom does not compute how many blocks repeat in a workload with several lines".into());
+        return Err(
+            "fathom does not compute how many blocks repeat with an access specification of several lines"
+                .into(),
+        );
     };
     if stream.replay.is_some() {
         return Err("fathom does not compute how many blocks repeat in a replay".into());
