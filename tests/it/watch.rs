@@ -427,7 +427,7 @@ fn requests_at_max_sectors_kb_are_explained() {
     assert_eq!(line["conclusions"][0]["rule"], "at_request_size_limit", "{line:#}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("max_sectors_kb = 64 allows, which splits larger ones: raising it may help"),
+        words.contains("max_sectors_kb = 64 allows, so the kernel splits larger ones: raising it may help"),
         "{text}"
     );
     assert!(words.contains("because the mean request is at least 95 % of max_sectors_kb"), "{text}");

@@ -223,7 +223,7 @@ impl<'a> Case<'a> {
         self.places().find_map(|p| p.ram.as_deref())
     }
 
-    /// Whether any operation is of this kind.
+    /// Whether the streams of the case do operations of this kind.
     pub fn does(&self, kind: Kind) -> bool {
         self.member_streams().iter().any(|s| s.kinds().any(|k| k == kind))
     }
@@ -296,7 +296,8 @@ impl<'a> Case<'a> {
         why_invalid.map_or(Ok(layers), Err)
     }
 
-    /// Why a disk's counters are invalid: they were switched off at a snapshot of a run. zram ignores the switch.
+    /// Returns why a disk's counters are invalid: they were switched off at a snapshot of a run;
+    /// `None` if they are valid. zram ignores the switch.
     fn why_switched_off(&self, disk: &Layer) -> Option<String> {
         let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
         let off =
@@ -403,8 +404,8 @@ impl<'a> Case<'a> {
         self.sum_over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
-    /// Fails if the cgroup has almost no charges although the device moved at least half of the issued bytes: then the
-    /// cgroup does not count.
+    /// Fails if the cgroup was charged almost nothing although the device moved at least half of
+    /// the issued bytes: then the kernel does not charge this device's I/O to the cgroup.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
         let device = self.device()?;
         for kind in Kind::MOVING {
@@ -453,7 +454,7 @@ impl<'a> Case<'a> {
         self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
     }
 
-    /// Operations and bytes within the windows of all runs.
+    /// Operations and bytes of a kind within the windows of all runs.
     pub fn in_windows(&self, kind: Kind) -> Amount {
         self.runs.iter().map(|r| r.in_window(kind)).fold(Amount::default(), Amount::plus)
     }

@@ -39,7 +39,8 @@ pub(crate) const PERCENTILES: &[(&str, f64)] =
 
 const MB: f64 = 1e6;
 
-/// Above this share of an open loop's percentile, fathom's own lateness withholds the percentile.
+/// If fathom's own lateness is more than this share of a percentile in an open loop, the percentile
+/// is withheld.
 pub(crate) const LATE_SHARE: f64 = 0.1;
 
 /// The kinds of operations in the rate and the latencies of a result. Syncs are shown separately: their time is part of
@@ -89,7 +90,8 @@ pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     })
 }
 
-/// Whether the same percentile of fathom's lateness is more than [`LATE_SHARE`] of a latency percentile.
+/// Whether fathom's lateness at percentile `q` is more than [`LATE_SHARE`] of the latency
+/// `value_ns` at the same percentile.
 pub(crate) fn is_late(value_ns: u64, lateness: &Histogram, q: f64) -> bool {
     lateness.quantile_ns(q).is_some_and(|late| late as f64 > LATE_SHARE * value_ns as f64)
 }

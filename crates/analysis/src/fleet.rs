@@ -125,7 +125,7 @@ pub(crate) fn add_host_figures(record: &Record, mut report: Report) -> Report {
     report
 }
 
-/// The rates of all hosts together, by result.
+/// Returns the sum of the rates of all hosts, by name of the result.
 fn rate_sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     let mut sums = BTreeMap::new();
     for result in fleet.hosts.iter().flat_map(|h| &h.results) {

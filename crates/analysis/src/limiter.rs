@@ -316,8 +316,8 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     Ok(limiter_of("device", sentence, numbers))
 }
 
-/// Decides this for a device that other streams share. Answers "device" only if that is true even
-/// if the other streams spent all their latency in the device.
+/// Decides whether a stream spends its time inside a device that other streams share. Answers
+/// "device" only if that is true even if the other streams spent all their latency in the device.
 fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);

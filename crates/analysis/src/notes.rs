@@ -167,7 +167,7 @@ pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
     files
 }
 
-/// Says how much was written before the first run, how fast, and whether the rates settled.
+/// Describes how much was written before the first run, how fast, and whether the rates settled.
 fn describe_preconditioning(record: &Record, done: &Preconditioned) -> String {
     let mb_per_s = done.filled_bytes as f64 / (done.filled_ns as f64 / 1e9).max(f64::MIN_POSITIVE) / 1e6;
     let filled = format!(

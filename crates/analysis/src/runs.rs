@@ -164,13 +164,14 @@ pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     Some(lowest_limit(done).map_or(measured, |limit| measured.min(limit)))
 }
 
-/// The lowest limit of the cgroup in some runs; `None` without one.
+/// Returns the lowest limit of the cgroup during some runs, in operations per second; `None`
+/// without a limit.
 pub(crate) fn lowest_limit(done: &[Summary]) -> Option<f64> {
     done.iter().filter_map(|s| s.limit_iops).min_by(f64::total_cmp)
 }
 
-/// The capacity of a record with a load curve; `None` without a load curve, or before the closed
-/// loop was measured.
+/// Returns the capacity of a record with a load curve, in operations per second; `None` without a
+/// load curve, or before the closed loop was measured.
 pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
     record.header.plan.study.latency_target().and_then(|_| capacity(&summaries(record, false)))
 }

@@ -38,7 +38,8 @@ pub struct UnfinishedSession {
 pub struct Counted {
     /// The topmost devices, or why they were not counted.
     pub device: Known<Device>,
-    /// Share of the time in which a task of the machine waited for I/O, for a CPU and for memory, or why it was not counted.
+    /// Shares of the time in which at least one task of the machine waited: for I/O, for a CPU, and
+    /// for memory. Each may be unknown, with the reason.
     pub pressure: [Known<f64>; 3],
     /// Traffic of other processes that is enough to disturb a run, `None` if there is less, or why
     /// it cannot be separated from fathom's.

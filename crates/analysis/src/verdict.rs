@@ -48,9 +48,10 @@ impl Reasoned {
     }
 }
 
-/// The verdict on the quoted results: the worst one, with the reason in one sentence. `counts_as`
-/// is the verdict that a result counts as for the session. If several results count as equally bad,
-/// the one with the worst verdict of its own gives the reason, and among equals `first`.
+/// Returns the verdict on the quoted results: the worst one, with the reason in one sentence.
+/// `counts_as` returns the verdict with which a result counts for the session; it may be milder
+/// than the result's own. If several results count as equally bad, the one whose own verdict is
+/// worst gives the reason, and among equals `first`.
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
@@ -228,8 +229,8 @@ pub(crate) struct Judged<'r> {
 }
 
 impl Judged<'_> {
-    /// Returns the head for independent jobs. If only other load withholds a result, the session is suspect as long as
-    /// the headline has a number.
+    /// Returns the head for independent jobs. If other load is the only reason why a result has no
+    /// number, the session is suspect instead of invalid, as long as the headline has a number.
     pub(crate) fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {
         let head = self.head_of_results(quoted);
         if head.headline.value.is_none() {

@@ -35,7 +35,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Nothing is known.
+    /// The bounds of a count of which nothing is known.
     const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
 
     /// A count that is known to the byte.

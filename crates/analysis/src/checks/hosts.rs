@@ -400,7 +400,8 @@ fn decide_same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Kn
     }
     let [line] = case.stream.access.lines.as_slice() else {
         return not_checked(
-            "fathom does not compute how often hosts read the same blocks in a workload with several lines",
+            "fathom does not compute how often hosts read the same blocks with an access specification \
+             of several lines",
         );
     };
     // In a shared file, each host has its own blocks.

@@ -464,8 +464,8 @@ const WORTH_BYTES: u64 = 1 << 20;
 /// If both directions moved less than [`WORTH_BYTES`], the report describes a direction with at least this many bytes.
 const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
 
-/// Reads from disks up to this share of all reads may be of the program's libraries, which can be on another disk than
-/// its files.
+/// If reads from disks are at most this share of all reads, they may be reads of the program's
+/// libraries. These may be on another disk than the program's files.
 const LIBRARIES_SHARE: f64 = 0.02;
 
 /// Describes a run: what it read and wrote, and a failure.

@@ -452,7 +452,7 @@ const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 /// A direction with fewer bytes than this does not matter.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Minimum share of the reads by other processes that disturbs the run.
+/// Other processes disturb the run if they did at least this share of the reads.
 const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
 
 /// If tasks waited for a CPU, or for memory, for at least this share of the time, the run was noticeably longer.

@@ -50,7 +50,7 @@ pub(super) struct Context<'a> {
     pub(super) name: &'a str,
     /// The compared pairs with their answers.
     pub(super) pairs: &'a [Pair],
-    /// For each pair, the circumstances that are unknown on one or both sides.
+    /// For each pair, the aspects that are unknown on one or both sides.
     pub(super) unknown: Vec<Vec<String>>,
     /// Whether E14 is accepted.
     pub(super) is_accepted: bool,

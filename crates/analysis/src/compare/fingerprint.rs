@@ -1,6 +1,6 @@
 //! The fingerprint of a result: the circumstances that its number depends on, and what differs between two results.
 //!
-//! 1. [`fingerprint`] lists the circumstances as named values: the work, the engine, the targets, the machine.
+//! 1. [`fingerprint`] lists the circumstances as named values (aspects): the work, the engine, the targets, the machine.
 //! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
 //! 3. [`settings`] lists every field of the job's streams. So a setting that step 1 does not state,
 //!    or states without a detail, still makes the results different work.
@@ -79,7 +79,8 @@ const NOT_COMPARED: [&str; 9] = [
     "verify.content.stamps.seed",
 ];
 
-/// Fields that aspects of [`fingerprint`] state for the result's own stream.
+/// Fields of a stream that [`fingerprint`] covers for the result's own stream, so that [`settings`]
+/// skips them there.
 const STATED_FIELDS: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
 
 /// Fields that do not change the work, so that they may be the subject of the comparison, like
@@ -143,7 +144,8 @@ fn add_leaves(path: String, value: &Value, leaves: &mut Vec<(String, String)>) {
     }
 }
 
-/// Returns the differences between two lists of aspects, and the aspects that are unknown on one side.
+/// Returns the differences between two lists of aspects, and the aspects that are unknown on one or
+/// both sides.
 pub(super) fn compare_aspects(a: &[Aspect], b: &[Aspect]) -> (Vec<Difference>, Vec<String>) {
     let (mut different, mut unknown) = (Vec::new(), Vec::new());
     let missing = |other: &Aspect| Aspect { value: Ok("-".into()), ..other.clone() };
@@ -428,8 +430,8 @@ pub(super) const MEASURED: &str = "what was measured";
 /// The aspect of findings that the user accepted.
 pub(super) const ACCEPTED: &str = "accepted findings";
 
-/// The difference between two results that depend on different accepted findings. The user accepted the findings, so the results are
-/// compared.
+/// Returns the difference between two results that depend on different accepted findings; `None` if
+/// both depend on the same. The user accepted the findings, so the results are compared.
 pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Difference> {
     let ids = |one: SideResult| match one.result.accepted.as_slice() {
         [] => "none".to_owned(),

@@ -3,7 +3,7 @@
 //!
 //! 1. `match_results` pairs the results of both sides.
 //! 2. `draft` prepares each pair: `fingerprint` decides whether both results measured the same work, and `weighing` selects the numbers.
-//! 3. `answer_all` gives each number its word, after Holm's correction for multiple comparisons.
+//! 3. `answer_all` gives each number its answer, after Holm's correction for multiple comparisons.
 //! 4. `answer` writes the sentences about the headline.
 //! 5. `checks` adds the findings about both sides, and `weighing` decides the gate `--fail-if-slower`.
 //!
@@ -36,15 +36,19 @@ use weighing::WeighedNumber;
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// A share that is both the margin (a larger difference counts) and the tolerance (with a smaller difference, two sides are the same).
-    /// The margin is at least 1 %, at least 2 % for percentiles, and at least the difference between sessions of one side. The tolerance is
-    /// at least the margin. `None` is a margin of 1 %, or 5 % if each side is one session that was measured separately, and a tolerance of
-    /// 5 %, or 10 % for p99 and higher percentiles.
+    /// A share that is both the margin (a larger difference counts) and the tolerance (with a
+    /// smaller difference, two sides are the same).
+    ///
+    /// - The margin is this share, by default 1 %, or 5 % if each side is one session that was
+    ///   measured separately. It is at least 1 %, at least 2 % for percentiles, and at least the
+    ///   difference between sessions of one side.
+    /// - The tolerance is this share, by default 5 %, or 10 % for p99 and higher percentiles. It is
+    ///   at least the margin.
     pub margin: Option<f64>,
     /// Whether numbers of different work are compared anyway (E14 is accepted).
     pub accept_differences: bool,
-    /// Findings that the user accepts on this command line. Only with these does a gate decide on a number that depends on an accepted
-    /// finding.
+    /// Findings that the user accepts on this command line. A gate decides on a number only if all
+    /// accepted findings that the number depends on are listed here.
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<Slower>,
@@ -107,7 +111,7 @@ struct PendingComparison<'r> {
     sides: [&'r [Report]; 2],
     matched: MatchedResults<'r>,
     drafts: Vec<Draft>,
-    /// For each pair, the circumstances that are unknown on one side.
+    /// For each pair, the aspects that are unknown on one or both sides.
     unknown: Vec<Vec<String>>,
 }
 
@@ -119,6 +123,7 @@ impl<'r> PendingComparison<'r> {
         let mut drafts: Vec<Draft> = drafts.chain(draft_commands(a, b, options)).collect();
         let headline = a.first().map(|r| r.headline.name.as_str());
         if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
+            // A headline has the true name of its result, that is the name of what was measured.
             draft.pair.headline = true;
         }
         let unknown = drafts.iter_mut().map(|d| std::mem::take(&mut d.unknown)).collect();
@@ -235,10 +240,13 @@ fn draft_times(a: &CommandTimes, b: &CommandTimes, options: &Options) -> Draft {
 struct Draft {
     pair: Pair,
     weighed: Vec<WeighedNumber>,
-    /// Circumstances that are unknown on one side.
+    /// Aspects that are unknown on one or both sides.
     unknown: Vec<String>,
 }
 
+/// Compares the aspects of a pair, and weighs its numbers if nothing refuses the comparison.
+/// `sessions` has the number of sessions of each side, and `name` the name of the side that is
+/// compared with A.
 fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, options: &Options) -> Draft {
     let [first_a, first_b] = [a, b].map(|side| side.first().copied());
     let (differences, unknown) =
@@ -281,7 +289,8 @@ fn draft(a: &PooledResult, b: &PooledResult, sessions: [usize; 2], name: &str, o
     Draft { pair, weighed, unknown }
 }
 
-/// Returns the differences between two results, in the circumstances and in the findings, and the circumstances that are unknown on a side.
+/// Returns the differences between two results, in their aspects and in their findings, and the
+/// aspects that are unknown on one or both sides.
 fn find_differences(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<String>) {
     let prints = [a, b].map(|one| fingerprint(one.report, one.result));
     let (mut different, mut unknown) = compare_aspects(&prints[0], &prints[1]);
@@ -337,8 +346,8 @@ fn why_not_comparable(
     None
 }
 
-/// Names all findings of both sides that the user must accept to compare the numbers. Empty without such findings, or if a result has no
-/// number.
+/// Names all findings of both sides that the user must accept to compare the numbers. Empty without
+/// such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: BTreeSet<CheckId> =
@@ -363,8 +372,9 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
 /// Aspects in which the sessions of one side may differ.
 const MAY_DIFFER_WITHIN_A_SIDE: &[&str] = &[fingerprint::LIMITED_BY, fingerprint::ACCEPTED];
 
-/// Whether only an engine that replaced a denied one refuses the comparison. Another engine does the same work, but may change the number,
-/// so the answer is `CANNOT TELL` instead of `INCOMPARABLE`.
+/// Whether only one difference refuses the comparison: an engine that replaced a denied one.
+/// Another engine does the same work, but may change the number, so the answer is `CANNOT TELL`
+/// instead of `INCOMPARABLE`.
 fn is_undecidable(differences: &[Difference]) -> bool {
     let mut refusing = differences.iter().filter(|d| d.refuses).peekable();
     refusing.peek().is_some() && refusing.all(|d| d.aspect == fingerprint::AVAILABLE_ENGINE)
@@ -384,7 +394,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
             result.void = false;
             result.verdict = Verdict::Suspect;
         }
-        // Findings that only the study accepted do not count here.
+        // Findings that only the study accepted (`Question::is_expected`) do not count here.
         let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
         let accepted: Vec<CheckId> =
             findings::accepted_checks(result, findings).into_iter().filter(by_user).collect();
@@ -659,7 +669,7 @@ pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let own = record_of_jobs(record, 0..from, plan.headline);
     let mut rerun = record_of_jobs(record, from..plan.jobs.len(), against.headline);
     rerun.header.plan.title = format!("{}, again", against.then.title);
-    // The rows of a profile's card belong to the own jobs.
+    // The table of a profile belongs to the own jobs.
     rerun.header.plan.study = model::study::Study::Jobs;
     // The conditions of `--fail-if` also belong to the own jobs.
     rerun.header.plan.fail_if.clear();

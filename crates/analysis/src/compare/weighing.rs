@@ -506,7 +506,8 @@ fn error_chance(runs: Runs) -> f64 {
     }
 }
 
-/// Returns the bounds that each have the confidence of the gate.
+/// Returns the two bounds of the ratio, each with the confidence of the gate; `None` without an
+/// interval.
 fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
     match runs {
         Runs::Apart | Runs::InTurns => metric.bounds,

@@ -90,7 +90,7 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     text.lines().filter_map(cpu).collect()
 }
 
-/// The pauses of a cgroup by a quota.
+/// The pauses that a CPU quota imposed on a cgroup.
 pub(crate) struct Pauses {
     /// Number of pauses.
     pub(crate) times: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Pauses {
     pub(crate) ns: u64,
 }
 
-/// Returns the pauses of fathom's cgroup by a quota since the cgroup was created.
+/// Returns the pauses that a CPU quota has imposed on fathom's cgroup since the cgroup was created.
 ///
 /// # Errors
 /// That the kernel does not count them.

@@ -388,8 +388,9 @@ impl Observations {
         format!("{each} {}", show_seconds(self.run_seconds()))
     }
 
-    /// Returns the drift per minute: the drift within a run or the drift from run to run, whichever could be larger. `None` for less than
-    /// half a minute.
+    /// Returns the drift per minute. There may be two: the drift within a run of at least half a
+    /// minute, and the drift from run to run over at least half a minute of all runs. Returns the
+    /// one whose 95 % interval reaches further from 0; `None` if there is neither.
     fn per_minute(&self) -> Option<Estimate> {
         let one = self.run_seconds();
         let runs = self.rates.len() as f64;
@@ -406,7 +407,8 @@ impl Observations {
         within.into_iter().chain(over).max_by(|a, b| could_be(a).total_cmp(&could_be(b)))
     }
 
-    /// The SNIA's rule for the rounds of a single run, or for several runs as rounds.
+    /// Applies the SNIA's rule to a single run divided into rounds, or to several runs, each as one
+    /// round.
     fn snia(&self) -> Option<Snia> {
         match self.all() {
             [only] if self.rates.len() == 1 => {

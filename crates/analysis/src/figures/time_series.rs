@@ -97,7 +97,7 @@ fn divide_among_steps(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usi
 
 /// The work that layers had completed since the start of a run, at each snapshot.
 pub(crate) struct DeviceWork {
-    /// At least two, in order of time.
+    /// The work at each snapshot, in order of time; at least two points.
     points: Vec<Point>,
 }
 
@@ -218,7 +218,8 @@ const SECOND_NS: f64 = 1e9;
 /// A remainder at the end that is shorter than this, in seconds, is rounding and gets no row.
 const SHORTEST_REST: f64 = 0.01;
 
-/// The rows of all runs of a case.
+/// Returns the rows of all runs of a case, one for each second of a run. In a run of more than an
+/// hour, each row covers several seconds.
 pub(crate) fn seconds_of_runs(case: &Case) -> Vec<Second> {
     case.runs.iter().flat_map(|ran| seconds_of_run(case, ran)).collect()
 }
@@ -292,10 +293,11 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
 /// Maximum number of points of a result, apart from one more for each run. A page cannot draw more.
 const MOST_POINTS: usize = 3000;
 
-/// Maximum number of runs that get their own latency tail. A plot cannot distinguish more.
+/// With more runs than this, no run gets its own latency tail. A plot cannot distinguish more.
 const MOST_TAILS: usize = 40;
 
-/// Number of entries in a latency tail for each factor of ten of its share of operations.
+/// Number of entries in a latency tail for each factor of ten in the share of operations beyond
+/// them.
 const STEPS_A_DECADE: f64 = 10.0;
 
 /// The intervals of all complete runs; `None` if the record has none.
@@ -351,7 +353,7 @@ fn round_to(value: f64, scale: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-/// Latencies of all complete runs, by direction.
+/// Returns the latencies of all complete runs, by direction; empty if no run is complete.
 pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuckets> {
     let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
     kinds.map(|(kind, seen): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&seen.latency))).collect()

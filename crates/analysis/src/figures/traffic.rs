@@ -138,8 +138,9 @@ fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     }
 }
 
-/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Counts none with
-/// synchronous writes or copy-on-write file systems, because their overhead has no known bound.
+/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Returns
+/// none with synchronous writes, or with file systems that are not in [`MODEST`], because their
+/// overhead has no known bound.
 fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return excess(device, ours);

@@ -8,7 +8,7 @@ use model::plan::{Cost, MadeFor, Plan, Role, Strategy, Target};
 use model::spec::number::MAX_TIME_NS;
 use model::sweep::{Grid, Search};
 
-/// Estimated cost of a run outside its window, in ns.
+/// Estimated time of a phase in ns, besides its warm-up, window and cool-down.
 pub const OVERHEAD_NS: u64 = 120_000_000;
 /// Estimated time in ns of a phase that ends after a number of operations or bytes.
 const COUNTED_GUESS_NS: u64 = 300_000_000;
@@ -45,7 +45,8 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
     let ns = match plan.strategy {
-        // Tests with wide intervals are repeated until the budget is used up.
+        // With [`Strategy::Targets`], tests with wide intervals are repeated until the budget is
+        // used up.
         Strategy::Targets(_) if ns > 0 => u64::MAX,
         // The next run may be the first one that other load disturbs.
         _ => ns.saturating_mul(plan.attempts.into()),
@@ -53,7 +54,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
 }
 
-/// Whether each run changes the state of the device for the next one, so that none is repeated.
+/// Whether each run changes the state of the device for the next run, so that no run is repeated.
 fn changes_state(plan: &Plan) -> bool {
     let in_order = plan.study.grid().is_some_and(|grid| matches!(grid.search, Search::InOrder(_)));
     in_order || matches!(plan.strategy, Strategy::Steady { .. })
@@ -84,9 +85,11 @@ fn made_here(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
         return None;
     }
     match (plan.common(at), plan.part) {
+        // The hosts share the work of creating this target.
         (Some(_), Some(part)) if target.made_for == MadeFor::All => {
             Some(target.bytes / u64::from(part.hosts.max(1)))
         }
+        // Another host creates this target.
         (Some(common), _) if !plan.is_rank(common.maker) => None,
         _ => Some(target.bytes),
     }
@@ -170,6 +173,7 @@ fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut Cost) {
             Some(bytes) => {
                 cost.bounded_bytes = cost.bounded_bytes.saturating_add(bytes.saturating_mul(times));
             }
+            // The streams of a phase run at the same time, so their time counts once.
             None => unbounded = whole_ns(phase).saturating_mul(times),
         }
     }
@@ -202,17 +206,18 @@ fn most_bytes(stream: &Stream, phase: &Phase) -> Option<u64> {
             let bytes = (bytes_per_s > 0.0).then_some((bytes_per_s * seconds) as u64);
             operations.into_iter().chain(bytes).min()
         }
+        // The rate of an open loop is 0 until the capacity is measured.
         Pace::Closed | Pace::Open { .. } => None,
     };
     // The stop rule does not count the warm-up, so it limits the written bytes only without one.
-    let ends = phase.warmup_ns == 0;
-    let by_count = stream.limit.operations.filter(|_| ends).map(|n| n.saturating_mul(largest));
-    let by_bytes = stream.limit.bytes.filter(|_| ends);
+    let limit_covers_all = phase.warmup_ns == 0;
+    let by_count = stream.limit.operations.filter(|_| limit_covers_all).map(|n| n.saturating_mul(largest));
+    let by_bytes = stream.limit.bytes.filter(|_| limit_covers_all);
     let least = [by_pace, by_count, by_bytes].into_iter().flatten().min()?;
     Some(least.saturating_add(in_flight))
 }
 
-/// Returns the writes and the bytes per second that a pace allows; 0 is no limit.
+/// Returns the maximum writes and the maximum written bytes per second of a pace; 0 means no limit.
 fn most_written(pace: &Pace) -> (f64, f64) {
     match pace {
         Pace::Limited { iops, bytes_per_s } => (*iops, *bytes_per_s),

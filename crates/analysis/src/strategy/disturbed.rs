@@ -30,7 +30,7 @@ use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// If at least one attempt of this many is disturbed, disturbance is the rule on this machine.
+/// If at least one in this many attempts is disturbed, disturbance is the rule on this machine.
 const RULE_FROM_ONE_IN: usize = 3;
 
 /// Minimum number of disturbed runs for disturbance to be the rule.
@@ -135,7 +135,7 @@ pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
         return Vec::new();
     }
     let case = &case.with_sharers();
-    // A copy-on-write file system may still write data of an earlier run of fathom.
+    // A file system such as btrfs may still write data of an earlier run of fathom.
     let writes_late = traffic::session_writes(case) && !traffic::is_modest(case);
     let over_runs = |others: Traffic| {
         let all = if writes_late { others.read } else { others.all() };

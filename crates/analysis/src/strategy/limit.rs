@@ -167,8 +167,7 @@ impl Point<'_> {
         self.runs.len() as u32
     }
 
-    /// Whether fewer operations were served than arrived at this load, or would be served in a
-    /// longer run.
+    /// Whether fewer operations completed than this load offers, or would complete in a longer run.
     pub(crate) fn is_overloaded(&self, target: &LatencyTarget) -> bool {
         // The limit of the cgroup allows a burst, which a short run mistakes for the lasting rate.
         if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {

@@ -22,15 +22,16 @@ use stats::intervals;
 use stats::sample::variance;
 use stats::steady_state::{DRIFT, WINDOW, is_steady};
 
-/// Returns the first run that is not done yet, in the order of the rounds.
+/// Returns the next run of a fixed number of rounds: the first one that is not done yet, in the
+/// order of the rounds. `Done` after the last round.
 pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     next_among(done, budget, |rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
         Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
     })
 }
 
-/// Returns the next run of the jobs that need more runs according to their rates; `None` if no job does. The jobs with
-/// the fewest runs come first.
+/// Returns the next run of the jobs for whose rates `is_open` is true; `None` if there is no such
+/// job. The jobs with the fewest runs come first.
 pub(super) fn next_among(
     done: &[Summary],
     budget: &Budget,
@@ -111,7 +112,8 @@ pub(super) fn needs_runs_until_steady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
 
-/// Notes how a job that ran until it was steady ended; `None` without a run.
+/// Returns a note on whether a job that was repeated until it is steady became steady, with its
+/// rate in each round; `None` without a run.
 pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
     if rates.is_empty() {
         return None;
@@ -132,7 +134,7 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
     })
 }
 
-/// Number of runs in a row after which the interval must be narrow.
+/// The interval must be narrow after each of this many successive runs.
 const IN_A_ROW: usize = 2;
 
 /// Returns the next run of the jobs whose interval is too wide.
@@ -157,14 +159,16 @@ fn is_reached(rates: &[f64], share: f64) -> bool {
     rates.len() >= IN_A_ROW && (0..IN_A_ROW).all(|back| narrow(rates.len() - back))
 }
 
-/// Returns half the 95 % interval of the mean of these rates as a share of the mean; `None` without an interval.
+/// Returns half the width of the 95 % interval of the mean rate, as a share of the mean; `None`
+/// without an interval, or if the mean is 0.
 fn half_share(rates: &[f64]) -> Option<f64> {
     let mean = intervals::mean(rates)?;
     let [low, high] = mean.interval?;
     (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
 }
 
-/// Notes how a job that ran until its interval was narrow ended; `None` without a run.
+/// Returns a note on whether a job that was repeated until its interval is narrow reached the
+/// requested precision; `None` without a run.
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
@@ -211,7 +215,8 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
-/// Returns the number of runs that a gate between two sides needs; `None` if more runs would not decide it.
+/// Returns the number of runs that a gate between two sides needs; `None` if the gate is decided,
+/// or if more runs would not decide it.
 fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     let gate = comparison.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
     let has_number =
@@ -400,8 +405,8 @@ fn a_note_has_the_reached_precision_and_the_needed_runs() {
     assert_eq!(precision_note("4K", &[], 0.025), None);
 }
 
-/// Simulates sessions. Returns the shares of those whose interval covers the truth and that reach the precision, and the mean number of
-/// runs.
+/// Simulates sessions. Returns the share of sessions whose interval covers the truth, the share of
+/// sessions that reach the precision, and the mean number of runs of a session.
 #[cfg(test)]
 fn simulate_sessions(sessions: u64, deviation: f64, share: f64, at_most: u32) -> (f64, f64, f64) {
     let (mut covered, mut reached, mut runs) = (0.0, 0.0, 0.0);

@@ -1,6 +1,6 @@
 //! Decides which cell of a grid to measure next, and which one wins.
 //!
-//! The decisions are a pure function of the runs so far: replaying these resumes a sweep, judges a record, and lets several hosts decide
+//! The decisions are a pure function of the runs so far: replaying the runs resumes a sweep, judges a record, and lets several hosts decide
 //! alike. The plan selects one of two ways:
 //!
 //! [`Search`] finds the best cell, and repeats disturbed runs:
@@ -29,7 +29,7 @@ use model::sweep::{Grid, Measure, Search as How, Setting, Until, Variable, least
 pub use race::{Decision, FEWEST_REPEATS, FRESH_RUNS, Lane, Race, Rivals};
 use stats::{sample, steady_state};
 
-/// Runs of a work between two runs of its reference cell.
+/// For each this many runs of a work, its reference cell is measured once more.
 pub const REFERENCE_EVERY: usize = 12;
 
 /// If the budget is at least this many times as long as the first pass took, a second pass follows.
@@ -116,7 +116,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Returns the lanes of the round after this one; none if the race is decided.
+    /// Returns the indices of the lanes that the next round measures; empty if the race is decided.
     fn next_members(&self, race: &Race) -> Vec<usize> {
         let sound = || race.sound().map(|(at, _)| at).collect();
         match self.grid.search {
@@ -202,8 +202,8 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether a disturbed run may be repeated now: after its round while cells lack their minimum number of runs, later at once. No repeat
-    /// starts after the time is up.
+    /// Whether a disturbed run may be repeated now. While cells lack their minimum number of runs,
+    /// the repeat waits for the end of its round. No repeat starts after the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
         let is_round_over = || self.due_cell().is_none_or(|job| self.times(job) as u32 > repeat);
         !self.is_time_up() && (self.missing_runs() == 0 || is_round_over())
@@ -262,8 +262,9 @@ impl<'g> Search<'g> {
         due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
     }
 
-    /// Returns the cell with the fewest fresh runs among those that need them; of the winner, only the latest five count. Ties are decided
-    /// at random.
+    /// Returns the job of the cell with the fewest fresh runs among the cells that need more;
+    /// `None` if no cell does. If the winner needs several sets of five, only its runs in the
+    /// latest set count. Ties are decided at random.
     fn cell_for_fresh_run(&self) -> Option<usize> {
         let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
@@ -278,7 +279,8 @@ impl<'g> Search<'g> {
         wanted.into_iter().min().map(|(.., job)| job)
     }
 
-    /// Returns the time of the last run's end, in ns since the start of the session.
+    /// Returns when the last run ended, in ns since the start of the session; at least the total
+    /// time of all runs.
     fn now_ns(&self) -> u64 {
         self.ended_ns.max(self.spent_ns)
     }
@@ -294,8 +296,9 @@ impl<'g> Search<'g> {
         each.saturating_mul(finals as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
     }
 
-    /// Estimates, from the runs so far, the total budget that would be enough to prove that no cell beats the winner of its race by more than
-    /// the tolerance. `None` if no reasonable budget is enough, or if the search has no budget.
+    /// Estimates, from the runs so far, the total budget in ns that would be enough to prove that
+    /// no cell beats the winner of its race by more than the tolerance. `None` if that is more than
+    /// an hour, if no number of runs would prove it, or if the search has no budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
         let How::Adaptive { budget_ns } = self.grid.search else { return None };
         let each = self.spent_ns as f64 / self.done.max(1) as f64;
@@ -415,7 +418,7 @@ impl<'g> SweepProgress<'g> {
 /// Number of rounds in the window that must be steady.
 pub(crate) const WINDOW: usize = 5;
 
-/// A cell with so few operations per second that its series ends.
+/// A cell with so few operations per second that larger block sizes are not measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SlowCell {
     /// Index of its job.
@@ -477,8 +480,8 @@ impl<'g> InOrder<'g> {
         }
     }
 
-    /// Returns the first cell that was so slow that larger sizes are not measured, among the cells that differ from this
-    /// one only in size.
+    /// Returns the first slow cell among the cells that differ from the cell of this job only in
+    /// block size. Cells with larger blocks are not measured after it.
     fn slow_cell_of(&self, job: usize) -> Option<SlowCell> {
         if self.until != Until::Slow {
             return None;
@@ -491,7 +494,7 @@ impl<'g> InOrder<'g> {
         })
     }
 
-    /// Returns the cells that are left out, each with the slow cell that ended its series.
+    /// Returns the jobs of the cells that are left out, each with the slow cell that is the reason.
     pub(crate) fn left_out(&self) -> Vec<(usize, SlowCell)> {
         let unmeasured = self.jobs.iter().filter(|job| self.times(**job) == 0);
         unmeasured.filter_map(|job| Some((*job, self.slow_cell_of(*job)?))).collect()
@@ -553,7 +556,8 @@ impl<'g> InOrder<'g> {
         Some(sample::mean(&self.tracked_in_window()?))
     }
 
-    /// Returns the runs that count for a cell: those of the window, if there is one.
+    /// Returns the runs of a cell that count: those in the window, or all of them if there is no
+    /// window.
     pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
         let len = self.jobs.len();
         let range = self

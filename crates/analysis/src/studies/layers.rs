@@ -103,12 +103,13 @@ fn build_row(
     })
 }
 
-/// The index of the result of a layer.
+/// Returns the index of a layer's result; `None` if the layer has no result.
 fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
     answered.iter().position(|a| a.case.at == layer.job)
 }
 
-/// The operations that fathom completed, even if a finding invalidates the number.
+/// Returns the rate, mean operation size and mean latency that fathom measured, even if a finding
+/// invalidates the number; `None` if no operation completed.
 fn pace_of_tool(result: &Measured) -> Option<Pace> {
     let total = result.total.as_ref().filter(|t| t.iops > 0.0)?;
     let parts: Vec<&Figures> = [&result.read, &result.write].into_iter().flatten().collect();
@@ -121,7 +122,8 @@ fn pace_of_tool(result: &Measured) -> Option<Pace> {
     })
 }
 
-/// The interval of the mean latency over runs.
+/// Returns the 95 % interval of the mean latency in ns, computed from the mean of each run; `None`
+/// if a run moved no data, or with too few runs.
 fn latency_interval(case: &Case) -> Option<[f64; 2]> {
     let mean_ns = |ran: &CaseRun| {
         let latencies =
@@ -132,8 +134,9 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
     intervals::mean(&case.runs.iter().map(mean_ns).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
-/// The rate of the topmost devices in the directions of the case. Their counters span warm-up and drain like the issued operations, so the
-/// ratio of the two also holds for the window.
+/// Returns the rate of the topmost devices in the directions of the case; `None` if their counters
+/// are unknown. Both the counters and the issued operations include warm-up and drain, so their
+/// ratio also holds for the window.
 fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
     let counted = case.device().ok()?;
     let issued = case.issued_total().ops as f64;
@@ -149,8 +152,9 @@ fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
     })
 }
 
-/// The ratio of the rates of two layers, computed within each round, so that a slow drift of the
-/// device affects both. `None` if a finding invalidates one of them.
+/// Returns the mean ratio of the rates of two layers. Each ratio is computed within a round, so
+/// that a slow drift of the device affects both rates. `None` if a finding invalidates one of the
+/// layers, or without a common round.
 fn compare_with_lower(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
     if upper.void || lower.void {
         return None;

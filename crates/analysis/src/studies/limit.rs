@@ -1,9 +1,13 @@
-//! The conclusions of `fathom limit`: a row for each load, the knee, and the highest load that meets the latency target.
+//! The conclusions of `fathom limit`: a row for each load, the knee, and the highest load that
+//! meets the latency target.
 //!
-//! 1. A load meets the target if the latency from the scheduled start, including fathom's own lateness, is within it at 95 %.
-//! 2. A load misses the target if the service time alone is beyond it at 95 %.
-//! 3. The answer is the highest load that meets the target below the lowest that misses it. Without a target, the answer is the latency at
-//!    70 % of the capacity.
+//! 1. A load meets the target if its runs prove that the latency from the scheduled start,
+//!    including fathom's own lateness, is within the target.
+//! 2. A load misses the target if its runs prove that the service time alone is beyond the target,
+//!    or that the storage is overloaded.
+//! 3. Each proof is strict enough that at most 5 % of all searches err (`strategy::limit`).
+//! 4. The answer is the highest load that meets the target below the lowest that misses it. Without
+//!    a target, the answer is the latency at 70 % of the capacity.
 
 use super::{Conclusion, GatedResult, Question, Subject};
 use crate::case::CaseRun;
@@ -225,7 +229,8 @@ fn build_point(
     }
 }
 
-/// The interval over runs of each percentile that has a value.
+/// Returns the 95 % interval of each percentile in ns, by its name. Leaves out percentiles that
+/// have no value, or none in some run.
 fn percentile_intervals(
     answered: &CaseAnswers,
     known: &BTreeMap<String, Option<u64>>,
@@ -256,7 +261,8 @@ fn merge_lateness(answered: &CaseAnswers) -> Histogram {
     merged
 }
 
-/// The highest load that met the target, below the first load that missed it, among the valid loads.
+/// Returns the lowest load that missed the target, and the highest load below it that met the
+/// target.
 fn highest_met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
     let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
     let missed_iops = loads_that(false).min();
@@ -275,7 +281,8 @@ fn point_at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
     curve.points.iter().find(|p| p.offered_iops == offered)
 }
 
-/// The load whose latency is quoted.
+/// Returns the load nearest to [`QUOTED`], whose latency is quoted; `None` if no load is within
+/// [`NEAR`].
 fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
     let distance = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|distance| *distance <= NEAR);
     let near = curve.points.iter().filter_map(|p| Some((distance(p)?, p)));
@@ -311,7 +318,7 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
     let between = lowest_open_load(curve, found);
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
-    // Without its own lateness fathom would have met the target.
+    // Whether the latency misses the target only because fathom submitted late.
     let misses_by_lateness = |p: &LoadPoint| {
         let known = |all: &BTreeMap<String, Option<u64>>| all.get(&found.percentile).copied().flatten();
         known(&p.percentiles_ns).is_some_and(|ns| ns > found.latency_ns)
@@ -327,7 +334,10 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
             }
             // One run does not show the variation.
             _ if p.runs < 2 => "one run proves nothing; use a larger --budget",
-            _ => "its runs prove neither; use a longer --time or more --runs",
+            _ => {
+                "its runs prove neither that it meets the target nor that it misses it; \
+                 use a longer --time or more --runs"
+            }
         };
         format!("{} is open: {why}", load(p))
     };

@@ -118,8 +118,8 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
     }
 }
 
-/// Whether a result that only other load withholds makes the session SUSPECT instead of INVALID, as
-/// in [`Judged::head_of_jobs`].
+/// Whether the session is SUSPECT instead of INVALID if other load on the machine is the only
+/// reason why a result has no number, as in [`Judged::head_of_jobs`].
 pub(crate) fn forgives_other_load(studied: &Studied) -> bool {
     matches!(studied, Studied::Jobs | Studied::Profile(_) | Studied::Targets(_) | Studied::Hosts(_))
 }

@@ -1,4 +1,5 @@
-//! The card of a profile: median rates under the row names of a well-known tool, and the score of AS SSD.
+//! The card of a profile: median rates or mean latencies under the row names of a well-known tool,
+//! and the score of AS SSD.
 //!
 //! The weights of the score are points per MB/s. Source: <https://ssd-tester.com/text_score.php>.
 
@@ -41,7 +42,8 @@ impl Conclusion for ToolResults {
     }
 }
 
-/// Results under the tool's names, with the tool's score if it has one.
+/// Builds the table of results under the tool's names, with the tool's score if it has one.
+/// `results` has one entry for each of `answered`.
 fn build_card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 /// Above this standard deviation between runs, as a share, single runs are too noisy to show the effect of an axis.
 const MOST_SPREAD: f64 = 0.1;
 
-/// Minimum number of runs of the reference for a line through them.
+/// Minimum number of runs of the reference cell for a line through their rates.
 const FEWEST_REFERENCE_RUNS: usize = 4;
 
 impl Question for Grid {
@@ -90,7 +90,8 @@ impl Conclusion for Sweep {
         Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
     }
 
-    /// The winner of each work with the runs of its figures, or every cell of a grid without winners.
+    /// Returns the winner of each work with the runs that its figures use, or every cell of a grid
+    /// without winners.
     fn subject(&self, record: &Record, answered: &[CaseAnswers]) -> Subject<'_> {
         let every =
             || self.cells.iter().filter_map(|cell| Some(GatedResult::with_all_runs(cell.result?))).collect();
@@ -307,7 +308,8 @@ fn measure_of_work(grid: &Grid, work: &str) -> Measure {
     if random && one_size { Measure::Iops } else { Measure::Bandwidth }
 }
 
-/// The ratio of two values; `None` if one has fewer than three runs.
+/// Returns the ratio of `other` to `base`, from the scores of their runs; `None` if one has fewer
+/// than three runs.
 fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     let shift = Shift::new(base, other)?;
     let (value, [low, high]) = (shift.delta, shift.interval());
@@ -589,7 +591,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
 fn why_unfinished(race: &Race) -> String {
     match race.decision {
         Some(_) if race.by == Measure::P99 => {
-            "no run had the thousand operations that a p99 takes; type a longer --time, or --by latency"
+            "no run had the thousand operations that a p99 needs; type a longer --time, or --by latency"
                 .into()
         }
         Some(_) => "no cell could be measured".into(),
@@ -748,8 +750,8 @@ fn build_rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
     })
 }
 
-/// The difference between the fastest and the slowest position of a work, and whether their intervals are apart. `None` if cells differ
-/// in more than the position, or too little was measured.
+/// Returns the difference between the fastest and the slowest position of a work, and whether their
+/// intervals overlap. `None` if cells differ in more than the position, or too little was measured.
 fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
     let cells: Vec<&CellFigures> = sweep.cells.iter().filter(|c| c.setting.work() == work.name).collect();
     let first = cells.first()?.setting.at_no_position();

@@ -1,7 +1,8 @@
 //! Compares targets: the same tests on several targets, and which target is the fastest.
 //!
-//! Each target is compared with the first, test by test, by runs that were measured in turns. The answer is about the
-//! test of the headline. For all tests together, it counts how often each word occurred.
+//! Each target is compared with the first, test by test, by runs that were measured in turns. The
+//! answer is about the test of the headline. For all tests together, it counts how often each
+//! outcome occurred (FASTER, SLOWER, SAME ...).
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns, show_interval};
@@ -18,7 +19,8 @@ impl Question for TargetComparison {
 }
 
 impl Conclusion for Targets {
-    /// Which target is the fastest in the test of the headline, and how many tests ended with each word.
+    /// Returns which target is the fastest in the test of the headline, and how many tests had each
+    /// outcome; `None` if the headline's test was not compared.
     fn answer(&self) -> Option<Answer> {
         let test = &self.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
         let rows = self.rows.iter().filter(|r| &r.test == test);
@@ -126,7 +128,8 @@ impl Standing<'_> {
         self.pair.and_then(|pair| pair.metrics.first())
     }
 
-    /// Returns the word of the comparison with the first target. The first target is the same as itself.
+    /// Returns the outcome of the comparison with the first target; [`Word::Same`] for the first
+    /// target itself.
     fn word(&self) -> Word {
         match self.pair {
             None => Word::Same,

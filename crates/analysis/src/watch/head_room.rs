@@ -1,24 +1,29 @@
 //! Head-room: a running load as a share of the capacities that were measured on the same device.
 //!
-//! The capacities come from reports. Each shows what the device can do with one class of requests (direction, size, sequential or
-//! random), and 1 / rate is the time that it needs for one of them. The counters of a load show its rate and mean size by direction, but
-//! neither the single sizes nor whether it is sequential. So the load is compared under three assumptions that hold for
-//! disks and flash: a larger request takes no less time than a smaller one, and no more than the same bytes in smaller ones;
-//! a sequential request takes no more time than a random one. With `c` the rate and `b` the size of a class, `s` the mean size of the load:
+//! The capacities come from reports. Each shows what the device can do with one class of requests
+//! (direction, size, sequential or random), and 1 / rate is the time that it needs for one of them.
+//! The counters of a load show its rate and mean size by direction, but neither the single sizes
+//! nor whether it is sequential. So the load is compared under three assumptions that hold for
+//! disks and flash: a larger request takes no less time than a smaller one, and no more than the
+//! same bytes in smaller ones; a sequential request takes no more time than a random one. With `c`
+//! the rate and `b` the size of a class, and `s` the mean size of the load, the time of one request
+//! is:
 //!
-//! - at most: the least of 1 / c of all classes that are as large or larger and s / (b c) of all smaller ones: the device has
-//!   done so. For sequential requests, random classes count too. A class that was measured with too few operations in flight to
-//!   reach the limit of the device is thus replaced by a better one.
-//! - at least: the same time of the next smaller measured size, or the part of the bytes in that of the next larger one, whichever is
-//!   larger.
+//! - at most: the shortest time that a class shows. That is 1 / c for a class with requests as
+//!   large or larger, and s / (b c) for a class with smaller ones. For sequential requests, random
+//!   classes count too. So a class that was measured with too few operations in flight to reach the
+//!   limit of the device is replaced by a better one.
+//! - at least: the longer of two times. One is the "at most" time of the next smaller measured
+//!   size. The other is the "at most" time of the next larger measured size, times s / (that size).
 //!
-//! If the order is unknown, the shorter time of both orders is the lower bound and the longer one the upper bound. Block
-//! events show which requests continue none of the last 64. These are compared with random classes only, by their own mean size, and the
-//! shares of both parts are added. The other requests may be sequential or pieces of large random ones that the kernel split, so
-//! both orders count for them.
+//! If the order is unknown, the shorter time of both orders is the lower bound and the longer one
+//! the upper bound. Block events show which requests are random: they continue none of the last 64.
+//! These requests are compared with random classes only, by their own mean size. The other requests
+//! may be sequential or pieces of large random ones that the kernel split, so both orders count for
+//! them. The shares of both kinds of requests are added.
 //!
-//! Directions may overlap in a device or exclude each other: the load is at least the largest share and at most their sum. `%util` says
-//! nothing about head-room and is not used.
+//! Directions may overlap in a device or exclude each other: the load is at least the largest share
+//! and at most their sum. `%util` says nothing about head-room and is not used.
 
 use crate::checks::SAME_REQUEST_BYTES;
 use crate::limiter;
@@ -274,7 +279,8 @@ impl Limits {
         })
     }
 
-    /// The most time that a request of this size takes: the least that follows from a class that needs no less time.
+    /// Returns the longest time that a request of this size may take: the shortest of the times
+    /// that classes show whose requests are not faster. `None` if there is no such class.
     fn max_time(&self, direction: Direction, sequential: bool, bytes: f64) -> Option<RequestTime<'_>> {
         let is_slower = |c: &&Class| c.best.direction == direction && (sequential || !c.best.sequential);
         let time = |c| if Class::bytes(c) >= bytes { Class::time(c) } else { Class::time_of_bytes(c, bytes) };

@@ -151,7 +151,7 @@ fn backwards_error(name: &str) -> String {
     format!("the kernel's counter of {name} jumped back; figures start again with the next interval")
 }
 
-/// Maximum number of points of a device: more than a page can show.
+/// Maximum number of points of a device, and of conclusions: more than a page can show.
 const POINTS_MAX: usize = 2000;
 
 /// Adds an interval with its start and end in s since watching began.
@@ -239,7 +239,8 @@ const MORE_THAN_HALF_PERCENT: f64 = 55.0;
 /// Results with requests below this size measure IOPS, others throughput.
 const LARGE_BYTES: u64 = 128 << 10;
 
-/// Requests that are larger by this factor show the throughput of a device.
+/// A result shows the throughput of a device if its requests are at least this many times as large
+/// as those of the result that shows its IOPS.
 const LARGER_FACTOR: u64 = 8;
 
 /// Throughput has room if less than this share of it is used.
@@ -382,7 +383,7 @@ fn size_conclusion(device: &str, figures: &DeviceInterval, limit: RequestSizeLim
     Some(Conclusion {
         rule: Rule::AtRequestSizeLimit,
         text: format!(
-            "{device}: {} are as large as max_sectors_kb = {current} allows, which splits larger ones: raising it \
+            "{device}: {} are as large as max_sectors_kb = {current} allows, so the kernel splits larger ones: raising it \
              may help (echo {hardware} > /sys/block/{device}/queue/max_sectors_kb)",
             direction.word()
         ),
@@ -693,7 +694,7 @@ mod conclusions_tests {
         let [one] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
             one.text,
-            "loop4: reads are as large as max_sectors_kb = 64 allows, which splits larger ones: raising it may help (echo 1280 > /sys/block/loop4/queue/max_sectors_kb)"
+            "loop4: reads are as large as max_sectors_kb = 64 allows, so the kernel splits larger ones: raising it may help (echo 1280 > /sys/block/loop4/queue/max_sectors_kb)"
         );
         assert!(one.basis.contains("500 reads/s of 64.0 KiB"), "{one:?}");
         assert!(at(61.0, 64, 1280).len() == 1 && at(60.0, 64, 1280).is_empty());

@@ -141,7 +141,8 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     read_limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
-/// Returns the limit that its measured rate is nearest to, with the rate; `None` if no rate is at a limit.
+/// Of the limits that are reached, returns the one that is nearest to its measured rate, and that
+/// rate; `None` if no limit is reached.
 fn find_reached_limit<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let window_ns = case.window_ns().max(1.0) / runs;
@@ -362,7 +363,7 @@ fn probable_place(is_limited: bool, syncs: bool, is_io_wait: Option<bool>) -> &'
     }
 }
 
-/// Whether the device moved the bytes of fathom's operations.
+/// Whether the device moved at least [`ARRIVED_FROM`] of the bytes of fathom's operations.
 fn has_arrived(case: &Case, is_shared: bool) -> Known<bool> {
     let (device, issued) = (own_traffic(case, is_shared)?.bytes as f64, case.issued_total().bytes as f64);
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
@@ -409,8 +410,8 @@ fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
     Ok(TimeParts { latency_ns, device_ns, cpu, ready })
 }
 
-/// Returns the lower and upper bound of the time inside the device per operation. Requests of other processes
-/// only add to it.
+/// Returns the lower and upper bound of the time inside the device per operation, in ns. Requests
+/// of other processes only add to it.
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device()?;
     let total = device.total();

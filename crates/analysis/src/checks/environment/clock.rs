@@ -216,7 +216,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         return finding!(
             Severity::Biased,
             evidence([("clock_ns", cost_ns), ("share", part)]),
-            "Reading the clock ({}) takes {}, {} of the median: each latency includes this.",
+            "Reading the clock ({}) takes {}, {} of the median latency: each latency includes this.",
             clock.name,
             show_ns(cost_ns),
             show_share(part)

@@ -102,7 +102,8 @@ pub(crate) fn busiest_worker_cpu_share(case: &Case) -> Option<f64> {
 #[derive(Clone, Copy)]
 struct WorkerShares {
     on_cpu: f64,
-    /// Ready, but waiting for a CPU. 0 if the kernel does not count it (D08).
+    /// Share of the time in which the worker was ready and waited for a CPU; 0 if the kernel does
+    /// not count it (D08).
     ready: f64,
 }
 
@@ -125,7 +126,7 @@ fn shares_by_worker(case: &Case) -> Vec<WorkerShares> {
     measured.map(|[cpu, ready, wall]| WorkerShares { on_cpu: cpu / wall, ready: ready / wall }).collect()
 }
 
-/// Above this share of an operation's time, fathom's own part of the time matters.
+/// If fathom's own loop takes more than this share of the median latency, the result is biased.
 const OVERHEAD_ABOVE: Share = Share(0.1);
 
 pub(super) const TOOL_OVERHEAD: Check = Check {
@@ -173,7 +174,7 @@ fn check_tool_overhead(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Biased,
         numbers,
-        "fathom's own loop takes {} per operation, {} of the median of {}.",
+        "fathom's own loop takes {} per operation, {} of the median latency of {}.",
         show_ns(own_ns),
         show_share(part),
         show_ns(median)
@@ -484,7 +485,7 @@ fn check_clocking(case: &Case) -> Known<Answer> {
     }
     if let Some(Waking { ns, median_ns }) = known_waking.filter(|w| w.ns >= WAKING_FROM.0 * w.median_ns) {
         causes.push(format!(
-            "waking a CPU that sleeps between two operations takes about {} of the median of {}",
+            "waking a CPU that sleeps between two operations takes about {} of the median latency of {}",
             show_ns(ns),
             show_ns(median_ns)
         ));

@@ -44,8 +44,8 @@ pub(super) const FOREIGN_IO: Check = Check {
          is the limit of a cgroup (D04), other processes did not reduce it: biased at most, and a note if \
          the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} requests and {floor} per \
          run are allowed: a commit, a log line. Journal and inodes may multiply writes by {AMPLIFICATION}. \
-         Synchronous writes and copy-on-write file systems may multiply them without bound, so there only \
-         reads are judged. Below a loop device only charges count, and writes are judged only if the session \
+         If the job writes synchronously, or on a file system other than ext2, ext3, ext4, xfs, vfat, exfat \
+         and f2fs, no bound is known, so only reads are judged. Below a loop device only charges count, and writes are judged only if the session \
          writes nothing, not even a test file, since later writeback is charged to no process. Not checked \
          if more than {FOREIGN_ABOVE} are extra writes that may be the file system's own, if nothing is \
          charged below a loop device, and below layers that read and write for themselves (parity, thin and \

@@ -71,28 +71,28 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let issued = case.issued_total();
     let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
     let total = device.total();
-    let depth = share(device.queue_ms as f64, ms);
-    numbers.extend(evidence([("device_depth_mean", depth)]));
+    let device_depth = share(device.queue_ms as f64, ms);
+    numbers.extend(evidence([("device_depth_mean", device_depth)]));
     // If the kernel merges neighbours, fewer and larger requests form the same queue.
-    let merged = share(total.ios as f64, issued.ops as f64).min(1.0);
+    let requests_per_op = share(total.ios as f64, issued.ops as f64).min(1.0);
     let is_ours = share(total.bytes as f64, issued.bytes as f64) >= ARRIVED_FROM;
-    if is_ours && depth < REACHED_FROM * requested * merged {
+    if is_ours && device_depth < REACHED_FROM * requested * requests_per_op {
         let sentence = format!(
             "Depth {requested:.0} was requested and {} operations were in flight on average, but the device \
              saw only {} requests at a time.",
             show_rate(reached),
-            show_rate(depth)
+            show_rate(device_depth)
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
         let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
         let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
-        return depth_finding(sentence, depth, cure, numbers);
+        return depth_finding(sentence, device_depth, cure, numbers);
     }
     holds("The queue was as deep as requested.", numbers)
 }
 
-/// Returns a fix that replaces the one on the page, if the job already follows that one or if this machine denies
-/// io_uring.
+/// Returns a fix in place of `DEPTH_NOT_REACHED.fix`, if the job already follows that one, or if
+/// this machine denies io_uring. `None` if that fix applies.
 fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
@@ -266,10 +266,11 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
     formula: formula!(
         "Little's law: the sum of latencies / window = mean operations in flight. Void if the two sides \
          differ by more than {TOLERATED}, for the clock and shared stamps, plus an allowance for operations \
-         across the edges of the window. The allowance is the effect of a full queue of the \
-         slowest operations, but at most {EDGE_AT_MOST}, and at least that of one operation of \
-         each slot. Not checked if operations as slow as the slowest of the run could explain the \
-         rest: a stall of half the window across its edge counts in the depth and in no latency."
+         across the edges of the window. The allowance is the requested depth times the slowest \
+         latency, divided by the integral of operations in flight: at most {EDGE_AT_MOST}, and at \
+         least the requested depth / operations. Not checked if the allowance without its maximum \
+         explains the difference, with the slowest operation of the whole run: an operation that \
+         ends after the window counts in the depth, but in no latency."
     ),
     provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
               operations in flight shows it.",

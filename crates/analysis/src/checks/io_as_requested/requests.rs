@@ -351,7 +351,8 @@ fn check_split(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Returns the cause and the fix if a queue takes only requests that are smaller than the operations.
+/// Returns the cause and the fix if a queue takes only requests that are smaller than the
+/// operations; otherwise `None`.
 fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
     let largest = u64::from(case.stream.access.largest_bytes());
     for layer in case.shared().unwrap_or_default() {
@@ -372,7 +373,7 @@ fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
     None
 }
 
-/// Returns the cause and the fix if the file's extents are small.
+/// Returns the cause and the fix if the file's extents are small; otherwise `None`.
 fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)> {
     // One operation in ten crosses a border if a piece is ten operations long.
     let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);

@@ -331,10 +331,11 @@ fn sizes_with_odds(sizes: &Sizes, align: u64, target_align: u32) -> Vec<(f64, f6
 const TAIL_ABOVE: Share = Share(0.02);
 /// Nanoseconds that a busy machine may take to wake the threads: some turns of the scheduler.
 const TAIL_NS: u64 = 50_000_000;
-/// Below this ratio of the operations of the least busy worker to those of the busiest one, the load was uneven.
+/// The load was uneven if the least busy worker completed less than this share of the busiest
+/// worker's operations.
 const UNEVEN_BELOW: f64 = 0.8;
-/// Below this ratio of the operations of the least busy worker to those of the busiest one, the least busy worker did
-/// little. Having more workers than CPUs can also cause this.
+/// The number is biased if the least busy worker completed less than this share of the busiest
+/// worker's operations. Besides the storage, having more workers than CPUs can cause this.
 const IDLE_BELOW: f64 = 0.5;
 pub(super) const IDLE_TAIL: Check = Check {
     id: CheckId::B17,

@@ -133,10 +133,10 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Minimum share of the waiting time that operations spent beyond ten medians, in long and in short
-/// measurements. The few pauses of any busy machine are a larger part of a short measurement.
+/// Minimum share of the waiting time that is in excess of ten times the median, in long and in
+/// short measurements. The few pauses of any busy machine are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
-/// An operation stalled if it took longer than this many medians.
+/// An operation stalled if it took longer than this many times the median.
 const STALL_MEDIANS: f64 = 10.0;
 /// The stalled operations must fill the queue at least this many times; fewer may be chance.
 const STALLS_FROM: f64 = 5.0;
@@ -153,10 +153,10 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
     formula: formula!(
         "Each latency is weighted with itself: the 99th percentile of the result is that of a request that \
          arrives at a random moment, instead of when the loop is ready. Fires if it is at least \
-         {OMITTED_FROM} times the 99th percentile of operations, at least {long} of all waiting ({short} in \
-         less than {LONG_S} seconds of measuring) is beyond {STALL_MEDIANS} medians, and the stalled \
-         operations fill the queue at least {STALLS_FROM} times. E02 reports runs with a step instead. Fewer \
-         than {fewest} operations are not checked.",
+         {OMITTED_FROM} times the 99th percentile of operations, at least {long} of the waiting time \
+         ({short} in less than {LONG_S} seconds of measuring) is in excess of {STALL_MEDIANS} times \
+         the median, and the stalled operations fill the queue at least {STALLS_FROM} times. E02 \
+         reports runs with a step instead. Fewer than {fewest} operations are not checked.",
         long = Share(STALLED_FROM[0]),
         short = Share(STALLED_FROM[1]),
         fewest = show_count(FEWEST_OPS_FOR_STALLS as f64)
@@ -185,7 +185,8 @@ struct Stalls {
     ops_p99_ns: f64,
     /// 99th percentile of requests that arrive at random moments.
     moments_p99_ns: f64,
-    /// Share of the waiting time that operations spent beyond ten medians.
+    /// Waiting time in excess of ten times the median, summed over all operations, as a share of
+    /// all waiting time.
     share: f64,
     /// Number of stalled operations.
     stalled: u64,

@@ -132,8 +132,8 @@ fn late_percentiles(case: &Case) -> Known<Vec<&'static str>> {
 /// Minimum factor by which the median latency grows from one quarter of a run to the next. If a backlog grows steadily
 /// from zero, the median triples, then grows by two thirds and two fifths.
 const GROWS_BY: f64 = 1.25;
-/// Above this growth of the latency, as a share of the window, the load exceeds the capacity by the same share. Less is
-/// noise.
+/// If the latency grows by more than this share of the window, the load exceeds the capacity by
+/// that share. Less is noise.
 const TOO_MUCH_ABOVE: Share = Share(0.002);
 /// Minimum number of intervals of a run.
 const FEWEST_ROWS: usize = 8;

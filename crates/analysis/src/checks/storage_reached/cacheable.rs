@@ -12,9 +12,9 @@ use model::evidence::Probe;
 use model::job::Start;
 use stats::comparison::{FEWEST, TimesComparison, compare};
 
-/// Returns the expected share of repeats, 0 to 1, if the stream moves `bytes` in one run:
-/// operations on blocks that it already touched in the run. Computed from the order of offsets,
-/// without a list of the offsets.
+/// Returns the expected share of operations, 0 to 1, on blocks that the stream already touched in
+/// the run, if it moves `bytes` in one run. Computed from the order of offsets, without a list of
+/// the offsets.
 ///
 /// # Errors
 ///
@@ -22,7 +22,10 @@ use stats::comparison::{FEWEST, TimesComparison, compare};
 pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     let stream = &case.stream;
     let [line] = stream.access.lines.as_slice() else {
-        return Err("fathom does not compute how many blocks repeat in a workload with several lines".into());
+        return Err(
+            "fathom does not compute how many blocks repeat with an access specification of several lines"
+                .into(),
+        );
     };
     if stream.replay.is_some() {
         return Err("fathom does not compute how many blocks repeat in a replay".into());
@@ -51,7 +54,8 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         Order::Sequential(steps) if matches!(steps.start, Start::Every(_)) && stream.workers > 1 => {
             Err("fathom does not compute how many blocks workers with fixed starts have in common".into())
         }
-        // Runs of sequential operations from random offsets overlap like random operations.
+        // Stretches of sequential operations that begin at random offsets overlap like random
+        // operations.
         Order::Once if line.is_in_rows() => Ok(repeated_at_random(passes)),
         Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
         Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
@@ -132,6 +136,7 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
             }
         }
     } else if earlier.finds(CheckId::A02) {
+        // A02 already reports that direct I/O used the page cache.
         return Ok(Answer::DoesNotApply);
     }
     if span >= DRIVE_CACHE_BYTES {
@@ -304,7 +309,7 @@ fn check_first_touch(case: &Case) -> Known<Answer> {
         ));
     }
     let (factor, why) = if both.ratio < 1.0 {
-        (1.0 / both.ratio, "shorter: a layer below caches, or loads blocks only on first access")
+        (1.0 / both.ratio, "shorter: some lower layer has a cache, or loads blocks on first access")
     } else {
         (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
     };

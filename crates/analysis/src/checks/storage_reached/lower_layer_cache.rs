@@ -5,7 +5,7 @@
 //! 2. If other processes use a disk below a cached loop device, counts only the bytes that the kernel charged to
 //!    fathom.
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
-//! 4. Reads of never written blocks of an image are named as the cause instead of a cache.
+//! 4. Reads of never-written blocks of an image are named as the cause instead of a cache.
 use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
 use crate::checks::prelude::*;
 use model::evidence::TargetState;
@@ -13,8 +13,8 @@ use model::evidence::TargetState;
 /// Up to this share of the top devices' bytes in one direction, the traffic of a layer in that
 /// direction is ignored.
 const MATTERS_ABOVE: Share = Share(0.05);
-/// Minimum share of the missing bytes that never written blocks must explain, for the finding to name them as the
-/// cause. Random reads hit such blocks roughly in proportion.
+/// Minimum share of the missing bytes that never-written blocks must explain, for the finding to
+/// name such blocks as the cause. Random reads hit them roughly in proportion to their number.
 const EXPLAINS_FROM: Share = Share(0.9);
 
 pub(super) const LOWER_LAYER_CACHE: Check = Check {

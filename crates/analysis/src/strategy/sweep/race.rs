@@ -225,7 +225,8 @@ impl Race {
         self.lanes.iter().enumerate().filter(|(_, lane)| !lane.failed)
     }
 
-    /// Fits the levels of the lanes. Fresh runs add to the noise if the race has few repeats.
+    /// Fits a level for each lane, and the noise. If the race has few repeats, the noise is
+    /// estimated from its runs and from the fresh runs.
     fn fit_levels(&self) -> Levels {
         let runs: Vec<Vec<ScoredRun>> = self.lanes.iter().map(Lane::scored_runs).collect();
         let levels = Levels::fit(&runs, &[]);
@@ -236,8 +237,8 @@ impl Race {
         Levels::fit(&runs, &fresh.collect::<Vec<f64>>())
     }
 
-    /// Returns for each other lane the upper bound on how much faster than the winner it may be, as a logarithm,
-    /// largest first.
+    /// Returns the index of each other lane with the upper bound on how much faster than the winner
+    /// the lane may be, as a logarithm. The largest bound comes first.
     fn bounds(&self, levels: &Levels, winner: usize) -> Vec<(usize, f64)> {
         let others = self.sound().filter(|(at, lane)| *at != winner && !lane.logs.is_empty());
         let mut bounds: Vec<(usize, f64)> = others.map(|(at, _)| (at, levels.at_most(at, winner))).collect();
@@ -245,8 +246,9 @@ impl Race {
         bounds
     }
 
-    /// Returns the lane whose largest bound is the lowest, among the lanes with the highest levels. Without bounds, the
-    /// lane with the highest level. `None` without a run.
+    /// Returns the index of the best lane: among the lanes with the highest levels, the one that
+    /// other lanes can beat by the least. Without bounds, this is the lane with the highest level.
+    /// `None` without a run.
     fn find_best(&self, levels: &Levels) -> Option<usize> {
         let mut order: Vec<(usize, f64)> =
             (0..self.lanes.len()).filter_map(|at| Some((at, levels.value(at)?))).collect();
@@ -334,8 +336,9 @@ impl Race {
         all.into_iter().take(MAX_CHEAPER).map(|(at, _)| at).collect()
     }
 
-    /// Returns the noise: the standard deviation of the logarithms of runs of one cell, from the cells with many runs or otherwise from all
-    /// cells. `None` if no cell was repeated.
+    /// Returns the noise: the standard deviation of the logarithms of runs of one cell. It is
+    /// estimated from the cells with many runs if they suffice, otherwise from all cells. `None` if
+    /// no cell was repeated.
     pub fn spread(&self) -> Option<f64> {
         self.fit_levels().deviation
     }
@@ -345,9 +348,10 @@ impl Race {
         self.lanes.get(self.decision.as_ref()?.winner?)
     }
 
-    /// Returns the logarithm of the ratio of the winner's fresh runs to the runs that chose it.
-    /// `Some` means that the target has become slower, so the logarithm is negative: chance does
-    /// not explain the difference, and even the slowest run that chose the winner was much faster.
+    /// Returns by how much the winner's fresh runs are slower than the runs that chose it: the
+    /// logarithm of the ratio, which is negative. `None` unless the target became slower, that is,
+    /// chance does not explain the difference, and even the slowest run that chose the winner was
+    /// much faster.
     pub fn fall(&self) -> Option<f64> {
         let at = self.decision.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH_RUNS)?;
@@ -419,10 +423,11 @@ const ERROR: f64 = 0.05;
 /// at its end.
 const CHECKS: f64 = 4.0;
 
-/// Part of a cell's runs that a trimmed mean leaves out at either end, as a divisor.
+/// A trimmed mean leaves out one in this many of a cell's runs at either end.
 const TRIM_DIVISOR: usize = 5;
 
-/// The noise follows from the difference that this share of the pairs of successive runs does not exceed.
+/// The noise is estimated from the difference that this share of all pairs of successive runs does
+/// not exceed.
 const SHARE_OF_PAIRS: f64 = 0.9;
 /// A normal deviate is within this many standard deviations with the probability [`SHARE_OF_PAIRS`].
 const DEVIATIONS: f64 = 1.645;
@@ -435,12 +440,13 @@ const PASSES: usize = 2;
 
 /// Minimum number of runs for a cell to count as one with many runs.
 const MANY_RUNS: usize = 8;
-/// If all cells with many runs together have at least this number of pairs of successive runs, the noise of all cells is
-/// estimated from these pairs.
+/// Minimum number of pairs of successive runs after the passes, counted over all cells with
+/// [`MANY_RUNS`] runs or more. From so many pairs, the noise of these cells is estimated; with
+/// fewer, from the pairs of all cells.
 const MANY_PAIRS: usize = 30;
 
-/// The noise of one cell is a weighted mean of the noise of its own runs and the noise of all
-/// cells, which weighs as much as this number of runs.
+/// The noise of a cell is a weighted mean of the noise of its own runs and the noise of all cells.
+/// The noise of all cells weighs as much as this many runs, and the result is never lower than it.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
@@ -470,10 +476,10 @@ struct Level {
 pub(super) struct Levels {
     /// The level of each cell; `None` for a cell without a run.
     cells: Vec<Option<Level>>,
-    /// Standard deviation of a run, from the cells with many runs or otherwise from all cells; `None` if no cell was
-    /// measured twice.
+    /// Standard deviation of a run, from the cells with many runs if they suffice, otherwise from
+    /// all cells; `None` if no cell was measured twice.
     pub(super) deviation: Option<f64>,
-    /// Pairs of successive runs of a cell.
+    /// Number of pairs of successive runs of one cell, over all cells.
     pub(super) pairs: usize,
     /// Student's factor for one side.
     factor: f64,
@@ -570,9 +576,9 @@ impl Levels {
         })
     }
 
-    /// Returns the number of further runs of both cells that would bring the bound within the tolerance, if the noise
-    /// does not change. `None` if no number of runs would. A slower cell counts as equally fast, because luck makes a
-    /// winner seem faster than it is.
+    /// Returns the number of further runs of each of the two cells that would bring the bound
+    /// within the tolerance, if the noise does not change. `None` if no number of runs would. A
+    /// slower cell counts as equally fast, because luck makes a winner seem faster than it is.
     pub(super) fn more_runs(&self, at: usize, than: usize, tolerance: f64) -> Option<f64> {
         let (shift, error) = self.shift(at, than)?;
         let runs = self.cells[at]?.runs.min(self.cells[than]?.runs);
@@ -592,8 +598,9 @@ pub(super) fn centre(scores: &[f64]) -> f64 {
     core.iter().sum::<f64>() / core.len() as f64
 }
 
-/// Returns the variance of one score that explains the variance of [`centre`]: the trimmed scores count as the outermost remaining ones
-/// (Tukey and McLaughlin 1963). 0 with fewer than two.
+/// Returns the variance of one score from which the variance of [`centre`] follows by dividing by
+/// the number of scores. The trimmed scores count as the outermost remaining ones (Tukey and
+/// McLaughlin 1963). 0 with fewer than two scores.
 fn trimmed_variance(scores: &[f64]) -> f64 {
     let (sorted, out) = sort_for_trimming(scores);
     let Some(last) = sorted.len().checked_sub(1 + out).filter(|last| *last > out) else { return 0.0 };
