@@ -545,7 +545,8 @@ fn devices(record: &Record) -> Vec<Device> {
 /// as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
-/// The capacities of devices that the newest `SESSIONS_MAX` sessions measured, newest first.
+/// Returns the capacities of devices that the newest `SESSIONS_MAX` sessions measured, each with
+/// its session, newest first.
 ///
 /// # Errors
 /// As for a query of the index.

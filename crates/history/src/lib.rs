@@ -63,7 +63,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
     files.get(&resolve_id(&files, word)?).map(|file| file.path.clone())
 }
 
-/// Returns the newest session that measured exactly this path, with its record.
+/// Returns id and record of the newest session that measured exactly this path; `None` without one.
 ///
 /// # Errors
 /// Why the history or that session cannot be read.

@@ -100,7 +100,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of these files that is not empty.
+/// Returns the text of the first of a disk's `files` that has text; `None` if none has.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
@@ -213,8 +213,9 @@ pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     root.list(ALL).ok()?.into_iter().find(is_volume)
 }
 
-/// Returns the path of the device's node, such as `/dev/vda`; `None` if no device has the typed
-/// name, or if the node belongs to another device.
+/// Returns the path of a device's node, such as `/dev/vda`. The user named the device by its kernel
+/// name or volume name. `None` if no device has this name, or if the node belongs to another
+/// device.
 pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
     let name = kernel_name(root, typed)?;
     // The kernel writes `!` for `/` in names such as cciss/c0d0.

@@ -327,8 +327,8 @@ const FUSE_MAGIC: u64 = 0x6573_5546;
 /// `ECRYPTFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const ECRYPTFS_MAGIC: u64 = 0xf15f;
 
-/// Returns the files that hold the data of a path in an overlay, from the top layer down; empty if the path
-/// is in no overlay.
+/// Returns the file that holds the data of a path in an overlay. If that file is in an overlay too,
+/// the file that holds its data follows, and so on. Empty if the path is in no overlay.
 ///
 /// # Errors
 ///

@@ -110,7 +110,7 @@ impl Processes {
         self.all.iter().filter_map(one).collect()
     }
 
-    /// Returns the I/O before `earlier` of the processes that ended since.
+    /// Returns the I/O, up to the sample `earlier`, of the processes that ended since.
     fn ended_since(&self, earlier: &Self) -> EndedIo<u64> {
         let parents = earlier.all.iter().map(|((pid, _), process)| (*pid, process.parent)).collect();
         let is_gone = |(id, _): &(&Id, &Process)| !self.all.contains_key(id);
@@ -486,7 +486,8 @@ impl ProcessIo {
         Ok(sample)
     }
 
-    /// Returns the processes with I/O since `before`. If a process began since then, all of its I/O counts.
+    /// Returns the processes with I/O since `before`. A process whose ended children did I/O has a
+    /// second entry for them. If a process began since `before`, all of its I/O counts.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let ended = self.ended_since(before);
         let mut out = Vec::new();
@@ -519,7 +520,7 @@ impl ProcessIo {
         out
     }
 
-    /// Returns the I/O before `before` of the processes that ended since.
+    /// Returns the I/O, up to the sample `before`, of the processes that ended since.
     fn ended_since(&self, before: &Self) -> EndedIo<IoCounters> {
         let all = before.all.iter().map(|(id, seen)| (*id, &seen.stat, Some(seen.counters)));
         let without_counters = before.without_counters.iter().map(|(id, stat)| (*id, stat, None));
@@ -540,7 +541,7 @@ impl ProcessIo {
         Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
-    /// Returns the minimum number of processes that hide their counters from this user.
+    /// Returns how many processes hide their counters from this user, at least.
     pub fn hidden(&self) -> usize {
         self.hidden
     }

@@ -40,7 +40,7 @@ impl<'r> Content<'r> {
         Self { bytes, read: Box::new(read), failure: RefCell::new(None) }
     }
 
-    /// The part of a file or device that begins at `start`.
+    /// Returns the `bytes` of a file or device that begin at offset `start`.
     pub(crate) fn from(file: &'r File, start: u64, bytes: u64) -> Self {
         Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
     }
@@ -98,7 +98,7 @@ impl<'r> Content<'r> {
         self.offset(-(SECTOR as i64))
     }
 
-    /// Names of all signatures.
+    /// Returns the names of all formats that are found.
     fn names(&self) -> Known<Vec<&'static str>> {
         if self.bytes == 0 {
             return Err("the size is 0 bytes".into());

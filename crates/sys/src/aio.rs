@@ -27,7 +27,7 @@ const IOCB_CMD_FDSYNC: u16 = 3;
 /// Flag of an operation that has its own priority, `linux/aio_abi.h`.
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
-/// First word of a mapped ring with the known layout.
+/// Value of the field `magic` of a mapped ring with the known layout.
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
 /// `struct iocb` of `linux/aio_abi.h`.

@@ -148,7 +148,8 @@ const MAX_BUCKETS: i32 = (MAX_LATENCY_POWER - GROUPING_POWER + 1) << GROUPING_PO
 /// Maximum number of threads of the command at one moment.
 const MAX_THREADS: u64 = 16_384;
 
-/// Offset in a thread's value of the start of its sync; [`IN_EXEC`] in an `execve`, 0 outside of both.
+/// Offset in a thread's value of the time in ns at which its sync began. The value is [`IN_EXEC`]
+/// during an `execve`, and 0 outside of both.
 const BEGAN: i32 = 0;
 /// Offset of the thread's counters of read bytes and of read calls when its `execve` began.
 const READS: i32 = 8;
@@ -420,7 +421,8 @@ struct Maps {
     threads: i32,
 }
 
-/// A program being assembled.
+/// A program being assembled. Each method appends instructions; its comment says what they do when
+/// the program runs.
 struct Code<'m> {
     maps: &'m Maps,
     code: Vec<u64>,
@@ -432,12 +434,12 @@ impl Code<'_> {
         self.code.push(operation | to << 8 | from << 12 | offset << 16 | u64::from(constant as u32) << 32);
     }
 
-    /// Adds an operation on a register and a constant.
+    /// An operation on a register and a constant.
     fn constant(&mut self, operation: u64, to: Register, constant: i32) {
         self.push(operation, to, 0, 0, constant);
     }
 
-    /// Adds an operation on two registers.
+    /// An operation on two registers.
     fn registers(&mut self, operation: u64, to: Register, from: Register) {
         self.push(operation, to, from, 0, 0);
     }
@@ -686,7 +688,8 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Program for the end of a system call: computes the latency of a sync, and the reads of an `execve`.
+    /// Program for the end of a system call. After a sync it counts the latency. After an `execve`
+    /// it adds the bytes and the number of the reads that the kernel made in the call.
     fn end_of_call(&self, layout: Option<&KernelLayout>) -> Vec<u64> {
         let mut code = self.begin();
         code.state(1, IN_SYNC);
@@ -839,7 +842,8 @@ impl KernelLayout {
         [io + bytes, io + calls]
     }
 
-    /// Reads the layout from 5 MB of types and names. Takes less than 1 ms from Linux 6.16 on, and 4 ms before.
+    /// Reads the layout from the kernel's description of its types, which has 5 MB. Takes less than
+    /// 1 ms from Linux 6.16 on, and 4 ms before.
     ///
     /// # Errors
     /// A message if the kernel does not describe its types, or the structures have other fields.

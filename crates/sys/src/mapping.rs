@@ -149,7 +149,7 @@ impl Mapping {
         check(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, flag) })
     }
 
-    /// Returns address and length of the mapped part of a range.
+    /// Returns address and length of the mapped part of a range; `None` if no part is mapped.
     #[inline]
     fn part(&self, offset: u64, bytes: usize) -> io::Result<Option<(*mut u8, usize)>> {
         if self.broken {

@@ -365,7 +365,7 @@ impl LoadOfPart<'_> {
             "rate",
             &format_number(rate.min(MAX_RATE)),
             format!(
-                "{} in {}; open loop: {:.1} % overlap, IDC {} in 10 ms",
+                "{} operations in {}; open loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
                 show_count(count as f64),
                 show_ns(self.active_ns as f64),
                 100.0 * signs.overlapping,
@@ -504,7 +504,7 @@ impl LoadOfPart<'_> {
     /// of operations per burst.
     fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
-            "closed loop: {:.1} % overlap, IDC {} in 10 ms",
+            "closed loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
             100.0 * signs.overlapping,
             format_figure(signs.idc[0])
         );
@@ -568,7 +568,9 @@ fn format_law(law: &Law, factor: f64) -> (String, String) {
         }
         ThinkLaw::Fixed | ThinkLaw::Exponential => {}
     }
-    let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
+    let near = law
+        .distance
+        .map_or_else(|| "90 % are within 10 % of the mean".into(), |distance| format!("KS {distance:.3}"));
     let scaled = if (factor - 1.0).abs() > 0.005 {
         format!(", multiplied by {factor:.3}, because the size of a burst is rounded")
     } else {

@@ -131,7 +131,7 @@ impl Observed {
 }
 
 impl Figures {
-    /// Returns `count` per second of the elapsed time.
+    /// Returns `count` per second of the elapsed time; `None` if no time has elapsed.
     pub fn rate(&self, count: u64) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| count as f64 / (self.elapsed_ns as f64 / 1e9))
     }

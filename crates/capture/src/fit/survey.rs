@@ -16,12 +16,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task, or tasks of one name together, become a part of their own from this share of all
-/// operations on.
+/// A task, or all tasks of one name together, become a separate part if they have at least this
+/// share of all operations, [`OWN_BYTES`] of all bytes or [`OWN_SYNCS`] of all syncs.
 const OWN_OPERATIONS: f64 = 0.01;
-/// They also become one from this share of all bytes on.
+/// Minimum share of all bytes for a separate part.
 const OWN_BYTES: f64 = 0.02;
-/// They also become one from this share of all syncs on.
+/// Minimum share of all syncs for a separate part.
 const OWN_SYNCS: f64 = 0.05;
 /// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
@@ -30,7 +30,7 @@ const MANY_TASKS: usize = 9;
 /// Maximum size of a job's operation in sectors: 1 GiB. Larger operations, which are discards, count as this
 /// size.
 pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
-/// Name of the part with all tasks that do not form another part.
+/// Name of the part with all tasks that are in no other part.
 pub(super) const OTHER_TASKS: &str = "other tasks";
 
 /// Operations of a part or a task.
@@ -182,8 +182,9 @@ impl Observations {
 }
 
 impl Surveyed {
-    /// Assigns tasks to parts. Kernel workers and many tasks of one name become one part, other
-    /// tasks one part each. All that have too few operations become one part together.
+    /// Assigns tasks to parts. Kernel workers become one part, and so do many tasks of one name.
+    /// Every other task becomes a separate part. If a part has too few operations, bytes and syncs,
+    /// its tasks join one part for all such tasks.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, _) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
@@ -258,7 +259,7 @@ fn stem(name: &str) -> &str {
 
 /// Kinds with offsets, in the order of their indices.
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// Minimum number of operations of a long run.
+/// From this number within its sequential run on, an operation counts as part of a long run.
 pub(super) const LONG_RUN: u64 = 8;
 /// A busy interval with at least this many reads, writes and trims is a burst.
 const MANY_OPERATIONS: u64 = 8;
@@ -318,7 +319,8 @@ pub(super) struct KindFigures {
     /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
     following: SequenceCounter,
-    /// Operations at random offsets and in short runs, and operations in long runs.
+    /// First the operations at random offsets and in short sequential runs, then the operations in
+    /// long runs.
     pub(super) classes: [Class; 2],
 }
 
@@ -327,7 +329,7 @@ pub(super) struct KindFigures {
 pub(super) struct Class {
     pub(super) sizes: SizeCounts,
     pub(super) bins: Bins,
-    /// Number of runs that begin in this class.
+    /// Number of sequential runs that begin in this class.
     pub(super) begun: u64,
     /// Number of operations that continue another one.
     pub(super) continued: u64,
@@ -440,12 +442,12 @@ impl Load {
         Self { kinds: DATA_KINDS.map(kind), ..Self::default() }
     }
 
-    /// Reads, writes and trims.
+    /// Returns the number of reads, writes and trims.
     pub(super) fn data(&self) -> u64 {
         self.kinds.iter().map(KindFigures::count).sum()
     }
 
-    /// Bytes of reads, writes and trims.
+    /// Returns the bytes of all reads, writes and trims.
     pub(super) fn bytes(&self) -> f64 {
         self.kinds.iter().flat_map(|kind| &kind.classes).map(|class| class.sizes.bytes()).sum()
     }
@@ -493,13 +495,14 @@ impl Class {
         self.span = spans.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
     }
 
-    /// Returns how many runs are interleaved: the mean distance between consecutive operations of a run.
+    /// Returns how many sequential runs are interleaved: the mean distance, in operations, from one
+    /// operation of a sequential run to its next.
     pub(super) fn at_once(&self) -> u32 {
         let mean = if self.continued == 0 { 1.0 } else { self.back as f64 / self.continued as f64 };
         mean.round().clamp(1.0, 64.0) as u32
     }
 
-    /// Returns the mean number of operations of a run.
+    /// Returns the mean number of operations of a sequential run.
     pub(super) fn mean_run_operations(&self) -> f64 {
         let operations = self.operations() as f64;
         operations / (operations - self.continued as f64).max(self.begun as f64).max(1.0)

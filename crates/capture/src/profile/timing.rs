@@ -133,7 +133,7 @@ pub(super) struct InFlight {
     ends: BinaryHeap<Reverse<u64>>,
     now_ns: u64,
     most: u64,
-    /// Time at each depth class: 0, 1, 2, up to 4, up to 8, ...
+    /// Time in ns at each depth class: 0, 1, 2, up to 4, up to 8, ...
     times: Vec<u64>,
     integral: u128,
 }
