@@ -109,12 +109,12 @@ impl Hosts {
         self.conclude(seen, &record, all, broken_run_notes)
     }
 
-    /// Rank 0: whether a signal ended the measurement, on this host or another one.
+    /// Rank 0: returns whether a signal ended the measurement, on this host or another one.
     pub(super) fn ended_by_signal(&self, interrupted: bool) -> bool {
         self.shared.early_end().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
     }
 
-    /// Rank 0: the deadline for last messages, counted from `began`.
+    /// Rank 0: returns the deadline for last messages, counted from `began`.
     pub(super) fn last_messages_deadline(
         &self,
         began: Instant,

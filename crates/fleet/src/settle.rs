@@ -91,7 +91,7 @@ fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
 }
 
-/// The smallest size of a target on any host.
+/// Returns the smallest size of a target on any host. `at` is the index of the target.
 fn least_bytes(planned: &[Planned], at: usize) -> u64 {
     planned.iter().filter_map(|p| p.plan.targets.get(at)).map(|t| t.bytes).min().unwrap_or(0)
 }
@@ -218,7 +218,7 @@ fn origins(first: &Plan, own: &Plan, rank: u32, hosts: u32, name: &str) -> Vec<O
     std::iter::once(part).chain(targets).chain(settled).collect()
 }
 
-/// A named property of a machine.
+/// The name of a property of a machine, and the function that returns the property's values.
 type Fact = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// Returns the differences between the hosts: for each property that differs, every value with the hosts that have it.

@@ -28,11 +28,12 @@ use std::time::Duration;
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
-/// Maximum number of attempts to remove a cgroup that one of fathom's threads is just leaving.
+/// Maximum number of attempts to remove a cgroup. An attempt fails while one of fathom's threads is
+/// leaving the cgroup.
 const MAX_REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
-/// Version 1's limits, as file names without the prefix `blkio.throttle.`. A limit on a cgroup does
+/// File names of version 1's limits, without the prefix `blkio.throttle.`. A limit on a cgroup does
 /// not bind the cgroups below it.
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
@@ -41,7 +42,7 @@ const V2_IO_FILES: [&str; 1] = ["io.stat"];
 /// value from here, so only one of them leaves the cgroup.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
-/// The changes that leaving must undo.
+/// The changes that [`enter`] made and [`leave`] undoes.
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
@@ -292,7 +293,7 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
 
 /// Version 1 shows "no limit" as the largest number of whole pages, so a larger value than this is no limit.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
-/// Limits of version 2.
+/// Names of the files with the limits of version 2.
 const V2_LIMIT_FILES: [&str; 7] =
     ["io.max", "io.latency", "io.weight", "io.cost.qos", "cpu.max", "memory.high", "memory.max"];
 
@@ -364,8 +365,8 @@ impl MemoryLimit {
     }
 }
 
-/// Returns the memory limit that leaves this process the least room, among its cgroup and those above; `None`
-/// if no limit is set or readable.
+/// Returns the memory limit that leaves this process the least room. Considers the process's cgroup
+/// and those above it. `None` if no limit is set or readable.
 pub fn memory(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
     let own_bytes = anonymous_bytes(root);

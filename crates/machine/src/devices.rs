@@ -14,7 +14,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
-/// Parts of a device's path in `/sys/devices` that name a bus. If a path has several, the part nearest to the device counts.
+/// Text in a device's path in `/sys/devices` that shows the bus, and the bus's name. If a path
+/// contains several of them, the one nearest to the device counts.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),

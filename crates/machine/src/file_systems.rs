@@ -295,8 +295,8 @@ impl Mount {
     }
 }
 
-/// Returns the mount of a file. The mount id from statx decides. Without an id it is the longest mount point
-/// above the path that has the file's device number.
+/// Returns the mount of a file: the one with the mount id that statx reports. Without an id, it is
+/// the mount with the longest mount point above the path among those with the file's device number.
 pub(crate) fn mount_of<'m>(
     mounts: &'m [Mount],
     id: Option<u64>,

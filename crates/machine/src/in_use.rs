@@ -451,8 +451,8 @@ fn describe_loop(root: &Root, name: &str) -> String {
     format!("the backing file of {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
 }
 
-/// Reports why the backing file is unknown of the first of these loop devices for which it is;
-/// `None` if all are known. Considers only devices for which `counts` is true.
+/// Finds the first loop device for which `counts` is true and whose backing file is unknown.
+/// Returns the reason as text; `None` without such a device.
 fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<String> {
     let (name, why) =
         loops.iter().filter(|l| counts(l)).find_map(|l| Some((&l.name, l.backing.as_ref().err()?)))?;

@@ -140,8 +140,8 @@ struct EndedIo<T> {
 }
 
 impl<T: Copy + Default + PartialEq> EndedIo<T> {
-    /// `parents` maps each process of the earlier sample to its parent, and `gone` maps each
-    /// process that ended since to its I/O in that sample.
+    /// Builds the value. `parents` maps each process of the earlier sample to its parent, and
+    /// `gone` maps each process that ended since to its I/O in that sample.
     fn new(parents: &BTreeMap<u32, u32>, gone: &BTreeMap<u32, Option<T>>) -> Self {
         let mut ended = Self { by_reaper: Vec::new(), is_reaper_unknown: false };
         for (pid, io) in gone.iter().filter(|(_, io)| **io != Some(T::default())) {
@@ -541,7 +541,7 @@ impl ProcessIo {
         Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
-    /// Returns how many processes hide their counters from this user, at least.
+    /// Returns a lower bound of the number of processes that hide their counters from this user.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
@@ -595,7 +595,8 @@ pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     Ok(whole.less(&sum_of_threads))
 }
 
-/// Returns the sum over the live threads of a process. Ignores a thread that ends before it is read.
+/// Returns the sum of the I/O counters of a process's live threads. Ignores a thread that ends
+/// before it is read.
 fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
     let dir = format!("/proc/{pid}/task");
     let threads = root.list(&dir).unwrap_or_default();

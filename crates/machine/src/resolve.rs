@@ -136,7 +136,8 @@ pub struct OnDevices {
     devices: Vec<String>,
     /// Text of [`MOUNTINFO`] from which `mounts` was made.
     text: String,
-    /// The mounts on these devices: the `major:minor` of their files, and the id in this namespace.
+    /// The mounts on these devices: the `major:minor` of their files, and the mount id in this
+    /// namespace.
     mounts: Vec<(String, u64)>,
 }
 

@@ -209,7 +209,7 @@ fn users(
     }
 }
 
-/// The check of an existing file, in the plan. `typed` is the path as typed, and `path` the same path,
+/// Checks an existing file for the plan. `typed` is the path as typed, and `path` the same path,
 /// absolute and without links. `unseen` is whether `--unseen-users` names the file.
 ///
 /// # Errors

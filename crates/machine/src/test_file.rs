@@ -253,8 +253,8 @@ impl TestFile {
         Ok(())
     }
 
-    /// Checks the extents and cached pages of the file, and adds a note for every deviation. A file that several hosts share is checked
-    /// after all of them have written their parts.
+    /// Checks the extents and cached pages of the file, and adds a note for every deviation. If
+    /// several hosts share the file, it is checked after all of them have written their parts.
     pub fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
@@ -471,7 +471,8 @@ impl Writer {
         Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
     }
 
-    /// Writes up to 1 MiB at an offset. The data depend on the offset, so no two parts are alike.
+    /// Writes up to 1 MiB at an offset. The data depend on the offset, so they differ at every
+    /// offset.
     fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));

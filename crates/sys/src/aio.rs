@@ -79,9 +79,9 @@ pub struct Aio {
     /// One control block per slot. Control blocks are accessed only by address, because the queue
     /// holds their addresses.
     controls: ManuallyDrop<Vec<Control>>,
-    /// Addresses of controls that are not submitted yet, in order.
+    /// Addresses of the control blocks that are not submitted yet, in order.
     queued: Vec<*mut Control>,
-    /// Buffer for the events of a call.
+    /// Buffer for the events that one call returns.
     events: Box<[Event]>,
     /// Completions that have not been reaped.
     ready: Vec<Done>,

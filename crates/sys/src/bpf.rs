@@ -434,12 +434,12 @@ impl Code<'_> {
         self.code.push(operation | to << 8 | from << 12 | offset << 16 | u64::from(constant as u32) << 32);
     }
 
-    /// An operation on a register and a constant.
+    /// Appends an instruction that operates on a register and a constant.
     fn constant(&mut self, operation: u64, to: Register, constant: i32) {
         self.push(operation, to, 0, 0, constant);
     }
 
-    /// An operation on two registers.
+    /// Appends an instruction that operates on two registers.
     fn registers(&mut self, operation: u64, to: Register, from: Register) {
         self.push(operation, to, from, 0, 0);
     }
@@ -688,8 +688,9 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Program for the end of a system call. After a sync it counts the latency. After an `execve`
-    /// it adds the bytes and the number of the reads that the kernel made in the call.
+    /// Program for the end of a system call. After a sync it counts the latency in its bucket.
+    /// After an `execve` it adds the bytes and the number of the reads that the kernel made in the
+    /// call.
     fn end_of_call(&self, layout: Option<&KernelLayout>) -> Vec<u64> {
         let mut code = self.begin();
         code.state(1, IN_SYNC);
@@ -842,8 +843,8 @@ impl KernelLayout {
         [io + bytes, io + calls]
     }
 
-    /// Reads the layout from the kernel's description of its types, which has 5 MB. Takes less than
-    /// 1 ms from Linux 6.16 on, and 4 ms before.
+    /// Reads the layout from the kernel's description of its types (5 MB). Takes less than 1 ms
+    /// from Linux 6.16 on, and 4 ms before.
     ///
     /// # Errors
     /// A message if the kernel does not describe its types, or the structures have other fields.

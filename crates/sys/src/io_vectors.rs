@@ -20,7 +20,8 @@ impl Vectors {
         Self(Vec::with_capacity(count))
     }
 
-    /// Reads from an offset into slots. `parts` are pairs of a slot and its number of bytes.
+    /// Reads from an offset into slots, and returns the number of bytes read. `parts` are pairs of
+    /// a slot and its number of bytes.
     ///
     /// # Errors
     /// An error of `preadv(2)`.
@@ -41,7 +42,8 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Writes slots at an offset. `parts` are pairs of a slot and its number of bytes.
+    /// Writes slots at an offset, and returns the number of bytes written. `parts` are pairs of a
+    /// slot and its number of bytes.
     ///
     /// # Errors
     /// An error of `pwritev(2)`.
@@ -84,8 +86,8 @@ impl Vectors {
     }
 }
 
-/// Puts the pages of `data` into a pipe without copying, as many as fit. Until the pipe is empty, its readers see later changes of
-/// `data`.
+/// Puts the pages of `data` into a pipe without copying, as many as fit, and returns the number of
+/// bytes. Until the pipe is empty, its readers see later changes of `data`.
 ///
 /// # Errors
 /// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.

@@ -71,8 +71,8 @@ pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
     Ok((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Reads how long the thread that opened it was ready to run but waited for a CPU
-/// (`/proc/thread-self/schedstat`).
+/// The open file `/proc/thread-self/schedstat`. It shows how long the thread that opened it was
+/// ready to run but waited for a CPU.
 #[derive(Debug)]
 pub struct RunQueue(File);
 

@@ -213,7 +213,8 @@ impl Default for Ends {
 }
 
 impl Ends {
-    /// Returns the index of a recent request that ended at this sector.
+    /// Returns the index of a recent request that ended at this sector; `None` if no recent request
+    /// did.
     #[inline]
     pub fn find(&self, sector: u64) -> Option<usize> {
         // Usually no end matches, so compare all ends first, several at once.

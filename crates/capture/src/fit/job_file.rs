@@ -1,7 +1,8 @@
 //! The job file of a fit: streams with their keys. Comments say where each value comes from and how well it fits.
 //!
-//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind of runs, a closed loop is one stream,
-//!    and a task that does two things in turn is one stream with `turn` tables.
+//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind
+//!    of runs, a closed loop is one stream, and a task that alternates between few and many
+//!    operations at a time is one stream with `turn` tables.
 //! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
 //! 3. [`Fitted::toml`] writes the text of the job file.
 
@@ -443,7 +444,7 @@ impl LoadOfPart<'_> {
     }
 }
 
-/// Returns the maximum number of operations within the memory limit.
+/// Returns the maximum number of operations in flight whose buffers fit in [`MAX_DEPTH_BYTES`].
 fn max_depth_in_memory(shape: &Shape) -> u32 {
     (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }

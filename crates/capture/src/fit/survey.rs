@@ -1,9 +1,10 @@
 //! The two passes over a capture before fitting.
 //!
-//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes a part. Many tasks of one name become
-//!    one part. All other tasks together become one part.
-//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing. Since some tasks do two things in turn,
-//!    it separates intervals with few operations from those with many.
+//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes
+//!    a part. Many tasks of one name become one part. All other tasks together become one part.
+//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing.
+//!    Some tasks alternate between few and many operations at a time. So it separates busy
+//!    intervals with few operations from those with many.
 
 use crate::fit::histograms::{Bins, SizeCounts};
 use crate::fit::pacing::{Pacing, Side};
@@ -33,7 +34,7 @@ pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
 /// Name of the part with all tasks that are in no other part.
 pub(super) const OTHER_TASKS: &str = "other tasks";
 
-/// Operations of a part or a task.
+/// Figures of the operations of a part or a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Observations {
     /// Number of reads, writes and trims.
@@ -259,15 +260,17 @@ fn stem(name: &str) -> &str {
 
 /// Kinds with offsets, in the order of their indices.
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// From this number within its sequential run on, an operation counts as part of a long run.
+/// An operation with this number or a higher one within its sequential run counts as part of a long
+/// run.
 pub(super) const LONG_RUN: u64 = 8;
 /// A busy interval with at least this many reads, writes and trims is a burst.
 const MANY_OPERATIONS: u64 = 8;
 /// Maximum number of operations of a busy interval that are kept. A longer interval is split.
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
-/// If bursts are larger on average than this multiple of the expected size, a task does two things in turn.
+/// If bursts are larger on average than this multiple of the expected size, the task alternates
+/// between few and many operations at a time.
 const BURST_FACTOR: f64 = 2.0;
-/// A task does two things in turn only if each of them has at least this share of the operations.
+/// A task alternates only if each of its two sides has at least this share of the operations.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass over a capture: collects the figures of each part.
@@ -408,8 +411,9 @@ impl Gathered {
         self.ended_ns = self.until_ns;
     }
 
-    /// Returns whether a task does two things in turn: both have enough turns, and in the busy
-    /// intervals with few operations the operations wait for each other.
+    /// Returns whether a task alternates between few and many operations at a time: both sides have
+    /// enough turns, and in the busy intervals with few operations the operations wait for each
+    /// other.
     pub(super) fn alternates(&self) -> bool {
         let [few, many] = &self.sides;
         few.is_known_enough() && many.is_known_enough() && few.waits()

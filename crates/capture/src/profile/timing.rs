@@ -107,7 +107,8 @@ impl Counts {
         self.current = 0.0;
     }
 
-    /// Returns Var N / E N over complete intervals, including those without requests.
+    /// Returns the variance of the counts divided by their mean, over complete intervals, including
+    /// those without requests. `None` with too few intervals, or without requests.
     fn dispersion(mut self, intervals: u64) -> Option<f64> {
         if intervals < MIN_INTERVALS {
             return None;

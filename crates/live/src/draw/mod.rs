@@ -544,11 +544,11 @@ fn host_cell(host: &HostRow, column: &str) -> String {
     text.unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// Columns of the name of a device.
+/// Width in columns of the name of a device.
 const NAME_COLUMNS: usize = 12;
 const FIGURE_COLUMNS: usize = 8;
 const LOAD_COLUMNS: usize = 11;
-/// Columns of a process name with its id.
+/// Width in columns of a process name with its id.
 const PROCESS_COLUMNS: usize = 24;
 /// Indent of a conclusion.
 const INDENT: &str = "  ";
