@@ -308,8 +308,8 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     let mut open = Open::default();
     let mut left = MAX_DESCRIPTORS;
     read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
-    // Threads may have separate file tables. A table with the descriptor numbers of the
-    // process's own table is taken for that table.
+    // Threads may have separate file tables. A table with the same descriptor numbers as the
+    // process's own table counts as that table.
     let tasks = root.list(&format!("{dir}/task"))?;
     open.cut |= tasks.len() > MAX_THREADS;
     for task in tasks.iter().take(MAX_THREADS) {

@@ -2,7 +2,7 @@
 //!
 //! An instance (kernel `Documentation/trace/ftrace.rst`) has its own buffers, events and filters, so other
 //! tracing is not disturbed. Its name contains the process, so that the instance of a killed process is
-//! found. The kernel does not remove an instance that is open. The crate `capture` decodes the pages.
+//! found. The kernel does not remove an instance that is open. The crate `trace` decodes the pages.
 
 use crate::error::MachineError;
 use crate::processes::read_stat;

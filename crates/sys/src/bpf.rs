@@ -180,8 +180,8 @@ const fn fields(first: u64, second: u64) -> u64 {
 /// # Safety
 /// Each address in `attributes` must be of memory that lives during the call and has as many bytes as the command reads or writes there.
 unsafe fn bpf(command: libc::c_long, attributes: &mut [u64]) -> io::Result<i32> {
-    // SAFETY: the kernel reads and writes the attributes only within the given length, and they are borrowed mutably. The caller answers
-    // for the addresses in them.
+    // SAFETY: the kernel reads and writes the attributes only within the given length, and they are
+    // borrowed mutably. The caller is responsible for the addresses in them.
     let result =
         unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), size_of_val(attributes)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
@@ -192,7 +192,7 @@ unsafe fn bpf(command: libc::c_long, attributes: &mut [u64]) -> io::Result<i32> 
 /// # Safety
 /// As for [`bpf`]. The command must make a descriptor.
 unsafe fn bpf_file(command: libc::c_long, attributes: &mut [u64]) -> io::Result<File> {
-    // SAFETY: the caller answers for the addresses.
+    // SAFETY: the caller is responsible for the addresses.
     let descriptor = unsafe { bpf(command, attributes) }?;
     // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(descriptor) })

@@ -93,8 +93,9 @@ impl Vectors {
 /// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.
 pub fn lend(pipe: impl AsFd, data: &[u8]) -> io::Result<usize> {
     let vector = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
-    // SAFETY: towards a pipe the kernel only reads the memory. It keeps references to the pages, not to the addresses, so
-    // memory that is given back meanwhile is not reused before the pipe lets go; without SPLICE_F_GIFT they stay ours.
+    // SAFETY: the kernel only reads this memory. It keeps references to the pages, not to the
+    // addresses. So a page that is freed meanwhile is not reused before the pipe releases it.
+    // Without SPLICE_F_GIFT the pages remain those of this process.
     let answer =
         unsafe { libc::vmsplice(pipe.as_fd().as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_NONBLOCK) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as usize) }

@@ -222,7 +222,8 @@ impl KindFigures {
         let [scattered, long] = &self.classes;
         let mut both = scattered.clone();
         both.join(long);
-        // Every long run begins as a short one, so the beginnings of the short runs are all beginnings.
+        // The first operations of a long run belong to the short class, so `scattered` counts the
+        // beginnings of all runs.
         both.begun = scattered.begun;
         both
     }
