@@ -131,7 +131,8 @@ fn decode_rows(plain: &[u8], names: &mut Names, into: &mut Vec<Row>) -> Option<(
     bytes.rest.is_empty().then_some(())
 }
 
-/// Reads the length of a list. A length above the number of rows that could refer to the list is invalid.
+/// Reads the length of a list. Returns `None` if the length exceeds the number of rows that could
+/// refer to the list.
 fn list_length(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
     usize::try_from(bytes.number()?).ok().filter(|count| *count <= rows)
 }
@@ -295,7 +296,7 @@ impl<'b> Bytes<'b> {
 
 /// The first line of a capture file. Its number is the format version.
 pub const MAGIC: &[u8] = b"fathom capture 1\n";
-/// Bytes of a frame before its content.
+/// Number of bytes of a frame before its content.
 const FRAME_HEAD_BYTES: usize = 9;
 /// Maximum number of bytes in a frame. LZ4 makes a block that it cannot compress longer, by less than one part in 200. The limit bounds the
 /// memory that a wrong length can take.

@@ -21,7 +21,7 @@ use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Flags, Names, Row, RowKind, Task, op};
 use trace::{Event, Step};
 
-/// Length of a line in bytes from which on a file is not a trace.
+/// A file with a line of at least this number of bytes is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 /// Number of events that are sorted together. Events of different CPUs are out of order by fewer places than this.
 const ORDERED_AT_ONCE: usize = 1 << 16;
@@ -578,7 +578,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
     Ok(())
 }
 
-/// Bits of the offset within a file.
+/// Number of bits for the offset within a file. The bits above them number the file.
 const FILE_BITS: u32 = 41;
 /// Maximum number of files of a log. A log with more files is refused.
 const MAX_FILES: usize = 1 << 20;
@@ -616,7 +616,7 @@ fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Res
     Ok(())
 }
 
-/// Regions of the files, by name.
+/// The regions of the files: a region's number by the name of its file.
 #[derive(Default)]
 struct Regions(HashMap<String, u64>);
 

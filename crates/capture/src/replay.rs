@@ -1,14 +1,16 @@
 //! Replays: the operations of a capture, and what each waits for. They are computed from rows, in memory that does not grow with the
 //! number of rows.
 //!
-//! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A write that requests a flush before it is
-//!    two operations: the sync, and the write as soon as the sync is done. On devices with requests, the flush began when the bio was
-//!    queued, and ended when the write was issued. If the capture shows which tasks requested flushes, the replay issues these flushes
-//!    instead of those that the device received.
+//! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A
+//!    write that requests a flush before it becomes two operations: the sync, and the write as soon
+//!    as the sync is done. On request-based devices this flush lasts from the queueing of the bio
+//!    to the issue of the write. If the capture shows which tasks requested flushes, the replay
+//!    issues these flushes instead of those that the device received.
 //! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the figures that a replay is
 //!    compared with. Each task with enough operations gets a lane.
-//! 3. [`Steps`], the second pass, decides what each operation waits for: the last operation of its task that had completed before it was
-//!    issued, and then the same time as in the capture.
+//! 3. [`Steps`], the second pass, decides what each operation waits for: the operation of its lane
+//!    that completed last before this one was issued. From that completion to the issue, the replay
+//!    waits as long as the capture did.
 //! 4. `Dense` moves the touched extents together, in their order, so that the load fits a smaller target.
 //!
 //! The crate `engine` submits the steps.
@@ -53,11 +55,12 @@ pub(crate) struct Operation {
 pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
-    /// By sector: the times at which writes with a flush were queued.
+    /// By sector: when a write with a flush was queued.
     asked: HashMap<u64, u64>,
     /// Changes to apply to the operations.
     changes: Changes,
-    /// Whether the sizes of operations change too.
+    /// Whether the alignment in `changes` also rounds up the sizes. It does not for traces that
+    /// have the operations of programs (iolog, MSR).
     sizes_change: bool,
     /// Number of requests that have no corresponding operation.
     pub(crate) left_out: u64,
@@ -161,7 +164,7 @@ pub(crate) fn alignment_sectors(bits: u64) -> u64 {
     1 << bits.trailing_zeros().min(MAX_ALIGNMENT_BITS)
 }
 
-/// Operations in flight, in the order of their issue.
+/// Counts operations in flight. Add them in the order of their issue.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     /// Sum of the operations' times in flight, in ns.
@@ -389,7 +392,7 @@ impl Extents {
             Some((begin, end)) if *begin <= first && after_last <= *end => {}
             _ => self.all.push((first, after_last)),
         }
-        if self.all.len() >= MAX_GATHERED.max(self.settled * 2) {
+        if self.all.len() >= MAX_GATHERED {
             self.settle();
         }
     }
@@ -579,11 +582,11 @@ fn step(
     }
 }
 
-/// Maximum number of operations in flight of a task that are followed. No device accepts more. The limit bounds the memory that a hostile
-/// file can use.
+/// Maximum number of operations in flight of a lane that are followed. No device accepts more. The
+/// limit bounds the memory that a hostile file can use.
 const MAX_CHAINED: usize = 1 << 12;
 
-/// The recent operations of a task. Later operations may wait for them.
+/// The recent operations of a lane. Later operations of the lane may wait for them.
 #[derive(Debug, Default)]
 struct Chain {
     /// Number of the next operation.

@@ -61,7 +61,8 @@ impl Reading {
         (i128::from(ns) + i128::from(self.offset_ns)) as u64
     }
 
-    /// Returns the drift since an earlier reading in ns, or the error of either reading if that is larger.
+    /// Returns by how many ns the offset differs from that of an earlier reading, or the error of
+    /// either reading if that is larger.
     pub(super) fn error_since(self, before: Self) -> u64 {
         let moved = self.offset_ns.abs_diff(before.offset_ns);
         moved.max(self.error_ns()).max(before.error_ns())

@@ -21,9 +21,9 @@ use output::failure::INTERRUPTED;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// After a host is lost, rank 0 waits at most this long from one last message to the next.
+/// After a host is lost, rank 0 waits at most this long for the last message of a further host.
 const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
-/// How long rank 0 waits for all last messages after a host is lost.
+/// How long rank 0 waits for the last messages of all hosts after a host is lost.
 const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);
 /// How long rank 0 waits for last messages after a signal. A launcher kills the process one second after the signal, and the report must
 /// be written by then.
@@ -85,10 +85,13 @@ impl Reports {
 }
 
 impl Hosts {
-    /// Ends the measurement. Rank 0 gets the session of all hosts instead of its own.
+    /// Sends this host's reports to rank 0, which merges them. Returns the merged session of all
+    /// hosts on rank 0, and `None` on all other ranks.
     ///
     /// # Errors
-    /// [`Failure::Elsewhere`] on ranks other than 0 if another host ended the measurement. A failure also if the session cannot be written.
+    /// [`Failure::Elsewhere`] on other ranks if an error or a signal ended the measurement. A
+    /// failure on any rank if its session cannot be read back, and on rank 0 if the merged session
+    /// cannot be written.
     pub fn gather(&self, seen: &HostOutcome) -> Result<Option<MergedOutcome>, Failure> {
         let record = seen.session.record()?;
         self.notice(seen, &record);
@@ -106,12 +109,12 @@ impl Hosts {
         self.conclude(seen, &record, all, broken_run_notes)
     }
 
-    /// Rank 0: whether a signal ended the measurement, on this host or another one.
+    /// Rank 0: returns whether a signal ended the measurement, on this host or another one.
     pub(super) fn ended_by_signal(&self, interrupted: bool) -> bool {
         self.shared.early_end().map_or(interrupted, |(over, _)| over.code == INTERRUPTED)
     }
 
-    /// Rank 0: the deadline for last messages, counted from `began`.
+    /// Rank 0: returns the deadline for last messages, counted from `began`.
     pub(super) fn last_messages_deadline(
         &self,
         began: Instant,
@@ -296,7 +299,7 @@ impl Hosts {
         (reports.all, notes)
     }
 
-    /// Notes what each host had completed of the broken run, as far as known.
+    /// Returns a note on the progress of each host in the broken run, as far as known.
     fn broken_run_notes(&self, done: &[(u64, u64)]) -> Vec<String> {
         let describe_progress = |(rank, (ops, bytes)): (usize, &(u64, u64))| {
             let name = self.name(rank);

@@ -30,7 +30,8 @@ use output::failure::Failure;
 pub use protocol::Hosts;
 pub use transport::Network;
 
-/// Joins the other hosts through a network, on which at most `ranks_per_host` ranks share a host.
+/// Joins the other hosts through a network. Fails if more than `ranks_per_host` ranks are on one
+/// host.
 ///
 /// # Errors
 /// Why the hosts cannot measure together.

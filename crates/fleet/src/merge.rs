@@ -38,7 +38,8 @@ pub(super) struct RunParts {
 
 /// When the load of each stream ran, by phase.
 pub(super) type Times = BTreeMap<usize, Windows>;
-/// First and last ns in which all hosts ran, by phase and stream. Contains only streams that ran longer on some hosts than on others.
+/// When all hosts ran, by phase and stream: the first and the last ns after the common start.
+/// Contains only streams that ran longer on some hosts than on others.
 pub(super) type CommonTimes = BTreeMap<usize, BTreeMap<usize, [u64; 2]>>;
 
 impl RunParts {
@@ -158,7 +159,8 @@ impl Phase {
         })
     }
 
-    /// Returns what identifies the phase. The offered load distinguishes the runs of a load curve.
+    /// Returns the index of the phase and its offered load. The load distinguishes the runs of a
+    /// load curve.
     pub(super) fn index_and_load(&self) -> (RunIndex, Option<u64>) {
         (self.start.index(), self.start.offered_iops)
     }
@@ -228,8 +230,8 @@ impl Phase {
     }
 }
 
-/// Returns what a stream completed on one host in a period, in thousandths. An interval that lies only partly in the period counts in
-/// proportion.
+/// Returns the operations and bytes that a stream completed on one host between `from` and `until`,
+/// in thousandths, by kind. An interval that lies only partly in this period counts in proportion.
 fn completed_within(
     intervals: &[Interval],
     stream: usize,
@@ -333,7 +335,9 @@ pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed>
     (!by.is_empty()).then_some(Disturbed { attempt, by })
 }
 
-/// Returns the spread of the start times of a run, from each host's delay and its clock readings before and after the run.
+/// Returns the spread of the start times of a run, from each host's delay and its clock readings
+/// before and after the run. Without values if there is one host, or if the delay of a host is
+/// unknown.
 pub(super) fn start_spread(
     late: &StartDelay,
     hosts: usize,
@@ -601,7 +605,7 @@ pub(super) struct HostReports {
     pub(super) hosts: Vec<HostSeen>,
     pub(super) asked: Vec<CheckedOnHosts>,
     pub(super) limited: Vec<Limited>,
-    /// Runs on which the hosts had not agreed when the measurement ended.
+    /// Parts of runs that the hosts had not merged when the measurement ended.
     pub(super) rest: RunParts,
 }
 

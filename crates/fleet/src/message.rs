@@ -40,11 +40,11 @@ pub(super) enum Message {
     Begin(u64),
     /// Rank 0 to all: one host cannot begin the phase for this reason, so no host begins it.
     Refused(String),
-    /// Rank to rank 0: when the load of this host ran.
+    /// Rank to rank 0: when the load of the sender's host ran.
     Times(Times),
     /// Rank 0 to all: when the load of all hosts ran.
     Common(CommonTimes),
-    /// Rank to rank 0: the result of a run on this host.
+    /// Rank to rank 0: the result of a run on the sender's host.
     RunParts(Box<RunParts>),
     /// Rank 0 to all: the result of a run on all hosts.
     Agreed(Box<Agreed>),

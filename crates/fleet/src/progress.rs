@@ -78,7 +78,7 @@ impl RunProgress {
         self.hosts.iter_mut().for_each(|host| *host = Host { counted: (0, at_ns), ..Host::default() });
     }
 
-    /// Records a heartbeat; `None` if the host has no load.
+    /// Records a heartbeat. `load` is `None` if the host has no load.
     pub(super) fn record_heartbeat(&mut self, rank: usize, load: Option<LoadProgress>, at_ns: u64) {
         let Some(host) = self.hosts.get_mut(rank) else { return };
         let Some(LoadProgress { operations, p99_ns }) = load else {
@@ -131,7 +131,8 @@ impl RunProgress {
         &self.hung
     }
 
-    /// Reports hosts that complete nothing while others do, each once per run.
+    /// Returns a report for each host that completes nothing while others do. Each host is reported
+    /// once per run.
     pub(super) fn notice(&mut self, name: impl Fn(usize) -> String, now_ns: u64) -> Vec<String> {
         let rate = |host: &Host| {
             let ran = host.grew_ns?.saturating_sub(self.began_ns);

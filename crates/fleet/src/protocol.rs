@@ -62,7 +62,7 @@ pub(super) struct MeasurementState {
     waiting: Vec<VecDeque<Envelope>>,
     /// Clock readings at the last start, by rank.
     pub(super) readings: Vec<Option<Reading>>,
-    /// How late this host began each phase of the current run.
+    /// How late this host began each phase of the current run, in ns.
     pub(super) late_ns: Vec<Option<u64>>,
     /// Clock readings before each phase of the current run.
     pub(super) before: Vec<Vec<Option<Reading>>>,
@@ -464,7 +464,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until every host is at this step. Returns the first host's reason against continuing, after the name of the host.
+    /// Waits until every host is at this step. Returns the first reason against continuing, with
+    /// the name of its host; `None` if no host has one.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -599,8 +600,9 @@ impl Hosts {
         Ok(read_by(0))
     }
 
-    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host the outcome is the reason. The other ranks wait
-    /// for rank 0's report; a host that has lost rank 0 reports its own outcome.
+    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host the
+    /// outcome is the reason. The other ranks wait for rank 0's report and return `None`; a host
+    /// that has lost rank 0 returns its own outcome.
     ///
     /// # Errors
     ///

@@ -80,7 +80,8 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
     Ok(Settled { plans, differences })
 }
 
-/// Returns the first setting of the stream that works only on one host.
+/// Returns a text about the first setting of the stream that works only on one host; `None` if all
+/// settings work on several hosts.
 fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     let all = [
         (stream.replay.is_some(), "a capture can be replayed only on one host"),
@@ -90,7 +91,7 @@ fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
 }
 
-/// The smallest size of a target on any host.
+/// Returns the smallest size of a target on any host. `at` is the index of the target.
 fn least_bytes(planned: &[Planned], at: usize) -> u64 {
     planned.iter().filter_map(|p| p.plan.targets.get(at)).map(|t| t.bytes).min().unwrap_or(0)
 }
@@ -217,7 +218,7 @@ fn origins(first: &Plan, own: &Plan, rank: u32, hosts: u32, name: &str) -> Vec<O
     std::iter::once(part).chain(targets).chain(settled).collect()
 }
 
-/// A named property of a machine.
+/// The name of a property of a machine, and the function that returns the property's values.
 type Fact = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// Returns the differences between the hosts: for each property that differs, every value with the hosts that have it.
@@ -401,7 +402,8 @@ fn is_own_file(target: &Target) -> bool {
     target.role == Role::Made && target.made_for != MadeFor::All && target.common.is_some()
 }
 
-/// Limits the bytes of streams that share a file to those of each worker's blocks.
+/// Sets the byte limit of each stream whose workers share a file: the bytes of the workers' blocks
+/// in all passes, or the stream's own limit if that is smaller.
 fn fit_parts(plan: &mut Plan) -> Result<(), String> {
     let tasks: Vec<(usize, Option<u64>)> = (0..plan.jobs.len())
         .flat_map(|job| {

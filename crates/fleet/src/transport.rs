@@ -96,7 +96,7 @@ impl Shared {
         *known = Some((over, ended));
     }
 
-    /// Returns why and when the measurement ended early.
+    /// Returns why and when the measurement ended early; `None` if it did not.
     pub(super) fn early_end(&self) -> Option<(EarlyEnd, Instant)> {
         self.early_end.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -127,8 +127,9 @@ impl Shared {
         self.is_loaded.load(Ordering::Relaxed).then_some(LoadProgress { operations, p99_ns })
     }
 
-    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not return because the other process has
-    /// ended. Both the transport thread and the measuring threads call this.
+    /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not
+    /// return because the other process has ended. Returns the reason, or `None` if this call does
+    /// not end the measurement. Both the transport thread and the measuring threads call this.
     pub(super) fn notice_silence(&self) -> Option<EarlyEnd> {
         let own = self.rank.load(Ordering::Relaxed);
         let patience = if own == 0 { LOST_HOST_AFTER } else { ORPHAN_AFTER };
@@ -162,7 +163,8 @@ impl Shared {
         since(self.polled_ns.load(Ordering::Relaxed))
     }
 
-    /// Returns the rank to which an MPI send has not returned, and for how long. During the send this host hears no other host.
+    /// Returns the receiver of an MPI send that does not return, and how long that has lasted;
+    /// `None` up to [`HEARTBEAT_INTERVAL`]. During the send this host hears no other host.
     fn stalled_send(&self) -> Option<(usize, Duration)> {
         let rank = self.sending_to.load(Ordering::Relaxed).checked_sub(1)?;
         Some((rank, self.stall())).filter(|(_, stall)| *stall > HEARTBEAT_INTERVAL)
@@ -461,7 +463,8 @@ impl Transport {
         }
     }
 
-    /// Reads a clock by several series of pings, and keeps the one with the shortest round trip. `None` without an answer.
+    /// Reads a clock by several series of pings, and keeps the reading with the shortest round
+    /// trip. `None` without an answer.
     fn read_clock(&mut self, rank: usize) -> Option<Reading> {
         let (mut best, asked) = (None::<Reading>, Instant::now());
         for number in 0..SERIES * PINGS {

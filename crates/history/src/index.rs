@@ -245,7 +245,7 @@ impl Index {
         self.select("id", filter, None, |r| r.get(0))
     }
 
-    /// Returns at most `most` matching entries, newest first.
+    /// Returns the matching entries, newest first; at most `most` if it is given.
     pub(super) fn entries(&self, filter: &Filter, most: Option<u32>) -> rusqlite::Result<Vec<Entry>> {
         self.select("entry", filter, most, |r| {
             let json: String = r.get(0)?;
@@ -363,7 +363,7 @@ pub(super) const MATCHES: &str = "
     AND (:until IS NULL OR started_ns < :until)
 ";
 
-/// Selects entries. `None` matches all.
+/// Selects entries. A field that is `None` matches all entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Part of the path of a target.
@@ -524,7 +524,7 @@ pub(super) fn started_ns(entry: &Entry, stamp: &Stamp) -> i64 {
     ns.unwrap_or(stamp.changed_ns)
 }
 
-/// The devices below all targets, without duplicates.
+/// Returns the devices below any of the targets, without duplicates.
 fn devices(record: &Record) -> Vec<Device> {
     let mut all: Vec<Device> = Vec::new();
     for layer in record.header.hosts.iter().flat_map(|h| &h.places).flat_map(|p| &p.layers) {
@@ -545,7 +545,8 @@ fn devices(record: &Record) -> Vec<Device> {
 /// as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
-/// The capacities of devices that the newest `SESSIONS_MAX` sessions measured, newest first.
+/// Returns the capacities of devices that the newest `SESSIONS_MAX` sessions measured, each with
+/// its session, newest first.
 ///
 /// # Errors
 /// As for a query of the index.

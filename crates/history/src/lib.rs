@@ -63,7 +63,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
     files.get(&resolve_id(&files, word)?).map(|file| file.path.clone())
 }
 
-/// Returns the newest session that measured exactly this path, with its record.
+/// Returns id and record of the newest session that measured exactly this path; `None` without one.
 ///
 /// # Errors
 /// Why the history or that session cannot be read.
@@ -103,7 +103,8 @@ fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
     single_match(word, "this in their id", parts)
 }
 
-/// Returns the id that is most similar to a misspelt one. `last` counts as an id.
+/// Returns the id that is most similar to a misspelt one; `None` if no id is similar. `last` counts
+/// as an id.
 fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
     const LIKENESS: f64 = 0.75;
     let ids = files.by_id.keys().map(String::as_str).chain(["last"]);
@@ -111,7 +112,7 @@ fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
     alike.filter(|(likeness, _)| *likeness >= LIKENESS).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
 }
 
-/// Returns the session that began `back` sessions before the newest one that has ended.
+/// Returns the id of the session that began `back` sessions before the newest one that has ended.
 fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) -> Result<String, Failure> {
     let mut running = Vec::new();
     let mut left = back;

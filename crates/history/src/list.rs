@@ -31,7 +31,7 @@ pub struct Request {
     pub limit: Option<u32>,
     /// Whether to rebuild the index first.
     pub rebuild: bool,
-    /// Whether to print a table of results instead of a list.
+    /// What the rows of the table of results are; `None` for a list instead of a table.
     pub table: Option<RowsOf>,
     /// Whether a table of devices has random access in IOPS instead of MB/s.
     pub iops: bool,

@@ -319,7 +319,8 @@ pub(crate) fn is_running(path: &Path) -> bool {
     files::open(path).is_ok_and(locked)
 }
 
-/// Returns `still running (pid 4711)` if a running fathom writes to the session file.
+/// Returns `still running (pid 4711)` if a running fathom writes to the session file; otherwise
+/// `None`.
 pub fn running(path: &Path) -> Option<String> {
     if !is_running(path) {
         return None;

@@ -284,7 +284,7 @@ impl Drop for Live {
     }
 }
 
-/// Returns the completed part, in 1/[`PROGRESS_UNITS`].
+/// Returns the completed part of the measurement, in 1/[`PROGRESS_UNITS`].
 fn progress(passed: Duration, left: Duration) -> u64 {
     let whole = passed.as_secs_f64() + left.as_secs_f64();
     if whole > 0.0 { (PROGRESS_UNITS as f64 * passed.as_secs_f64() / whole) as u64 } else { 0 }

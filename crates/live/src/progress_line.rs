@@ -129,7 +129,8 @@ fn render_bar(message: &str, done: Done, left: &str, gauge: [&str; 2], columns: 
     cut(&format!("{message}{padding} {line} {left}"), columns.saturating_sub(1))
 }
 
-/// Cuts a text to a width in columns, with `…` at the end, after a word if possible: half a number is another number.
+/// Cuts a text to a width in columns, with `…` at the end. Cuts after a word if possible, because a
+/// number that is cut reads as another number.
 fn shortened(text: &str, columns: usize) -> String {
     if Span::raw(text).width() <= columns {
         return text.to_owned();

@@ -28,11 +28,13 @@ use std::time::Duration;
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
-/// Maximum number of attempts to remove a cgroup that one of fathom's threads is just leaving.
+/// Maximum number of attempts to remove a cgroup. An attempt fails while one of fathom's threads is
+/// leaving the cgroup.
 const MAX_REMOVALS: u32 = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
 const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
-/// Limits of version 1. The kernel does not pass them on to cgroups below.
+/// File names of version 1's limits, without the prefix `blkio.throttle.`. A limit on a cgroup does
+/// not bind the cgroups below it.
 pub(crate) const V1_LIMITS: [&str; 4] =
     ["read_bps_device", "write_bps_device", "read_iops_device", "write_iops_device"];
 const V2_IO_FILES: [&str; 1] = ["io.stat"];
@@ -40,21 +42,22 @@ const V2_IO_FILES: [&str; 1] = ["io.stat"];
 /// value from here, so only one of them leaves the cgroup.
 static ENTERED: Mutex<Option<Entered>> = Mutex::new(None);
 
-/// The changes that leaving must undo.
+/// The changes that [`enter`] made and [`leave`] undoes.
 struct Entered {
     dir: PathBuf,
     parent: PathBuf,
-    /// Whether fathom enabled the controller below `parent`. If so, fathom disables it before it leaves the cgroup.
+    /// Whether fathom enabled the io controller below `parent`. If so, fathom disables it before it
+    /// leaves the cgroup.
     delegated: bool,
     /// The file through which this process was moved, [`PROCESS`] or [`V1_THREAD`].
     members: &'static str,
 }
 
-/// File that moves the whole process of the thread that writes it. The kernel then waits for all CPUs (RCU), 10 ms each
-/// time.
+/// Writing to this file moves the whole process of the writing thread. The kernel then waits for
+/// all CPUs (RCU), which takes 10 ms.
 const PROCESS: &str = "cgroup.procs";
-/// File that moves only the thread that writes it; only in version 1. Since Linux 5.5 the kernel does not wait for all
-/// CPUs then.
+/// Writing to this file moves only the writing thread. Only version 1 has the file. Since Linux 5.5
+/// the kernel does not wait for all CPUs then.
 const V1_THREAD: &str = "tasks";
 
 /// A cgroup for this process alone, or for one of its threads and what the thread starts. Dropping
@@ -65,8 +68,10 @@ pub struct OwnCgroup {
 }
 
 impl OwnCgroup {
-    /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks), because version 1 counts only on devices with a
-    /// limit. If the kernel refuses a device, its I/O stays uncounted, which the analysis detects.
+    /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks). Version 1
+    /// counts only on devices with a limit, so this sets a limit that never binds. Does nothing in
+    /// version 2. If the kernel refuses a limit, the I/O of that device stays uncounted, which the
+    /// analysis detects.
     pub fn count_on<'a>(&self, devices: impl Iterator<Item = &'a str>) {
         if self.description.version != 1 {
             return;
@@ -78,7 +83,7 @@ impl OwnCgroup {
         }
     }
 
-    /// Returns the cgroup's path and what it counts.
+    /// Returns the cgroup's version, its directory and the files with its I/O counters.
     pub fn describe(&self) -> Cgroup {
         self.description.clone()
     }
@@ -99,8 +104,9 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
     enter_with(root, PROCESS)
 }
 
-/// Moves this thread, and so the threads and processes that it starts, into a new cgroup below its present
-/// one. Version 2 cannot separate threads, so there the whole process moves.
+/// Moves this thread into a new cgroup below its present one, and so also the threads and processes
+/// that it starts from then on. Version 2 cannot separate threads, so there the whole process
+/// moves.
 ///
 /// # Errors
 ///
@@ -184,8 +190,8 @@ fn hierarchies(lines: &str) -> impl Iterator<Item = (&str, &str)> {
     lines.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
 }
 
-/// Returns the directory of a cgroup path, or why the path is not visible: only a part of the hierarchy may
-/// be mounted.
+/// Returns the directory of the cgroup `path` below the mount point. Fails if the cgroup is not
+/// visible there: only a part of the hierarchy may be mounted.
 pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));
@@ -287,11 +293,12 @@ pub fn would_succeed(root: &Root) -> Known<u8> {
 
 /// Version 1 shows "no limit" as the largest number of whole pages, so a larger value than this is no limit.
 const NO_MEMORY_LIMIT: u64 = 1 << 60;
-/// Limits of version 2.
+/// Names of the files with the limits of version 2.
 const V2_LIMIT_FILES: [&str; 7] =
     ["io.max", "io.latency", "io.weight", "io.cost.qos", "cpu.max", "memory.high", "memory.max"];
 
-/// Returns all limits that are set, one `path: line` each.
+/// Returns the limits on I/O, CPU time and memory that this process's cgroups set, one `path: line`
+/// for each.
 ///
 /// # Errors
 /// If no limit was found and a file could not be read. An unreadable file is ignored if another file has a
@@ -346,7 +353,8 @@ pub struct MemoryLimit {
     pub file: String,
     /// Bytes that all processes of the cgroup may use together.
     pub bytes: u64,
-    /// Bytes that other processes use, without memory that the kernel could reclaim (the page cache).
+    /// Bytes that the other processes of the cgroup use, without the page cache, which the kernel
+    /// can reclaim.
     pub used_bytes: u64,
 }
 
@@ -357,8 +365,8 @@ impl MemoryLimit {
     }
 }
 
-/// Returns the memory limit that leaves this process the least room, among its cgroup and those above; `None`
-/// if no limit is set or readable.
+/// Returns the memory limit that leaves this process the least room. Considers the process's cgroup
+/// and those above it. `None` if no limit is set or readable.
 pub fn memory(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
     let own_bytes = anonymous_bytes(root);
@@ -379,7 +387,7 @@ pub fn memory(root: &Root) -> Option<MemoryLimit> {
     limits.min_by_key(MemoryLimit::room_bytes)
 }
 
-/// Returns the anonymous memory of this process.
+/// Returns the anonymous memory of this process in bytes; 0 if unknown.
 fn anonymous_bytes(root: &Root) -> u64 {
     let status = root.read("/proc/self/status").unwrap_or_default();
     let kib = status.lines().find_map(|line| {

@@ -14,7 +14,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
-/// Parts of a device's path in `/sys/devices` that name a bus. If a path has several, the part nearest to the device counts.
+/// Text in a device's path in `/sys/devices` that shows the bus, and the bus's name. If a path
+/// contains several of them, the one nearest to the device counts.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),
@@ -100,7 +101,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of these files that is not empty.
+/// Returns the text of the first of a disk's `files` that has text; `None` if none has.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
@@ -213,8 +214,9 @@ pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     root.list(ALL).ok()?.into_iter().find(is_volume)
 }
 
-/// Returns the path of the device's node, such as `/dev/vda`; `None` if no device has the typed
-/// name, or if the node belongs to another device.
+/// Returns the path of a device's node, such as `/dev/vda`. The user named the device by its kernel
+/// name or volume name. `None` if no device has this name, or if the node belongs to another
+/// device.
 pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
     let name = kernel_name(root, typed)?;
     // The kernel writes `!` for `/` in names such as cciss/c0d0.

@@ -1,7 +1,7 @@
 //! Extents: how the bytes of files are stored, and where on a device.
 //!
-//! 1. `map_file_extents` adds up the extents (FIEMAP) of a region of a file: holes, unwritten and shared
-//!    bytes, alignment.
+//! 1. `map_region_extents` sums the extents (FIEMAP) in a region of a file: holes, unwritten and
+//!    shared bytes, alignment.
 //! 2. [`pieces`] finds where the bytes of a target are on a layer of its stack, and [`prove`] compares both
 //!    sides.
 //! 3. [`locate_file_extents`] collects the places of all files below a directory on the device of their file
@@ -25,12 +25,13 @@ use sys::arena::Arena;
 use sys::ioctl;
 use sys::ioctl::Extent;
 
-/// Adds up the extents of a whole file. The kernel writes the file's dirty pages back first.
+/// Sums the extents of a whole file. The kernel writes the file's dirty pages back first.
 pub(crate) fn map_file_extents(file: &File) -> Known<Extents> {
     map_region_extents(file, 0..u64::MAX)
 }
 
-/// Adds up the extents of a region of a file, up to the end of the file.
+/// Sums the extents in a region of a file. Ignores the part of the region beyond the end of the
+/// file.
 pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Extents> {
     let metadata = file.metadata().map_err(|e| describe(&e))?;
     if !metadata.is_file() {
@@ -39,15 +40,14 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
     read(file, region.start..region.end.min(metadata.len()))
 }
 
-/// Adds up the extents of a loop device's backing file; `None` if `device` is not a bound loop
-/// device.
+/// Sums the extents of a loop device's backing file; `None` if `device` is not a bound loop device.
 pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Extents>> {
     let metadata = device.metadata().ok().filter(|f| f.file_type().is_block_device())?;
     let number = number_of(metadata.rdev());
     let dir = format!("/sys/dev/block/{number}/loop");
     let path = root.word(&format!("{dir}/backing_file"))?;
     if root.word(&format!("{dir}/offset")).is_none_or(|o| o != "0") {
-        return Some(Err(format!("the device may not begin at the start of {path}")));
+        return Some(Err(format!("the loop device may begin inside {path} instead of at its start")));
     }
     let backing = stack::name_of(root, &number).and_then(|name| loop_devices::backing(root, &name));
     let options = OFlags::NONBLOCK.bits().cast_signed();
@@ -174,8 +174,8 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// Finds where the first `bytes` of a target are on layer `layer` of its place. The pieces are in the
-/// target's order, without holes and unwritten extents.
+/// Finds where the first `bytes` of a target are on the layer with index `layer` of its stack. The
+/// pieces are in the target's order, without holes and unwritten extents.
 ///
 /// # Errors
 ///
@@ -217,8 +217,9 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
     Err("the chain of devices below the target does not end".into())
 }
 
-/// Proves that the pieces are correct: reads the beginning of some of them from both sides and
-/// compares the bytes. `device` is open for direct reads in multiples of `align`.
+/// Checks that the pieces are correct: reads the beginning of some of them from the target and from
+/// the device, and compares the bytes. `device` is open for direct reads in multiples of `align`
+/// bytes.
 ///
 /// # Errors
 ///
@@ -285,7 +286,7 @@ pub(crate) fn counts_from_device(file: &File) -> Known<()> {
     let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
     if OWN_ADDRESS_SPACE.contains(&kind) {
         return Err(
-            "its file system maps files to its own address space and does not report where that is on the device".into(),
+            "the file system maps files to its own address space and does not report where that is on the device".into(),
         );
     }
     Ok(())

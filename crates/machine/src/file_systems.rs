@@ -295,8 +295,8 @@ impl Mount {
     }
 }
 
-/// Returns the mount of a file. The mount id from statx decides. Without an id it is the longest mount point
-/// above the path that has the file's device number.
+/// Returns the mount of a file: the one with the mount id that statx reports. Without an id, it is
+/// the mount with the longest mount point above the path among those with the file's device number.
 pub(crate) fn mount_of<'m>(
     mounts: &'m [Mount],
     id: Option<u64>,
@@ -327,8 +327,8 @@ const FUSE_MAGIC: u64 = 0x6573_5546;
 /// `ECRYPTFS_SUPER_MAGIC` of `include/uapi/linux/magic.h`.
 const ECRYPTFS_MAGIC: u64 = 0xf15f;
 
-/// Returns the files that hold the data of a path in an overlay, from the top layer down; empty if the path
-/// is in no overlay.
+/// Returns the file that holds the data of a path in an overlay. If that file is in an overlay too,
+/// the file that holds its data follows, and so on. Empty if the path is in no overlay.
 ///
 /// # Errors
 ///

@@ -132,7 +132,7 @@ pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
     facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
-/// Returns the CPU sleep states that are enabled.
+/// Returns the CPU sleep states that are enabled, one `path: name` line each.
 fn enabled_sleep_states(root: &Root) -> Known<String> {
     let mut paths = root.matches(evidence::SLEEPS)?;
     let state = |path: &str| path.rsplit_once('/').map(|(dir, _)| format!("{dir}/disable"));

@@ -96,7 +96,8 @@ fn list_if_there(root: &Root, dir: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns a device, the partitions that share bytes with it, and the disk of a partition.
+/// Returns the kernel names of a device and its relatives: the partitions that share bytes with it,
+/// and the disk if the device is a partition.
 ///
 /// # Errors
 /// Why the partitions are unknown.
@@ -207,7 +208,8 @@ fn overlap(root: &Root, device: &str, partition: &str) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns the devices that are built on a device, and the use of the topmost one.
+/// Describes the devices that are built on a device, and the use of the topmost one; `None` if no
+/// device is built on it.
 fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut at = name.to_owned();
     let mut names = Vec::new();
@@ -450,7 +452,8 @@ fn describe_loop(root: &Root, name: &str) -> String {
     format!("the backing file of {name}{}", what.map_or_else(String::new, |u| format!(", which is {u}")))
 }
 
-/// Describes the first of these loop devices whose backing file is unknown.
+/// Finds the first loop device for which `counts` is true and whose backing file is unknown.
+/// Returns the reason as text; `None` without such a device.
 fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<String> {
     let (name, why) =
         loops.iter().filter(|l| counts(l)).find_map(|l| Some((&l.name, l.backing.as_ref().err()?)))?;

@@ -28,8 +28,9 @@ pub struct Made {
     pub found_empty: bool,
 }
 
-/// Creates a file, or writes the file again that the plan found (`planned`): one of fathom's, or an
-/// empty one. `progress` gets the bytes written and the total.
+/// Creates a file, or writes an existing file again. The existing file must be the one that the
+/// plan found (`planned`): one of fathom's, or an empty one. `progress` gets the bytes written and
+/// the total.
 ///
 /// # Errors
 /// If a file exists that the plan did not find, if permission or space is missing, or if the stop flag is

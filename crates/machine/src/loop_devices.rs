@@ -128,7 +128,7 @@ pub(crate) fn backing_identity(status: &LoopStatus) -> Identity {
     }
 }
 
-/// Returns the identity of the file or device that has the name of the backing file now.
+/// Returns the identity of the file or device that now has the name of the backing file.
 fn backing_by_name(root: &Root, name: &str) -> Known<Identity> {
     let file = root.read(&format!("/sys/class/block/{name}/loop/backing_file"))?;
     identity::from_name(root, file.trim_end_matches('\n'))

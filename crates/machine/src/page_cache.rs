@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use sys::file_pages;
 
-/// Maximum number of attempts to evict a file. The first attempt misses pages in a per-CPU list.
+/// Maximum number of attempts to evict a file. The first attempt does not evict pages that are in a
+/// per-CPU list.
 const MAX_EVICTIONS: u32 = 5;
 const BETWEEN_EVICTIONS: Duration = Duration::from_millis(2);
 const POLL: Duration = Duration::from_millis(20);
@@ -105,8 +106,8 @@ impl Settled {
     }
 }
 
-/// Waits until the bytes that are dirty or in write-back are few ([`BACKLOG_BYTES`]), no longer
-/// fall or are unknown, until `limit` has passed, or until the stop flag is set.
+/// Waits until less than [`BACKLOG_BYTES`] are dirty or in write-back. Ends earlier if these bytes
+/// no longer fall or are unknown, after `limit`, and if the stop flag is set.
 pub fn settle(root: &Root, limit: Duration, stop: &AtomicBool) -> Settled {
     let start = Instant::now();
     let mut lowest = u64::MAX;

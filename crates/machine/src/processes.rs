@@ -110,7 +110,7 @@ impl Processes {
         self.all.iter().filter_map(one).collect()
     }
 
-    /// Returns the I/O before `earlier` of the processes that ended since.
+    /// Returns the I/O, up to the sample `earlier`, of the processes that ended since.
     fn ended_since(&self, earlier: &Self) -> EndedIo<u64> {
         let parents = earlier.all.iter().map(|((pid, _), process)| (*pid, process.parent)).collect();
         let is_gone = |(id, _): &(&Id, &Process)| !self.all.contains_key(id);
@@ -140,8 +140,8 @@ struct EndedIo<T> {
 }
 
 impl<T: Copy + Default + PartialEq> EndedIo<T> {
-    /// `parents` maps each process of the earlier sample to its parent, and `gone` maps each
-    /// process that ended since to its I/O in that sample.
+    /// Builds the value. `parents` maps each process of the earlier sample to its parent, and
+    /// `gone` maps each process that ended since to its I/O in that sample.
     fn new(parents: &BTreeMap<u32, u32>, gone: &BTreeMap<u32, Option<T>>) -> Self {
         let mut ended = Self { by_reaper: Vec::new(), is_reaper_unknown: false };
         for (pid, io) in gone.iter().filter(|(_, io)| **io != Some(T::default())) {
@@ -308,8 +308,8 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     let mut open = Open::default();
     let mut left = MAX_DESCRIPTORS;
     read_descriptor_table(root, &dir, &names, on, &mut open, &mut left);
-    // Threads may have separate file tables. A table with the descriptor numbers of the
-    // process's own table is taken for that table.
+    // Threads may have separate file tables. A table with the same descriptor numbers as the
+    // process's own table counts as that table.
     let tasks = root.list(&format!("{dir}/task"))?;
     open.cut |= tasks.len() > MAX_THREADS;
     for task in tasks.iter().take(MAX_THREADS) {
@@ -486,7 +486,8 @@ impl ProcessIo {
         Ok(sample)
     }
 
-    /// Returns the processes with I/O since `before`. If a process began since then, all of its I/O counts.
+    /// Returns the processes with I/O since `before`. A process whose ended children did I/O has a
+    /// second entry for them. If a process began since `before`, all of its I/O counts.
     pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
         let ended = self.ended_since(before);
         let mut out = Vec::new();
@@ -519,7 +520,7 @@ impl ProcessIo {
         out
     }
 
-    /// Returns the I/O before `before` of the processes that ended since.
+    /// Returns the I/O, up to the sample `before`, of the processes that ended since.
     fn ended_since(&self, before: &Self) -> EndedIo<IoCounters> {
         let all = before.all.iter().map(|(id, seen)| (*id, &seen.stat, Some(seen.counters)));
         let without_counters = before.without_counters.iter().map(|(id, stat)| (*id, stat, None));
@@ -540,7 +541,7 @@ impl ProcessIo {
         Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
-    /// Returns the minimum number of processes that hide their counters from this user.
+    /// Returns a lower bound of the number of processes that hide their counters from this user.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
@@ -594,7 +595,8 @@ pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     Ok(whole.less(&sum_of_threads))
 }
 
-/// Returns the sum over the live threads of a process. Ignores a thread that ends before it is read.
+/// Returns the sum of the I/O counters of a process's live threads. Ignores a thread that ends
+/// before it is read.
 fn sum_of_threads(root: &Root, pid: u32) -> IoCounters {
     let dir = format!("/proc/{pid}/task");
     let threads = root.list(&dir).unwrap_or_default();

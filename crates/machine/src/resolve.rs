@@ -136,7 +136,8 @@ pub struct OnDevices {
     devices: Vec<String>,
     /// Text of [`MOUNTINFO`] from which `mounts` was made.
     text: String,
-    /// The mounts on these devices: the `major:minor` of their files, and the id in this namespace.
+    /// The mounts on these devices: the `major:minor` of their files, and the mount id in this
+    /// namespace.
     mounts: Vec<(String, u64)>,
 }
 
@@ -162,8 +163,9 @@ impl OnDevices {
         self.devices.iter().any(|d| d == number)
     }
 
-    /// Returns whether a file is on one of the devices. Either its file system has this number, or it was
-    /// opened through this mount.
+    /// Returns whether a file is on one of the devices. `number` is the `major:minor` of the file's
+    /// file system, and `mount` the id of the mount through which the file was opened. One of the
+    /// two is enough.
     pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
         self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
     }

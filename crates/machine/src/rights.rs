@@ -49,7 +49,7 @@ pub struct Rights {
     pub locked_bytes: Option<u64>,
 }
 
-/// Tests all rights, and whether these devices can be read.
+/// Tests all rights. `devices` are the kernel names of the devices whose reading is tested.
 pub fn test_rights<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> Rights {
     let exempt = rustix::process::geteuid().is_root();
     let io_uring = io_uring(root);

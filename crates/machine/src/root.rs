@@ -108,8 +108,8 @@ impl Root {
         Ok(names)
     }
 
-    /// Returns the paths that match a pattern, sorted. A `*` stands for any part of a name. Each
-    /// name may have one.
+    /// Returns the paths that match a pattern, sorted. Each name in the pattern may contain one
+    /// `*`, which stands for any characters.
     ///
     /// # Errors
     /// Why the directory before the first `*` cannot be listed, so that nothing is known about matches.

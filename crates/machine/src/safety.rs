@@ -217,7 +217,7 @@ fn holds_data_of_others(file: &File) -> bool {
     !crate::mark::is_open(file) && !crate::mark::is_empty(file).unwrap_or(false)
 }
 
-/// The check of an existing file, in the plan. `typed` is the path as typed, and `path` the same path,
+/// Checks an existing file for the plan. `typed` is the path as typed, and `path` the same path,
 /// absolute and without links. `unseen` is whether `--unseen-users` names the file.
 ///
 /// # Errors
@@ -341,7 +341,7 @@ fn used(path: &Path, user: &str) -> MachineError {
 fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
     let instead = if is_file {
-        "name the file at the path where it is stored, as root outside containers"
+        "name it, as root outside containers, on the file system that stores it (`findmnt` shows it)"
     } else {
         "run fathom as root outside containers, where all users can be seen"
     };

@@ -40,7 +40,7 @@ impl<'r> Content<'r> {
         Self { bytes, read: Box::new(read), failure: RefCell::new(None) }
     }
 
-    /// The part of a file or device that begins at `start`.
+    /// Returns the `bytes` of a file or device that begin at offset `start`.
     pub(crate) fn from(file: &'r File, start: u64, bytes: u64) -> Self {
         Self::new(bytes, move |into, at| file.read_exact_at(into, start.saturating_add(at)))
     }
@@ -98,7 +98,7 @@ impl<'r> Content<'r> {
         self.offset(-(SECTOR as i64))
     }
 
-    /// Names of all signatures.
+    /// Returns the names of all formats that are found.
     fn names(&self) -> Known<Vec<&'static str>> {
         if self.bytes == 0 {
             return Err("the size is 0 bytes".into());
@@ -115,8 +115,9 @@ impl<'r> Content<'r> {
         Ok(without_doubles(found))
     }
 
-    /// Returns what distinguishes this file system from any other: its type with its UUID, or with other bytes that never change. Returns
-    /// nothing without a file system, or if the type has no such bytes.
+    /// Returns bytes that distinguish this file system from any other: each type found, with its
+    /// UUID or with other bytes that never change. Empty without a file system, or if the type has
+    /// no such bytes.
     pub(crate) fn identities(&self) -> Known<Vec<(&'static str, Vec<u8>)>> {
         let names = self.names()?;
         let rows = IDENTITIES.iter().filter(|(name, _, _)| names.contains(name));
@@ -127,8 +128,8 @@ impl<'r> Content<'r> {
     }
 }
 
-/// Signatures that repeat another one, with the signatures that they repeat: boot sectors of file systems and protective
-/// tables look like DOS partition tables.
+/// Signatures that also match other formats, with those formats. For example, boot sectors of file
+/// systems and protective tables look like DOS partition tables.
 const REPEATED: [(&str, &[&str]); 4] = [
     ("dos", &["vfat", "exfat", "ntfs", "BitLocker", "aix"]),
     ("xfs_external_log", &["xfs"]),
@@ -136,7 +137,8 @@ const REPEATED: [(&str, &[&str]); 4] = [
     ("minix", &["ext2", "ext3", "ext4", "jbd", "erofs"]),
 ];
 
-/// Keeps each signature once, and drops one of [`REPEATED`] if the signature that it repeats was found too.
+/// Keeps each signature once. Drops a signature of [`REPEATED`] if one of its formats was found
+/// too.
 fn without_doubles(mut found: Vec<&'static str>) -> Vec<&'static str> {
     let all = found.clone();
     let is_repeated = |name: &str| {
@@ -161,7 +163,7 @@ const MD: &[u8] = &[0xfc, 0x4e, 0x2b, 0xa9];
 const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
 const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
 
-/// A format: its name, the offsets of its magic numbers, and the numbers that may be at each of them.
+/// A format: its name, the offsets of its magic number, and the values that may be at each of them.
 type Magics = (&'static str, &'static [i64], &'static [&'static [u8]]);
 
 /// Magic numbers that are long enough to prove a format.
@@ -336,7 +338,7 @@ fn swap(content: &Content<'_>) -> Option<&'static str> {
     })
 }
 
-/// ext2 to ext4, or an external journal: a magic number of two bytes, and a valid block size.
+/// ext2 to ext4, or an external journal: checks a magic number of two bytes, and the block size.
 fn ext(content: &Content<'_>) -> Option<&'static str> {
     if content.le16(0x438)? != 0xef53 || content.le32(0x418)? > 6 {
         return None;
@@ -355,7 +357,8 @@ fn ext(content: &Content<'_>) -> Option<&'static str> {
     })
 }
 
-/// FAT without a name in its boot sector, as in MS-DOS up to 3: the sizes must be consistent.
+/// FAT without a name in its boot sector, as in MS-DOS up to version 3: the sizes must be
+/// consistent.
 fn fat(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let le16 = |at: usize| u16::from_le_bytes([sector[at], sector[at + 1]]);
@@ -370,7 +373,8 @@ fn fat(content: &Content<'_>) -> Option<&'static str> {
     (fits && !other).then_some("vfat")
 }
 
-/// Minix versions 1 to 3, in either byte order: two bytes, and bitmaps with the size that the contents need.
+/// Minix versions 1 to 3, in either byte order: checks a magic number of two bytes, and whether the
+/// bitmaps have the size that the contents need.
 fn minix(content: &Content<'_>) -> Option<&'static str> {
     let block = content.array::<32>(1024)?;
     let fits = |big: bool| {
@@ -410,7 +414,7 @@ fn minix(content: &Content<'_>) -> Option<&'static str> {
     (fits(false) || fits(true)).then_some("minix")
 }
 
-/// NILFS2, either copy of the super block: two bytes, and the checksum.
+/// NILFS2, either copy of the super block: checks a magic number of two bytes, and the checksum.
 fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
     let is_at = |at: u64| -> Option<bool> {
         let block = content.array::<1024>(at)?;
@@ -430,7 +434,8 @@ fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
     copies.into_iter().flatten().any(|at| is_at(at) == Some(true)).then_some("nilfs2")
 }
 
-/// HFS and HFS+, which may be in an HFS wrapper: two bytes, and a valid block size.
+/// HFS and HFS+, which may be in an HFS wrapper: checks a magic number of two bytes, and the block
+/// size.
 fn hfs(content: &Content<'_>) -> Option<&'static str> {
     match &content.array::<2>(1024)? {
         b"BD" => {
@@ -512,14 +517,15 @@ fn old_md(content: &Content<'_>) -> Option<&'static str> {
     (is_old || new.is_some_and(|at| content.starts(at, MD))).then_some("linux_raid_member")
 }
 
-/// VIA: two bytes, a version and a checksum in the last sector.
+/// VIA: checks a magic number of two bytes, a version and a checksum, all in the last sector.
 fn via(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<51>(content.last_sector()?)?;
     let sum = sector[..50].iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     (sector[..2] == [0x55, 0xaa] && sector[2] <= 2 && sum == sector[50]).then_some("via_raid_member")
 }
 
-/// Silicon Image: four bytes that are almost all zeros, the disk number and a checksum in the last sector.
+/// Silicon Image: checks four bytes that are almost all zeros, the disk number and a checksum, all
+/// in the last sector.
 fn silicon(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<0x140>(content.last_sector()?)?;
     let (words, _) = sector.as_chunks::<2>();
@@ -529,7 +535,7 @@ fn silicon(content: &Content<'_>) -> Option<&'static str> {
         .then_some("silicon_medley_raid_member")
 }
 
-/// `JMicron`: two bytes, a level and a checksum in the last sector.
+/// `JMicron`: checks a magic number of two bytes, a level and a checksum, all in the last sector.
 fn jmicron(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<128>(content.last_sector()?)?;
     let (words, _) = sector.as_chunks::<2>();
@@ -537,13 +543,14 @@ fn jmicron(content: &Content<'_>) -> Option<&'static str> {
     (sector.starts_with(b"JM") && sector[0x30] <= 5 && sum <= 1).then_some("jmicron_raid_member")
 }
 
-/// LVM of version 1: two bytes and a version.
+/// LVM of version 1: checks a magic number of two bytes, and a version.
 fn lvm1(content: &Content<'_>) -> Option<&'static str> {
     let head = content.array::<4>(0)?;
     (head.starts_with(b"HM") && matches!(head[2..], [1 | 2, 0])).then_some("LVM1_member")
 }
 
-/// FileVault 2 of macOS: two bytes and the fields of the only known version.
+/// FileVault 2 of macOS: checks a magic number of two bytes, and the fields of the only known
+/// version.
 fn fvault(content: &Content<'_>) -> Option<&'static str> {
     let is_known = content.array::<2>(88)? == *b"CS"
         && content.le16(8)? == 1
@@ -560,7 +567,8 @@ fn dos(content: &Content<'_>) -> Option<&'static str> {
     is_table.then_some(if entries.iter().any(|entry| entry[4] == 0xee) { "PMBR" } else { "dos" })
 }
 
-/// An Apple partition map: two bytes, a block size, and two bytes of an entry one block further.
+/// An Apple partition map: checks a magic number of two bytes, a block size, and two bytes of an
+/// entry one block further.
 fn mac(content: &Content<'_>) -> Option<&'static str> {
     let block_bytes =
         (content.array::<2>(0)? == *b"ER").then(|| content.array(2).map(u16::from_be_bytes)).flatten()?;
@@ -568,7 +576,7 @@ fn mac(content: &Content<'_>) -> Option<&'static str> {
     (block_bytes >= 136 && matches!(&entry, b"PM" | b"TS")).then_some("mac")
 }
 
-/// A SunOS label: two bytes and a checksum.
+/// A SunOS label: checks a magic number of two bytes, and a checksum.
 fn sun(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let (words, _) = sector.as_chunks::<2>();

@@ -26,7 +26,7 @@ const MACHINE_FILES: [&str; 6] = [
     "/proc/pressure/cpu",
     "/proc/pressure/memory",
 ];
-/// Files that only a run of fathom needs.
+/// Files that are read for a run of fathom, but not for a user's command.
 const RUN_FILES: [&str; 2] = ["/proc/self/io", evidence::RAID];
 /// Pressure files for the live view.
 const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/proc/pressure/memory"];

@@ -35,8 +35,9 @@ impl<'a> Stack<'a> {
         Self { root, mounts, layers: Vec::new(), known: &[], blind: Vec::new() }
     }
 
-    /// Adds the device with this `major:minor` and everything below it. Returns its index, also if the stack
-    /// already had it.
+    /// Adds the device with this `major:minor` and everything below it, unless the stack has it
+    /// already. Returns the device's index in `layers`; `None` if the device cannot be followed,
+    /// for a reason in `blind`.
     pub(crate) fn add(&mut self, number: &str) -> Option<usize> {
         if let Some(there) = self.layers.iter().position(|l| l.number == number) {
             return Some(there);
@@ -47,7 +48,7 @@ impl<'a> Stack<'a> {
         };
         if self.layers.len() >= MAX_LAYERS {
             self.blind.push(format!(
-                "there are more than {MAX_LAYERS} devices below; the others were not followed"
+                "more than {MAX_LAYERS} devices are below the target, and the rest were not followed"
             ));
             return None;
         }
@@ -445,7 +446,8 @@ fn parse_cpu_list(list: &str) -> Vec<u32> {
     list.split(',').filter_map(part).flatten().collect()
 }
 
-/// Returns the hardware monitor of a drive, `/sys/class/hwmon/hwmon3`.
+/// Returns the temperature monitor below a directory of a drive, as `/sys/class/hwmon/hwmon3`;
+/// `None` without one.
 fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
     // SCSI has a directory of monitors, NVMe has the monitor itself.
     let monitors = [format!("{dir}/hwmon/hwmon*"), format!("{dir}/hwmon*")];

@@ -45,7 +45,8 @@ pub(crate) const SUFFIX: &str = ".tmp";
 /// them.
 static NAMED: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
-/// A test file. Dropping it removes the file.
+/// A test file. Dropping it removes the file, unless another host created the file and may still
+/// use it.
 #[derive(Debug)]
 pub struct TestFile {
     file: File,
@@ -157,7 +158,7 @@ impl TestFile {
         }
         if target < asked / MIB * MIB {
             self.notes.push(format!(
-                "the test file is {} instead of {}: fathom leaves 5 % of a file system free, in memory half of what is available",
+                "the test file is {} instead of {}: fathom leaves 5 % of a file system free, and on tmpfs half of the available memory",
                 show_bytes(target),
                 show_bytes(asked)
             ));
@@ -252,8 +253,8 @@ impl TestFile {
         Ok(())
     }
 
-    /// Checks the extents and cached pages of the file, and adds a note for every deviation. A file that several hosts share is checked
-    /// after all of them have written their parts.
+    /// Checks the extents and cached pages of the file, and adds a note for every deviation. If
+    /// several hosts share the file, it is checked after all of them have written their parts.
     pub fn prove(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
@@ -405,7 +406,7 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
         return Err(no_room(dir, room));
     }
     Err(MachineError::Refused(format!(
-        "--size {} does not fit: {} has room for {} (fathom leaves 5 % of a file system free, in memory half of what is available); type --size {}m or less, or make room",
+        "--size {} does not fit: {} has room for {} (fathom leaves 5 % of a file system free, and on tmpfs half of the available memory); type --size {}m or less, or make room",
         show_bytes(asked_bytes),
         name::shown(dir),
         show_bytes(room),
@@ -425,7 +426,7 @@ fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
 
 fn no_room(dir: &Path, room: u64) -> MachineError {
     MachineError::Refused(format!(
-        "{} has room for only {} (fathom leaves 5 % of a file system free, in memory half of what is available), and a test \
+        "{} has room for only {} (fathom leaves 5 % of a file system free, and on tmpfs half of the available memory), and a test \
          file needs {}; make room, or name another directory",
         name::shown(dir),
         show_bytes(room),
@@ -470,7 +471,8 @@ impl Writer {
         Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
     }
 
-    /// Writes up to 1 MiB at an offset. The data depend on the offset, so no two parts are alike.
+    /// Writes up to 1 MiB at an offset. The data depend on the offset, so they differ at every
+    /// offset.
     fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));

@@ -51,9 +51,9 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     Ok(out)
 }
 
-/// Returns the ids of the children of `kthreadd`, which include all kernel threads. So a sample does not read
-/// the names of thousands of processes. Returns all processes if the kernel keeps no lists of children
-/// (`CONFIG_PROC_CHILDREN`).
+/// Returns the ids of the children of `kthreadd`, which include all kernel threads, so that a
+/// sample does not read the names of thousands of processes. Returns all processes if the kernel
+/// keeps no lists of children (`CONFIG_PROC_CHILDREN`).
 fn kernel_threads(root: &Root) -> Known<Vec<String>> {
     if let Ok(children) = root.read("/proc/2/task/2/children") {
         return Ok(children.split_ascii_whitespace().map(str::to_owned).collect());
@@ -68,9 +68,9 @@ fn is_housekeeper(name: &str) -> bool {
     HOUSEKEEPERS.iter().any(|begin| name.starts_with(begin)) || array()
 }
 
-/// The threads of this process and their names. A thread sets its name a moment after its start. So a name is
-/// read when the thread is first seen and again in the next sample, and then remembered. Many workers then
-/// cost nothing.
+/// The threads of this process and their names. A thread sets its name a moment after its start. So
+/// a name is read in the first two samples with the thread, and then remembered. This keeps samples
+/// cheap with many workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ours {
     /// By thread id, the name and how often it was read.
@@ -79,8 +79,8 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// Returns all threads of this process as `tid: name` lines; `None` if the list is very long and
-    /// unchanged.
+    /// Returns all threads of this process as `tid: name` lines; `None` if the list is longer than
+    /// [`MAX_REPEATED_BYTES`] and unchanged.
     pub(crate) fn list_threads(&mut self, root: &Root) -> Option<Known<String>> {
         let ids = match root.list("/proc/self/task") {
             Ok(ids) => ids,

@@ -2,7 +2,7 @@
 //!
 //! An instance (kernel `Documentation/trace/ftrace.rst`) has its own buffers, events and filters, so other
 //! tracing is not disturbed. Its name contains the process, so that the instance of a killed process is
-//! found. The kernel does not remove an instance that is open. The crate `capture` decodes the pages.
+//! found. The kernel does not remove an instance that is open. The crate `trace` decodes the pages.
 
 use crate::error::MachineError;
 use crate::processes::read_stat;
@@ -18,7 +18,7 @@ use std::io::{self, Read, Write};
 const PREFIX: &str = "fathom-";
 /// Separates the instance's name from the word that distinguishes a further instance.
 const WORD_SEPARATOR: char = '.';
-/// Directory of instances.
+/// Directory of the instances in tracefs.
 const INSTANCES: &str = "instances";
 /// Maximum size in bytes of the text about a page's header.
 const MAX_HEADER_BYTES: usize = 4096;
@@ -111,8 +111,8 @@ impl Tracer {
     }
 
     /// Traces only these threads and the threads that they start; nothing if the list is empty.
-    /// Returns whether the filter changed. If so, the kernel recorded nothing while it changed the
-    /// filter, for 30 ms or more, and may have recorded all threads before that.
+    /// Returns whether the filter changed. While the kernel changes the filter, it records nothing
+    /// for 30 ms or more. Before that it may record all threads.
     ///
     /// # Errors
     ///

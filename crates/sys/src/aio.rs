@@ -27,7 +27,7 @@ const IOCB_CMD_FDSYNC: u16 = 3;
 /// Flag of an operation that has its own priority, `linux/aio_abi.h`.
 const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
-/// First word of a mapped ring with the known layout.
+/// Value of the field `magic` of a mapped ring with the known layout.
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
 /// `struct iocb` of `linux/aio_abi.h`.
@@ -79,9 +79,9 @@ pub struct Aio {
     /// One control block per slot. Control blocks are accessed only by address, because the queue
     /// holds their addresses.
     controls: ManuallyDrop<Vec<Control>>,
-    /// Addresses of controls that are not submitted yet, in order.
+    /// Addresses of the control blocks that are not submitted yet, in order.
     queued: Vec<*mut Control>,
-    /// Buffer for the events of a call.
+    /// Buffer for the events that one call returns.
     events: Box<[Event]>,
     /// Completions that have not been reaped.
     ready: Vec<Done>,

@@ -148,7 +148,8 @@ const MAX_BUCKETS: i32 = (MAX_LATENCY_POWER - GROUPING_POWER + 1) << GROUPING_PO
 /// Maximum number of threads of the command at one moment.
 const MAX_THREADS: u64 = 16_384;
 
-/// Offset in a thread's value of the start of its sync; [`IN_EXEC`] in an `execve`, 0 outside of both.
+/// Offset in a thread's value of the time in ns at which its sync began. The value is [`IN_EXEC`]
+/// during an `execve`, and 0 outside of both.
 const BEGAN: i32 = 0;
 /// Offset of the thread's counters of read bytes and of read calls when its `execve` began.
 const READS: i32 = 8;
@@ -179,8 +180,8 @@ const fn fields(first: u64, second: u64) -> u64 {
 /// # Safety
 /// Each address in `attributes` must be of memory that lives during the call and has as many bytes as the command reads or writes there.
 unsafe fn bpf(command: libc::c_long, attributes: &mut [u64]) -> io::Result<i32> {
-    // SAFETY: the kernel reads and writes the attributes only within the given length, and they are borrowed mutably. The caller answers
-    // for the addresses in them.
+    // SAFETY: the kernel reads and writes the attributes only within the given length, and they are
+    // borrowed mutably. The caller is responsible for the addresses in them.
     let result =
         unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_mut_ptr(), size_of_val(attributes)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
@@ -191,7 +192,7 @@ unsafe fn bpf(command: libc::c_long, attributes: &mut [u64]) -> io::Result<i32> 
 /// # Safety
 /// As for [`bpf`]. The command must make a descriptor.
 unsafe fn bpf_file(command: libc::c_long, attributes: &mut [u64]) -> io::Result<File> {
-    // SAFETY: the caller answers for the addresses.
+    // SAFETY: the caller is responsible for the addresses.
     let descriptor = unsafe { bpf(command, attributes) }?;
     // SAFETY: the kernel has just made this descriptor, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(descriptor) })
@@ -420,7 +421,8 @@ struct Maps {
     threads: i32,
 }
 
-/// A program being assembled.
+/// A program being assembled. Each method appends instructions; its comment says what they do when
+/// the program runs.
 struct Code<'m> {
     maps: &'m Maps,
     code: Vec<u64>,
@@ -432,12 +434,12 @@ impl Code<'_> {
         self.code.push(operation | to << 8 | from << 12 | offset << 16 | u64::from(constant as u32) << 32);
     }
 
-    /// Adds an operation on a register and a constant.
+    /// Appends an instruction that operates on a register and a constant.
     fn constant(&mut self, operation: u64, to: Register, constant: i32) {
         self.push(operation, to, 0, 0, constant);
     }
 
-    /// Adds an operation on two registers.
+    /// Appends an instruction that operates on two registers.
     fn registers(&mut self, operation: u64, to: Register, from: Register) {
         self.push(operation, to, from, 0, 0);
     }
@@ -686,7 +688,9 @@ impl Maps {
         Self::end(code)
     }
 
-    /// Program for the end of a system call: computes the latency of a sync, and the reads of an `execve`.
+    /// Program for the end of a system call. After a sync it counts the latency in its bucket.
+    /// After an `execve` it adds the bytes and the number of the reads that the kernel made in the
+    /// call.
     fn end_of_call(&self, layout: Option<&KernelLayout>) -> Vec<u64> {
         let mut code = self.begin();
         code.state(1, IN_SYNC);
@@ -839,7 +843,8 @@ impl KernelLayout {
         [io + bytes, io + calls]
     }
 
-    /// Reads the layout from 5 MB of types and names. Takes less than 1 ms from Linux 6.16 on, and 4 ms before.
+    /// Reads the layout from the kernel's description of its types (5 MB). Takes less than 1 ms
+    /// from Linux 6.16 on, and 4 ms before.
     ///
     /// # Errors
     /// A message if the kernel does not describe its types, or the structures have other fields.

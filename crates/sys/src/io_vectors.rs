@@ -20,7 +20,8 @@ impl Vectors {
         Self(Vec::with_capacity(count))
     }
 
-    /// Reads from an offset into slots. `parts` are pairs of a slot and its number of bytes.
+    /// Reads from an offset into slots, and returns the number of bytes read. `parts` are pairs of
+    /// a slot and its number of bytes.
     ///
     /// # Errors
     /// An error of `preadv(2)`.
@@ -41,7 +42,8 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Writes slots at an offset. `parts` are pairs of a slot and its number of bytes.
+    /// Writes slots at an offset, and returns the number of bytes written. `parts` are pairs of a
+    /// slot and its number of bytes.
     ///
     /// # Errors
     /// An error of `pwritev(2)`.
@@ -84,15 +86,16 @@ impl Vectors {
     }
 }
 
-/// Puts the pages of `data` into a pipe without copying, as many as fit. Until the pipe is empty, its readers see later changes of
-/// `data`.
+/// Puts the pages of `data` into a pipe without copying, as many as fit, and returns the number of
+/// bytes. Until the pipe is empty, its readers see later changes of `data`.
 ///
 /// # Errors
 /// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.
 pub fn lend(pipe: impl AsFd, data: &[u8]) -> io::Result<usize> {
     let vector = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
-    // SAFETY: towards a pipe the kernel only reads the memory. It keeps references to the pages, not to the addresses, so
-    // memory that is given back meanwhile is not reused before the pipe lets go; without SPLICE_F_GIFT they stay ours.
+    // SAFETY: the kernel only reads this memory. It keeps references to the pages, not to the
+    // addresses. So a page that is freed meanwhile is not reused before the pipe releases it.
+    // Without SPLICE_F_GIFT the pages remain those of this process.
     let answer =
         unsafe { libc::vmsplice(pipe.as_fd().as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_NONBLOCK) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as usize) }

@@ -87,7 +87,7 @@ impl Mapping {
             Advice::WillNeed => libc::MADV_WILLNEED,
             Advice::HugePage => libc::MADV_HUGEPAGE,
         };
-        // SAFETY: exactly the mapping of this value; these advices change no byte.
+        // SAFETY: exactly the mapping of this value; this advice changes no byte.
         check(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, number) })
     }
 
@@ -100,9 +100,10 @@ impl Mapping {
     pub fn load(&mut self, offset: u64, to: &mut [u8]) -> io::Result<usize> {
         let Some((from, bytes)) = self.part(offset, to.len())? else { return Ok(0) };
         let hit = hits_missing_page(from as usize, from as usize + bytes, || {
-            // SAFETY: `part` lies inside the mapping, which is readable; `to` is at least as long and apart from it, being a
-            // reference while there are none into the mapping. That others may write the file meanwhile gives torn bytes, as
-            // it does with read.
+            // SAFETY: `part` lies inside the mapping, which is readable. `to` is at least as long.
+            // It does not overlap the mapping, because it is a reference and no reference points
+            // into the mapping. If another process writes the file meanwhile, the copied bytes may
+            // be partly old and partly new, as with read.
             unsafe { ptr::copy_nonoverlapping(from, to.as_mut_ptr(), bytes) };
         });
         settle_loads();
@@ -149,7 +150,7 @@ impl Mapping {
         check(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, flag) })
     }
 
-    /// Returns address and length of the mapped part of a range.
+    /// Returns address and length of the mapped part of a range; `None` if no part is mapped.
     #[inline]
     fn part(&self, offset: u64, bytes: usize) -> io::Result<Option<(*mut u8, usize)>> {
         if self.broken {

@@ -74,7 +74,8 @@ impl Drop for OpenFile {
 /// Closes a file and returns the error that the standard library drops.
 fn close(file: File) -> io::Result<()> {
     let number = file.into_raw_fd();
-    // SAFETY: `into_raw_fd` gave up the only owner of this open descriptor, and Linux frees the number whatever close answers.
+    // SAFETY: `into_raw_fd` gave up the only owner of this open descriptor, and Linux frees the
+    // number even if the close fails.
     check(unsafe { libc::close(number) })
 }
 

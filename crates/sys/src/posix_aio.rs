@@ -33,7 +33,7 @@ pub struct PosixAio {
     queued: Vec<(u32, Command)>,
     /// Slots in flight.
     flying: Vec<u32>,
-    /// The controls of the slots in flight, in the same order, for `aio_suspend`.
+    /// The control blocks of the slots in flight, in the same order, for `aio_suspend`.
     list: Vec<*const aiocb>,
     /// Completions that have not been reaped.
     ready: Vec<Done>,
@@ -111,7 +111,7 @@ impl PosixAio {
         self.queued.push((slot, command));
     }
 
-    /// Returns the address of a slot's control. The caller ensures that the slot exists.
+    /// Returns the address of a slot's control block. The caller ensures that the slot exists.
     fn control(&mut self, slot: u32) -> *mut aiocb {
         self.controls.as_mut_ptr().wrapping_add(slot as usize)
     }

@@ -42,8 +42,8 @@ pub fn duplicate(descriptor: RawFd) -> io::Result<File> {
     if descriptor < 0 || was_closed(descriptor) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: it is used for one call that duplicates the descriptor and returns EBADF if it is not open. The user chose the file by
-    // its number.
+    // SAFETY: the borrowed descriptor is used for one call, which duplicates it, or returns EBADF
+    // if it is not open. The user chose the descriptor by its number.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     Ok(File::from(borrowed.try_clone_to_owned()?))
 }

@@ -286,7 +286,8 @@ pub mod cxx {
             let fd = fcntl_dupfd_cloexec(&file, 900)?.into_raw_fd();
             // SAFETY: the descriptor is open and has no other owner.
             assert!(unsafe { fathom_fstream_open(fd, readable, 0, buffer_bytes) }.is_null());
-            // SAFETY: it is used for one call, which reads the flags of a descriptor that may be closed.
+            // SAFETY: the borrowed descriptor is used for one call, which reads its flags and fails
+            // if it is closed.
             let flags = rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(fd) });
             assert_eq!(flags, Err::<FdFlags, _>(rustix::io::Errno::BADF), "{readable} {buffer_bytes}");
         }

@@ -71,8 +71,8 @@ pub fn cpu_ns_of(thread: u32) -> io::Result<u64> {
     Ok((time.tv_sec as u64) * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Reads how long the thread that opened it was ready to run but waited for a CPU
-/// (`/proc/thread-self/schedstat`).
+/// The open file `/proc/thread-self/schedstat`. It shows how long the thread that opened it was
+/// ready to run but waited for a CPU.
 #[derive(Debug)]
 pub struct RunQueue(File);
 
@@ -282,8 +282,9 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
     }
     // The number of bits is one more than the mask has, because the kernel ignores the highest bit.
     let (mask, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODES + 1) };
-    // SAFETY: the mask lives in this frame and is as long as the number of bits says, or is null with none; the call changes nothing
-    // but the policy of this thread.
+    // SAFETY: the mask lives in this frame. Of the number of bits, the kernel reads all but one,
+    // which is the length of the mask; a null mask has 0 bits. The call changes nothing but the
+    // policy of this thread.
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, policy.number(), mask, bits) }).map_err(|e| {
         let why = format!(
             "this process may not choose NUMA nodes for its memory ({e}); remove the option that names them"

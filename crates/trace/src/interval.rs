@@ -16,7 +16,7 @@ const SECOND: f64 = 1e9;
 pub struct Interval {
     /// Whether the sums are for threads instead of processes.
     by_thread: bool,
-    /// The devices, each with the unit of its rows.
+    /// For each device: whether its rows are requests or bios, and the latencies of these rows.
     devices: Vec<(Unit, Times)>,
     processes: BTreeMap<u32, Process>,
 }
@@ -48,7 +48,7 @@ struct Process {
     read: DirectionCounts,
     write: DirectionCounts,
     flushes: u64,
-    /// Sum of the requests' times in flight, in ns.
+    /// Sum of the requests' latencies in ns, each with the wait in the scheduler.
     in_flight_ns: u64,
 }
 

@@ -46,7 +46,7 @@ pub struct Scope {
     pub start_ns: u64,
 }
 
-/// Counts of the pairing.
+/// Numbers of events and requests that the pairing has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Completions without an issue.

@@ -213,7 +213,8 @@ impl Default for Ends {
 }
 
 impl Ends {
-    /// Returns the index of a recent request that ended at this sector.
+    /// Returns the index of a recent request that ended at this sector; `None` if no recent request
+    /// did.
     #[inline]
     pub fn find(&self, sector: u64) -> Option<usize> {
         // Usually no end matches, so compare all ends first, several at once.
@@ -284,7 +285,7 @@ fn tasks_beyond_the_maximum_are_unknown_and_no_other_task() {
     let last = (0..MAX_NAMES as u32 + 5).map(|tid| names.task(&task(tid))).last();
     assert_eq!(last.and_then(|number| names.task_at(number)), Some(&Task::default()));
     assert_eq!((names.all_tasks().len(), names.task(&task(9))), (MAX_NAMES, 9));
-    // The same holds for flags.
+    // Flags beyond the maximum are unknown too.
     let number =
         (0..=MAX_NAMES as i32).map(|error| names.flags(&Flags { error, ..Flags::parse("R") })).last();
     assert_eq!(number.and_then(|number| names.flags_at(number)), Some(&Flags::default()));

@@ -51,7 +51,7 @@ impl SyscallCounter {
         }
     }
 
-    /// Returns the threads with calls since the last [`Self::take`].
+    /// Returns the threads that made calls since the last [`Self::take`], each once.
     pub fn threads(&self) -> impl Iterator<Item = u32> {
         let mut last = None;
         self.counts.keys().map(|(thread, _)| *thread).filter(move |one| last.replace(*one) != Some(*one))

@@ -37,7 +37,8 @@ pub(super) struct Law {
     pub(super) overhead_ns: u64,
 }
 
-/// Fits the pauses between completions and operations as the driver saw them, minus the overhead of the program; `None` without pauses.
+/// Fits the pauses between a completion and the next operation as the driver saw them, minus the
+/// overhead of the program; `None` without pauses.
 pub(super) fn fit_observed_pauses(observed: &Histogram) -> Option<Law> {
     let overhead_ns = observed.quantile_ns(OVERHEAD_QUANTILE)?.min(MAX_OVERHEAD_NS);
     let mut own = Histogram::new();
@@ -139,7 +140,7 @@ fn normal(x: f64) -> f64 {
     if x < 0.0 { upper } else { 1.0 - upper }
 }
 
-/// The two interval lengths of the dispersion, in seconds.
+/// The two interval lengths, in seconds, over which the dispersion is computed.
 const LENGTHS_S: [f64; 2] = [0.01, 0.1];
 /// Maximum dispersion of independent arrivals, at each length.
 const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
@@ -151,7 +152,8 @@ const MIN_CONFIRMED_GROWTH: f64 = 1.02;
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;
-/// The fewest and the most changes between on and off per short interval that can be estimated.
+/// Minimum and maximum number of changes between on and off per short interval that can be
+/// estimated.
 const CHANGES_RANGE: [f64; 2] = [0.02, 50.0];
 
 /// Arrivals and their fit.

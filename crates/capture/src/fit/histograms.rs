@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Maximum number of size classes of a job. It is large enough to keep the distribution close.
 const MAX_SIZE_CLASSES: usize = 98;
 
-/// Shares are counted in millionths.
+/// The sum of all shares: shares are counted in millionths.
 pub(super) const MILLION: u64 = 1_000_000;
 
 /// How often each size occurred, in sectors.
@@ -135,13 +135,13 @@ const MAX_SPAN_SECTORS: u64 = 1 << 52;
 const MAX_ZONES: usize = 48;
 /// A distance (Kolmogorov-Smirnov) up to this value is always small enough.
 const NEAR_DISTANCE: f64 = 0.004;
-/// This factor, divided by the root of the number of operations, is the 95 % quantile of random distances. A distance up to that is small
-/// enough too.
+/// The 95 % quantile of random distances is this factor, divided by the square root of the number
+/// of operations. A distance up to that quantile is small enough too.
 const CHANCE_FACTOR: f64 = 1.36;
 /// A distance above this value is never small enough.
 const FAR_DISTANCE: f64 = 0.1;
 
-/// Operations by offset.
+/// Number of operations by offset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bins {
     /// First sector of the first bin.
@@ -151,7 +151,7 @@ pub(super) struct Bins {
     counts: Vec<u64>,
 }
 
-/// A range of even density.
+/// A range of offsets with an even density of operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Zone {
     /// Number of bins in the zone.

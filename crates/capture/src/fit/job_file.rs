@@ -1,7 +1,8 @@
 //! The job file of a fit: streams with their keys. Comments say where each value comes from and how well it fits.
 //!
-//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind of runs, a closed loop is one stream,
-//!    and a task that does two things in turn is one stream with `turn` tables.
+//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind
+//!    of runs, a closed loop is one stream, and a task that alternates between few and many
+//!    operations at a time is one stream with `turn` tables.
 //! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
 //! 3. [`Fitted::toml`] writes the text of the job file.
 
@@ -221,7 +222,8 @@ impl KindFigures {
         let [scattered, long] = &self.classes;
         let mut both = scattered.clone();
         both.join(long);
-        // Every long run begins as a short one, so the beginnings of the short runs are all beginnings.
+        // The first operations of a long run belong to the short class, so `scattered` counts the
+        // beginnings of all runs.
         both.begun = scattered.begun;
         both
     }
@@ -365,7 +367,7 @@ impl LoadOfPart<'_> {
             "rate",
             &format_number(rate.min(MAX_RATE)),
             format!(
-                "{} in {}; open loop: {:.1} % overlap, IDC {} in 10 ms",
+                "{} operations in {}; open loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
                 show_count(count as f64),
                 show_ns(self.active_ns as f64),
                 100.0 * signs.overlapping,
@@ -443,7 +445,7 @@ impl LoadOfPart<'_> {
     }
 }
 
-/// Returns the maximum number of operations within the memory limit.
+/// Returns the maximum number of operations in flight whose buffers fit in [`MAX_DEPTH_BYTES`].
 fn max_depth_in_memory(shape: &Shape) -> u32 {
     (MAX_DEPTH_BYTES / shape.largest().max(1)).clamp(1, u64::from(MAX_DEPTH)) as u32
 }
@@ -504,7 +506,7 @@ impl LoadOfPart<'_> {
     /// of operations per burst.
     fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
-            "closed loop: {:.1} % overlap, IDC {} in 10 ms",
+            "closed loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
             100.0 * signs.overlapping,
             format_figure(signs.idc[0])
         );
@@ -568,7 +570,9 @@ fn format_law(law: &Law, factor: f64) -> (String, String) {
         }
         ThinkLaw::Fixed | ThinkLaw::Exponential => {}
     }
-    let near = law.distance.map_or_else(|| "all within 10 %".into(), |distance| format!("KS {distance:.3}"));
+    let near = law
+        .distance
+        .map_or_else(|| "90 % are within 10 % of the mean".into(), |distance| format!("KS {distance:.3}"));
     let scaled = if (factor - 1.0).abs() > 0.005 {
         format!(", multiplied by {factor:.3}, because the size of a burst is rounded")
     } else {

@@ -46,11 +46,11 @@ pub struct Observed {
 pub struct Figures {
     /// Time from the first issue to the last completion, in ns.
     pub elapsed_ns: u64,
-    /// Reads, writes, trims and requested flushes.
+    /// Numbers of reads, writes, trims and requested flushes.
     pub counts: [u64; Kind::ALL.len()],
     /// Bytes read and written.
     pub bytes: u64,
-    /// Mean operations in flight; `None` if completions are unknown.
+    /// Mean number of operations in flight; `None` if completions are unknown.
     pub depth: Option<f64>,
     /// Latencies by kind.
     pub latencies: [Histogram; Kind::ALL.len()],
@@ -60,7 +60,7 @@ pub struct Figures {
     sizes: BTreeMap<u32, u64>,
     /// Number of reads and writes in each bin of offsets.
     offsets: Vec<u64>,
-    /// Sectors of a bin of offsets.
+    /// Number of sectors per bin of offsets.
     width: u64,
 }
 
@@ -131,7 +131,7 @@ impl Observed {
 }
 
 impl Figures {
-    /// Returns `count` per second of the elapsed time.
+    /// Returns `count` per second of the elapsed time; `None` if no time has elapsed.
     pub fn rate(&self, count: u64) -> Option<f64> {
         (self.elapsed_ns > 0).then(|| count as f64 / (self.elapsed_ns as f64 / 1e9))
     }

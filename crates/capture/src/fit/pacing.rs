@@ -1,9 +1,11 @@
 //! Pacing: whether a part is an open or a closed loop, and its think times.
 //!
-//! 1. [`Pacing`] follows the operations of a part: the operations that overlap, the busy intervals in which something is in flight, and
-//!    the pauses between busy intervals.
-//! 2. [`Pacing::choose`] decides: a full queue, a clock, a closed loop with think times and bursts, or an open loop.
-//! 3. [`Side`] collects one of the two things that a task does in turn. Its clock stops while the other side is active.
+//! 1. [`Pacing`] follows the operations of a part: the operations that overlap, the busy intervals
+//!    in which something is in flight, and the pauses between busy intervals.
+//! 2. [`Pacing::choose`] decides: a full queue, a clock, a closed loop with think times and bursts,
+//!    or an open loop.
+//! 3. [`Side`] collects the busy intervals with few operations, or those with many, of a task that
+//!    alternates between them. Its clock stops while the other side is active.
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
@@ -46,7 +48,7 @@ const MIN_CALL_OPERATIONS: f64 = 1.5;
 /// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
 
-/// When the operations of a part begin and end: what decides how its stream is paced.
+/// The times at which a part's operations begin and end. They decide the pace of the part's stream.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     in_flight: InFlight,
@@ -272,7 +274,8 @@ impl Pacing {
 /// Minimum number of turns for a known turn length.
 const MIN_TURNS: u64 = 3;
 
-/// One of the two things that a task does in turn.
+/// The busy intervals with few operations, or those with many, of a task that alternates between
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct Side {
     pub(super) pacing: Pacing,

@@ -13,8 +13,8 @@ use trace::SECTOR;
 const MIN_RUN_LENGTH: f64 = 1.1;
 /// Minimum mean run length for the key `interleaved`.
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// Minimum share of the region that the runs of one moment cover together, on average, for a
-/// sequential order.
+/// For a sequential order, the interleaved runs must cover at least this share of the region
+/// together, on average. If there are only a few runs, the order is always sequential.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.
@@ -165,7 +165,11 @@ impl Shape {
             let zones = percents.iter().zip(&kept);
             let text: Vec<String> =
                 zones.map(|(percent, (_, bytes))| format!("{percent}/{}", format_bytes(*bytes))).collect();
-            let comment = format!("{} zones of {} bins; KS {distance:.3}", kept.len(), filled.len());
+            let comment = format!(
+                "{} zones of {} bins; largest difference from the capture (KS) {distance:.3}",
+                kept.len(),
+                filled.len()
+            );
             out.push(Entry::text("random", &format!("zones:{}", text.join(",")), comment));
         }
         let smallest = self.kinds.iter().filter_map(|(_, class)| class.sizes.smallest()).min().unwrap_or(0);

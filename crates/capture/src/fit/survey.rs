@@ -1,9 +1,10 @@
 //! The two passes over a capture before fitting.
 //!
-//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes a part. Many tasks of one name become
-//!    one part. All other tasks together become one part.
-//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing. Since some tasks do two things in turn,
-//!    it separates intervals with few operations from those with many.
+//! 1. [`Survey`] adds up what each task did. A task with enough operations, bytes or syncs becomes
+//!    a part. Many tasks of one name become one part. All other tasks together become one part.
+//! 2. [`Gathering`] collects the figures of each part: arrivals, sizes, offsets, runs and pacing.
+//!    Some tasks alternate between few and many operations at a time. So it separates busy
+//!    intervals with few operations from those with many.
 
 use crate::fit::histograms::{Bins, SizeCounts};
 use crate::fit::pacing::{Pacing, Side};
@@ -16,12 +17,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task, or tasks of one name together, become a part of their own from this share of all
-/// operations on.
+/// A task, or all tasks of one name together, become a separate part if they have at least this
+/// share of all operations, [`OWN_BYTES`] of all bytes or [`OWN_SYNCS`] of all syncs.
 const OWN_OPERATIONS: f64 = 0.01;
-/// They also become one from this share of all bytes on.
+/// Minimum share of all bytes for a separate part.
 const OWN_BYTES: f64 = 0.02;
-/// They also become one from this share of all syncs on.
+/// Minimum share of all syncs for a separate part.
 const OWN_SYNCS: f64 = 0.05;
 /// Maximum number of parts. Each part may become several streams, which are threads.
 const MAX_PARTS: usize = 16;
@@ -30,10 +31,10 @@ const MANY_TASKS: usize = 9;
 /// Maximum size of a job's operation in sectors: 1 GiB. Larger operations, which are discards, count as this
 /// size.
 pub(super) const MAX_OPERATION_SECTORS: u32 = 1 << 21;
-/// Name of the part with all tasks that do not form another part.
+/// Name of the part with all tasks that are in no other part.
 pub(super) const OTHER_TASKS: &str = "other tasks";
 
-/// Operations of a part or a task.
+/// Figures of the operations of a part or a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Observations {
     /// Number of reads, writes and trims.
@@ -182,8 +183,9 @@ impl Observations {
 }
 
 impl Surveyed {
-    /// Assigns tasks to parts. Kernel workers and many tasks of one name become one part, other
-    /// tasks one part each. All that have too few operations become one part together.
+    /// Assigns tasks to parts. Kernel workers become one part, and so do many tasks of one name.
+    /// Every other task becomes a separate part. If a part has too few operations, bytes and syncs,
+    /// its tasks join one part for all such tasks.
     fn divide(&mut self, tasks: &[Observations], names: &Names) {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (task, _) in tasks.iter().enumerate().filter(|(_, seen)| seen.operations() > 0) {
@@ -258,15 +260,17 @@ fn stem(name: &str) -> &str {
 
 /// Kinds with offsets, in the order of their indices.
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// Minimum number of operations of a long run.
+/// An operation with this number or a higher one within its sequential run counts as part of a long
+/// run.
 pub(super) const LONG_RUN: u64 = 8;
 /// A busy interval with at least this many reads, writes and trims is a burst.
 const MANY_OPERATIONS: u64 = 8;
 /// Maximum number of operations of a busy interval that are kept. A longer interval is split.
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
-/// If bursts are larger on average than this multiple of the expected size, a task does two things in turn.
+/// If bursts are larger on average than this multiple of the expected size, the task alternates
+/// between few and many operations at a time.
 const BURST_FACTOR: f64 = 2.0;
-/// A task does two things in turn only if each of them has at least this share of the operations.
+/// A task alternates only if each of its two sides has at least this share of the operations.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass over a capture: collects the figures of each part.
@@ -318,7 +322,8 @@ pub(super) struct KindFigures {
     /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
     following: SequenceCounter,
-    /// Operations at random offsets and in short runs, and operations in long runs.
+    /// First the operations at random offsets and in short sequential runs, then the operations in
+    /// long runs.
     pub(super) classes: [Class; 2],
 }
 
@@ -327,7 +332,7 @@ pub(super) struct KindFigures {
 pub(super) struct Class {
     pub(super) sizes: SizeCounts,
     pub(super) bins: Bins,
-    /// Number of runs that begin in this class.
+    /// Number of sequential runs that begin in this class.
     pub(super) begun: u64,
     /// Number of operations that continue another one.
     pub(super) continued: u64,
@@ -406,8 +411,9 @@ impl Gathered {
         self.ended_ns = self.until_ns;
     }
 
-    /// Returns whether a task does two things in turn: both have enough turns, and in the busy
-    /// intervals with few operations the operations wait for each other.
+    /// Returns whether a task alternates between few and many operations at a time: both sides have
+    /// enough turns, and in the busy intervals with few operations the operations wait for each
+    /// other.
     pub(super) fn alternates(&self) -> bool {
         let [few, many] = &self.sides;
         few.is_known_enough() && many.is_known_enough() && few.waits()
@@ -440,12 +446,12 @@ impl Load {
         Self { kinds: DATA_KINDS.map(kind), ..Self::default() }
     }
 
-    /// Reads, writes and trims.
+    /// Returns the number of reads, writes and trims.
     pub(super) fn data(&self) -> u64 {
         self.kinds.iter().map(KindFigures::count).sum()
     }
 
-    /// Bytes of reads, writes and trims.
+    /// Returns the bytes of all reads, writes and trims.
     pub(super) fn bytes(&self) -> f64 {
         self.kinds.iter().flat_map(|kind| &kind.classes).map(|class| class.sizes.bytes()).sum()
     }
@@ -493,13 +499,14 @@ impl Class {
         self.span = spans.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
     }
 
-    /// Returns how many runs are interleaved: the mean distance between consecutive operations of a run.
+    /// Returns how many sequential runs are interleaved: the mean distance, in operations, from one
+    /// operation of a sequential run to its next.
     pub(super) fn at_once(&self) -> u32 {
         let mean = if self.continued == 0 { 1.0 } else { self.back as f64 / self.continued as f64 };
         mean.round().clamp(1.0, 64.0) as u32
     }
 
-    /// Returns the mean number of operations of a run.
+    /// Returns the mean number of operations of a sequential run.
     pub(super) fn mean_run_operations(&self) -> f64 {
         let operations = self.operations() as f64;
         operations / (operations - self.continued as f64).max(self.begun as f64).max(1.0)

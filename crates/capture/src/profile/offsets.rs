@@ -59,7 +59,7 @@ impl Default for SequenceCounter {
     }
 }
 
-/// The position of a request in its run.
+/// The position of a request in its sequential run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunPosition {
     /// Number of the request in its run, from 1.

@@ -107,7 +107,8 @@ impl Counts {
         self.current = 0.0;
     }
 
-    /// Returns Var N / E N over complete intervals, including those without requests.
+    /// Returns the variance of the counts divided by their mean, over complete intervals, including
+    /// those without requests. `None` with too few intervals, or without requests.
     fn dispersion(mut self, intervals: u64) -> Option<f64> {
         if intervals < MIN_INTERVALS {
             return None;
@@ -133,7 +134,7 @@ pub(super) struct InFlight {
     ends: BinaryHeap<Reverse<u64>>,
     now_ns: u64,
     most: u64,
-    /// Time at each depth class: 0, 1, 2, up to 4, up to 8, ...
+    /// Time in ns at each depth class: 0, 1, 2, up to 4, up to 8, ...
     times: Vec<u64>,
     integral: u128,
 }

@@ -34,7 +34,7 @@ const HELP: [&str; 9] = [
     "-          unknown, or too few operations",
     "p50, p99   of the operations that completed since the last update",
     "pressure   share of the time in which some task waited (PSI)",
-    "others     I/O on the disks of the targets that is not fathom's",
+    "others     I/O of other processes on the disks of the targets",
 ];
 
 /// Colours by meaning. `Paint(false)` draws without colours.
@@ -107,7 +107,8 @@ fn take(rest: &mut Rect, rows: u16) -> Rect {
     taken
 }
 
-/// Makes a text safe for a terminal and cuts it to a width, after a word if possible: half a number is another number.
+/// Makes a text safe for a terminal and cuts it to a width. Cuts after a word if possible, because
+/// a number that is cut reads as another number.
 fn fit(text: &str, columns: usize) -> String {
     let shown = visible(text).replace(['\n', '\t'], " ");
     let is_too_wide = Span::raw(shown.as_str()).width() > columns;
@@ -115,7 +116,8 @@ fn fit(text: &str, columns: usize) -> String {
     words.map_or_else(|| fit_name(&shown, columns), |words| format!("{words} .."))
 }
 
-/// Makes a name safe for a terminal and cuts it to a width, also within a word, because names begin alike.
+/// Makes a name safe for a terminal and cuts it to a width. Cuts within a word too, because the
+/// beginnings of names are often the same.
 fn fit_name(name: &str, columns: usize) -> String {
     let shown = visible(name).replace(['\n', '\t'], " ");
     if Span::raw(shown.as_str()).width() <= columns {
@@ -542,18 +544,18 @@ fn host_cell(host: &HostRow, column: &str) -> String {
     text.unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// Columns of the name of a device.
+/// Width in columns of the name of a device.
 const NAME_COLUMNS: usize = 12;
 const FIGURE_COLUMNS: usize = 8;
 const LOAD_COLUMNS: usize = 11;
-/// Columns of a process name with its id.
+/// Width in columns of a process name with its id.
 const PROCESS_COLUMNS: usize = 24;
 /// Indent of a conclusion.
 const INDENT: &str = "  ";
 /// Maximum number of calls shown per process.
 const MOST_CALLS: usize = 2;
 
-/// A column of the device table: its heading, the fewest columns of a screen that shows it, and its
+/// A column of the device table: its heading, the minimum width of a screen that shows it, and its
 /// figure.
 type DeviceColumn = (&'static str, u16, fn(&DeviceInterval) -> Option<f64>);
 
