@@ -373,9 +373,8 @@ const MAX_GATHERED: usize = MAX_EXTENTS * 2;
 /// Touched extents.
 #[derive(Clone, Debug, Default)]
 struct Extents {
-    /// Extents as (first block, block after the last); sorted and disjoint up to index `settled`.
+    /// Extents as (first block, block after the last); sorted and disjoint after [`Extents::settle`].
     all: Vec<(u64, u64)>,
-    settled: usize,
     /// Number of bits by which blocks were enlarged: each bit doubles the size of a block.
     extra_bits: u32,
 }
@@ -411,7 +410,6 @@ impl Extents {
                 self.all.iter().map(|(first, after_last)| self.round_to_blocks(*first, *after_last));
             self.all = merge_ranges(enlarged.collect());
         }
-        self.settled = self.all.len();
     }
 
     /// Returns the extents, moved together.
