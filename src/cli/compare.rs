@@ -106,6 +106,7 @@ impl Args {
         let sessions = sides.iter().flatten();
         refuse_twice(sessions.filter_map(|r| Some(((&r.session, &r.started), r.session.clone()?))))?;
         let style = Style { detail: detail(self.brief, self.verbose), ..Style::default() };
+        // `a` is a required argument, so there is always a first side.
         let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
         if let [b] = others {
             let comparison = compare_sides(a, b, &options);
@@ -191,7 +192,8 @@ fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
-/// Lists the sessions of a directory from the first to the last, both included. Their names begin with their start time.
+/// Lists the sessions of a directory from `first` to `last`, both included. The names of sessions
+/// begin with the start time, so their order is that of time.
 fn list_range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
     if first.parent() != last.parent() {
@@ -210,7 +212,7 @@ fn list_range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Fai
     Ok(all)
 }
 
-/// Refuses a measurement that occurs twice. Each one comes with the name to show.
+/// Refuses a measurement that occurs twice. Each one comes with its name for the message.
 fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for (measurement, name) in measurements {

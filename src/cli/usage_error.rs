@@ -122,8 +122,9 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
     }
 }
 
-/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if the value contains the word, if
-/// the word begins with a part of the value, or if both are spelt nearly alike.
+/// Returns the valid values that a typed word resembles; all valid values if there is none. The
+/// first of these rules that finds a value decides: the value contains the word; the word begins
+/// with a part of the value (`postgres-wal` has two parts); both are spelt nearly alike.
 fn similar_values<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
     // Above the LIKENESS of a single suggestion, because all values that reach it are listed.
     const LIKENESS_OF_EACH: f64 = 0.7;
