@@ -12,9 +12,10 @@ use model::units::minutes;
 
 /// Default budget of a comparison of interfaces.
 pub(super) const INTERFACES_NS: u64 = 115_000_000_000;
-/// Default budget of a comparison of targets, and the longest default budget of a search for a setting.
+/// Default budget of a comparison of targets, and the longest default budget of a search for a
+/// setting. Both are longer if the fewest runs take longer.
 const USUAL_NS: u64 = 110_000_000_000;
-/// The default budget of a search is at least the time of the fewest runs plus that time divided by this.
+/// These default budgets are at least the time of the fewest runs plus that time divided by this.
 const SPARE: u64 = 4;
 /// The default budget of `limit` has room for this many times `--runs`. With the default of 3 these
 /// are 33 runs: 3 of the closed loop, 20 to 25 of a search or a curve, and some repeats.

@@ -118,7 +118,8 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
     Failure::Refused(format!("{named}: {cause}; {advice}"))
 }
 
-/// A command, or a change, for the same work. The number of operations in flight remains the same, unless the workload defines its own
+/// Returns what to type for the same work without io_uring: a command, or a change of the job file.
+/// The number of operations in flight remains the same, unless the workload defines its own
 /// workers, or is verified or replayed.
 fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> String {
     let in_flight = in_flight.min(u64::from(MAX_WORKERS));
@@ -179,7 +180,7 @@ fn replace_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
     out
 }
 
-/// A DISKSPD command line with one request per thread, and correspondingly more threads.
+/// Returns a DISKSPD command line with one request per thread and `depth` times as many threads.
 fn use_single_requests(command: &[String], depth: u32) -> String {
     let more = |count: &str| {
         count.parse::<u32>().map_or_else(|_| count.to_owned(), |n| n.saturating_mul(depth).to_string())

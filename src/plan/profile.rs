@@ -44,7 +44,7 @@ struct Tests<'a> {
     target: Option<TargetFacts>,
     jobs: Jobs,
     rows: Vec<LayoutRow>,
-    /// Unsupported tests, by reason.
+    /// The reasons why tests are left out, each with the names of these tests.
     left_out: Vec<(String, Vec<String>)>,
     /// Differences from the profile's tool.
     differs: Vec<String>,
@@ -92,7 +92,7 @@ pub(super) fn profile_jobs(
     tests.finish()
 }
 
-/// Facts of the target; `None` if the engine touches none.
+/// Returns the facts of the target; `None` if the engine moves no data.
 fn find_only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
@@ -375,7 +375,8 @@ pub(super) fn compared_targets_jobs(
     Ok(all)
 }
 
-/// Sorts the jobs into the order of a `TargetLayout`.
+/// Sorts the jobs into the order of a `TargetLayout`: by test, then by target. Tests that a target
+/// lacks come last.
 fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
     let has = |side: &TargetJobs, test: &str| side.tests.iter().any(|(name, _)| name == test);
     let Some(first) = sides.first() else { return };

@@ -145,7 +145,8 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
 /// Checks the conditions of `--fail-if`.
 ///
 /// # Errors
-/// A usage failure that lists the available results if no result has the name or the operations.
+/// A usage failure if the study cannot decide a condition, or if no result has the name or the kind
+/// of operation in the condition.
 pub(super) fn check_conditions(
     spec: &JobSpec,
     jobs: &[Job],
