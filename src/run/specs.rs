@@ -243,7 +243,8 @@ impl Measurement {
         })
     }
 
-    /// The source of a replay, with a second descriptor of its target if some writes must be stable.
+    /// Returns the source of a replay. Adds a second descriptor of the target to `files` if some
+    /// writes must be stable when they complete.
     fn replayed(
         &self,
         stream: &Stream,
@@ -292,7 +293,8 @@ fn sync_call(stream: &Stream) -> SyncCall {
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// Returns the cache mode in which writes are stable at completion; `None` if `cache` is such a mode already.
+/// Returns the cache mode that also makes writes stable when they complete; `None` if `cache` does
+/// so already, or if it is mmap, which cannot.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),

@@ -70,6 +70,7 @@ struct Series {
 #[derive(Clone, Copy, Default)]
 struct Value {
     kinds: [Amount; Kind::ALL.len()],
+    /// Sum of the latencies of all operations.
     latency_ns: u64,
 }
 
@@ -144,7 +145,8 @@ impl StopRules {
         self.failure.clone()
     }
 
-    /// Stores the observations in the record. Describes the streams that never became steady or were never checked.
+    /// Stores the observations in `ends`. Returns notes about streams that never became steady, or
+    /// whose minimum rate was never checked.
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {

@@ -51,7 +51,7 @@ pub(super) fn remark() -> String {
 /// Requests to the watched devices by process or thread.
 type Requests = BTreeMap<u32, ProcessRequests>;
 
-/// All processes, or the threads of one.
+/// Finds the processes that move most data, or the threads of one process.
 pub(super) struct Busiest {
     root: Root,
     whose: Whose,
@@ -224,7 +224,7 @@ fn active_processes(seen: &ProcessIo, before: &ProcessIo, requests: Option<&Requ
     moved
 }
 
-/// Bytes of requests.
+/// Bytes of the reads and writes of a process in this many seconds, from their rates.
 fn bytes_of(requests: &ProcessRequests, seconds: f64) -> u64 {
     let directions = [requests.read, requests.write];
     let mb: f64 = directions.iter().flatten().map(|of| of.mb_per_s).sum();
