@@ -252,7 +252,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// Writes a row, unless it belongs to a process that is excluded.
+    /// Writes a row, unless `--pid` names another process.
     fn put(&mut self, row: &Row, names: &Names) {
         if let Some(pid) = self.pid {
             let task = names.task_at(row.task);
@@ -268,7 +268,7 @@ impl Sink {
     }
 }
 
-/// Finds the extents of the files.
+/// Finds the extents of the target, or of all files below it.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the target has no extents.

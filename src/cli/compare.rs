@@ -32,10 +32,12 @@ use std::process::ExitCode;
 /// One side can have several sessions of one configuration: with commas (a,b,c), or as a range of sessions (a..b).
 /// Their runs are pooled, and the differences between those sessions are the noise floor: they occur without any change.
 ///
-/// FASTER and SLOWER: the 95 % interval of the ratio B/A is beyond the margin, and a rank test agrees; this requires at least 4 runs on
-/// each side, or 3 against 5. SAME: the whole interval is within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN: neither is
-/// proven; the answer has the largest possible difference, and the number of runs that would halve it. CANNOT TELL: the runs do not allow
-/// an answer. INCOMPARABLE: the workloads differ; the answer names the differences. INVALID: a side has no number.
+/// FASTER and SLOWER: the 95 % interval of the ratio B/A is beyond the margin, and a rank test
+/// agrees; this requires at least 4 runs on each side, or 3 against 5. SAME: the whole interval is
+/// within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN: none of these is proven;
+/// the answer has the largest possible difference, and the number of runs that would halve it.
+/// CANNOT TELL: the runs do not allow an answer. INCOMPARABLE: the workloads differ; the answer
+/// names the differences. INVALID: a side has no number.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit codes, by the first word: 0 compared, or PASS; 1 FAIL (slower by more than --fail-if-slower allows) or INVALID (a side has no number); 2 usage, or INCOMPARABLE; 4 INCONCLUSIVE (the runs cannot decide --fail-if-slower), unless --inconclusive sets another code. Of several answers the worst decides."

@@ -27,7 +27,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Exit code after a signal, as of fio.
+/// Exit code after a signal, the same as fio's.
 const INTERRUPTED: u8 = 128;
 
 /// How to print the output of a tool.
@@ -80,8 +80,8 @@ impl ToolOutput {
     }
 }
 
-/// Measures and prints the tool's output; does nothing for `None`. The exit code of a failure is 1, as in fio and DISKSPD, and that of an
-/// interruption is `INTERRUPTED`.
+/// Measures and prints the tool's output. Does nothing for `None`. Returns exit code 1 for a
+/// failure, as fio and DISKSPD do, and [`INTERRUPTED`] for an interruption.
 pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, tool_output)| tool_output.tool);
     let done = given.and_then(|given| match given {

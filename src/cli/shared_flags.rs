@@ -253,7 +253,7 @@ pub(super) fn check_job(job: &JobSpec) -> Result<(), Failure> {
     job.check().into_iter().next().map_or(Ok(()), |problem| Err(Failure::Usage(problem.in_flags())))
 }
 
-/// Ranks of a launcher on one host.
+/// The flag that allows several ranks of a launcher on one host.
 #[derive(Args, Debug)]
 pub(crate) struct FleetArgs {
     /// Under mpirun: allow this many ranks on one host, where they share devices and CPUs [default: 1]
@@ -337,7 +337,8 @@ impl ShowingArgs {
         Ok(self.into_showing(explain, inconclusive))
     }
 
-    /// How to show a capture. Refuses flags about judging: a capture is not judged.
+    /// Returns the format of a capture, its output files, and what they may replace. Refuses flags
+    /// about judging: a capture is not judged.
     pub(super) fn showing_of_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
         let flags_of_reports = [
             ("--accept", !self.accept.is_empty()),

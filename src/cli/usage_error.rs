@@ -174,7 +174,7 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
     })
 }
 
-/// Names the commands that have an option of this name.
+/// Names the commands that have an option of this name. `None` if no command has it.
 fn name_other_commands(option: &str, command: Option<&str>) -> Option<String> {
     let commands = commands_with_flag(option.strip_prefix("--")?);
     let first = commands.first()?;
@@ -194,13 +194,13 @@ fn complete_capture(command: &str, words: &[String]) -> Option<String> {
     (!target.starts_with('-')).then(|| name::line(&line))
 }
 
-/// Returns the typed command.
+/// Returns the typed command. `None` if no word is the name of a command.
 fn find_command(words: &[String]) -> Option<clap::Command> {
     let cli = Cli::command();
     words.iter().skip(1).find_map(|word| cli.find_subcommand(word)).cloned()
 }
 
-/// Returns the usage line of an error, without its heading.
+/// Returns the usage line of an error, without its heading. `None` if the error has none.
 fn usage_line(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
     Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())

@@ -155,7 +155,7 @@ impl Fleet {
         several!(self, hosts => hosts.name(rank as usize), alone => "this host".into())
     }
 
-    /// How this host shows results: only rank 0 shows them.
+    /// Returns how this host shows results: rank 0 as requested, other ranks not at all.
     pub fn showing(&self, showing: Showing) -> Showing {
         if self.reports_results() {
             return showing;
@@ -193,7 +193,8 @@ impl Fleet {
         several!(self, hosts => hosts.begin(header, name, keep), alone => Ok(()))
     }
 
-    /// Waits until all hosts are ready for the phase. `refused` is the reason why this host cannot begin it.
+    /// Waits until all hosts are ready for the phase. Returns its common start, or the reason why
+    /// one host cannot begin it. `refused` is the reason of this host.
     ///
     /// # Errors
     /// If the measurement ended early.

@@ -75,7 +75,7 @@ struct Setup<'a> {
     found: Target,
     span: u64,
     depth: u32,
-    /// What denies io_uring.
+    /// What denies io_uring; `None` if it works.
     denial: Option<String>,
     may_write: Result<(), String>,
 }

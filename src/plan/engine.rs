@@ -32,7 +32,7 @@ pub(super) fn find_denial(machine: &Machine) -> Option<&str> {
     machine.fact(evidence::IO_URING).ok().filter(|cause| !cause.is_empty())
 }
 
-/// The engine for fathom's own work, such as filling a target.
+/// The engine for fathom's own work, such as filling a target: libaio if io_uring is denied.
 pub(super) fn default_engine(denial: Option<&str>) -> Option<&'static Entry> {
     engines::find(if denial.is_some() { FALLBACK } else { WANTED })
 }
@@ -52,7 +52,7 @@ pub(super) fn why_unable(stream: &Stream) -> Option<&'static str> {
     machine::rights::libaio().is_err().then_some("libaio, which could replace it, cannot be used here either")
 }
 
-/// Gives streams with the default engine another one if io_uring is denied.
+/// Gives streams with the default engine libaio instead if io_uring is denied.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the user named io_uring, or if libaio cannot do the work.
@@ -94,7 +94,8 @@ pub(super) fn replace_denied(
     Ok(())
 }
 
-/// Refuses io_uring if the user named it.
+/// The failure of a stream for which the user named io_uring, which is denied. `why` tells why
+/// libaio cannot do its work.
 fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, why: Option<&str>) -> Failure {
     let (named, instead) = match &request.source {
         Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),

@@ -218,7 +218,7 @@ impl Tests<'_> {
         Some((align, format!("direct I/O to {} needs multiples of {align} bytes", name::text(&target.path))))
     }
 
-    /// Bytes that a test touches, if known.
+    /// Bytes that a test touches; `None` if neither its span nor the size of the target is known.
     fn touched_bytes(&self, test: &Test) -> Option<u64> {
         let target_bytes = self.target.as_ref().and_then(TargetFacts::known_bytes);
         self.typed_size()

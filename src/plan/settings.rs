@@ -79,7 +79,7 @@ pub(super) fn plan_precondition(
     Ok(Some(planned))
 }
 
-/// The stream that fills the touched part of a target, and no more.
+/// The stream that fills only that part of a target which the given stream touches.
 fn fill_stream(
     stream: &Stream,
     index: usize,
@@ -218,7 +218,8 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     Err(format!("no job does a {}; type {}", kind.word(), kinds.join(" or ")))
 }
 
-/// The file of the operation log. Marks all streams as logged if there is one.
+/// The file of the operation log; `None` without a log. Marks all streams as logged if there is
+/// one.
 ///
 /// # Errors
 /// A usage failure for log settings without a log.

@@ -29,8 +29,9 @@ pub(super) struct Schedule {
     pub(super) budget_ns: u64,
     /// Time to make each test file, in ns.
     pub(super) making_ns: u64,
-    /// Runs of each job, and the time of one run in ns.
+    /// Runs of each job.
     pub(super) runs: u32,
+    /// Time of one run in ns.
     pub(super) window_ns: u64,
 }
 

@@ -228,8 +228,9 @@ impl<'a> Targets<'a> {
         Ok(self.use_target(index, draft))
     }
 
-    /// Finds a known target under any of its names. Returns its index. Links and bind mounts lead to one file, and two device nodes
-    /// may be one device. In a directory each owner has one file. Adds a new name to the target's `other_names`.
+    /// Finds a known target under any of its names. Returns its index, or `None` if the target is
+    /// new. Links and bind mounts lead to one file, and two device nodes may be one device. In a
+    /// directory each owner has one file. Adds a new name to the target's `other_names`.
     fn find_known(
         &mut self,
         typed_path: &Path,
@@ -316,7 +317,8 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// Finds a missing file that is made for another stream. Returns its index.
+    /// Finds a missing file that is made for another stream. Returns its index, or `None` if no
+    /// stream makes this file.
     fn find_unmade(&self, typed_path: &Path) -> Option<usize> {
         let folder = folder_of(typed_path);
         let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
@@ -436,7 +438,7 @@ impl<'a> Targets<'a> {
 /// Marks the targets that `--unseen-users` names.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it names a path that this job does not write.
+/// [`Failure::Usage`] if the flag names a path that this job does not write.
 pub(super) fn mark_unseen_users(
     request: &Request,
     targets: &mut [Target],

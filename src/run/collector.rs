@@ -339,7 +339,8 @@ pub(crate) fn open(workers: &mut Workers, begin: Option<Instant>) -> Instant {
 }
 
 impl Measurement {
-    /// Returns the final totals of a phase's streams.
+    /// Returns the final totals of a phase's streams, with the properties of written data and the
+    /// requests at the driver. Adds the notes of the stop rules.
     pub(crate) fn close_streams(
         &mut self,
         phase: &Phase,
@@ -377,7 +378,7 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
     outcomes.iter().filter_map(describe).collect()
 }
 
-/// Note about workers that had to wait for the log.
+/// Note about workers that had to wait for the log; `None` if none had to.
 pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {

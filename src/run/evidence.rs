@@ -51,8 +51,8 @@ impl Measurement {
         self.keep_unless_dead(moment, false, extents)
     }
 
-    /// The open targets, each with one range that contains every byte that a stream touches; `None`
-    /// for a target that is not open.
+    /// The open targets, each with one range that contains all bytes that streams touch; `None` for
+    /// a target that is not open.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let region = |index: usize| {
             let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
@@ -140,7 +140,7 @@ impl Measurement {
     }
 }
 
-/// The bytes of a target that a stream touches.
+/// The range of bytes of a target that a stream touches.
 fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     let start = offset_bytes.min(target_bytes);
     start..start.saturating_add(span_bytes).min(target_bytes)

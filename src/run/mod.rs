@@ -74,7 +74,7 @@ pub struct Finished {
     pub interrupted: bool,
     /// An error ended the measurement.
     pub failed: bool,
-    /// Begin of the session.
+    /// When the session began.
     #[cfg(feature = "fleet")]
     epoch: Instant,
     _targets: Vec<OpenTarget>,
@@ -251,7 +251,8 @@ impl Measurement {
         self.fleet.any_reason(all)
     }
 
-    /// Number of runs per job that would decide an undecided condition, if the plan allows more runs.
+    /// Number of runs per job that would decide an undecided condition; `None` without such a
+    /// condition, or if the plan allows no more runs.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
         // If the session cannot be read, the failure is reported when the report is made.

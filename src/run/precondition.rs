@@ -238,7 +238,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// `3 trims failed with EIO, input/output error`.
+    /// Returns a phrase such as `3 trims failed with EIO, input/output error`.
     fn describe(&self) -> String {
         let plural = if self.count == 1 { "" } else { "s" };
         let (kind, error) = (self.kind.word(), errno::describe_errno(self.errno));

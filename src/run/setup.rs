@@ -371,7 +371,7 @@ fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
     SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
 }
 
-/// One worker of the stream at full speed, without its pace and limits.
+/// Returns the stream's shape for one worker at full speed, without pace and limits.
 fn closed_loop(stream: &Stream) -> Stream {
     let mut shape = stream.clone();
     shape.pace = Pace::Closed;

@@ -317,9 +317,10 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     )))
 }
 
-/// The stream of the preceding phase whose blocks are read back, without its pace, flow, syncs and
-/// bursts. The pauses of access lines stay, because their lengths are drawn from the same random
-/// numbers as the blocks. [`Back`] ignores these pauses.
+/// The stream of the preceding phase whose blocks are read back (`None` for a stream that reads
+/// nothing back), without its pace, flow, syncs and bursts. The pauses of access lines stay,
+/// because their lengths are drawn from the same random numbers as the blocks. [`Back`] ignores
+/// these pauses.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
@@ -368,7 +369,7 @@ pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
 /// Largest number of bytes read of a payload file: far beyond any compressor's window, and little memory.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Contents of payload files, by their paths in the plan.
+/// Contents of payload files by their paths in the plan, and measured properties of written data.
 #[derive(Default)]
 pub(super) struct Payloads {
     files: BTreeMap<String, Arc<[u8]>>,

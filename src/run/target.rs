@@ -188,7 +188,7 @@ impl OpenTarget {
         &self.notes
     }
 
-    /// The descriptor for checking pages, evicting and syncing.
+    /// The descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
     pub fn handle(&self) -> Option<&File> {
         self.handle.as_ref()
     }

@@ -252,7 +252,7 @@ struct Followed {
     tid: Option<u32>,
 }
 
-/// The calls of the shown processes.
+/// Counts the calls of the shown processes.
 pub(super) struct Calls {
     root: Root,
     /// The only watched process, whose threads are shown one by one.
@@ -342,7 +342,7 @@ impl Calls {
         }
     }
 
-    /// Why the calls of the ending interval are unknown.
+    /// Why the calls of the ending interval are unknown; `None` if they are known.
     fn why_unknown(&mut self) -> Option<String> {
         if self.broken.is_some() {
             return self.broken.clone();
@@ -456,7 +456,8 @@ impl Events {
         Self { wanted: true, by_thread, ..Self::none() }
     }
 
-    /// Records these devices from now on. Returns a message about the recording.
+    /// Records these devices from now on. Returns a message about the recording, if there is
+    /// something to tell.
     pub(super) fn follow(&mut self, devices: &[(String, TracedDevice)]) -> Option<String> {
         let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {

@@ -360,7 +360,7 @@ impl GridBuilder<'_> {
     }
 }
 
-/// The values of an axis, or `None` for an unset one.
+/// The values of an axis; a single `None` for an unset axis.
 fn optional_values<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
     if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }

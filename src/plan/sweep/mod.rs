@@ -330,7 +330,7 @@ impl CellWork {
         matches!(self, Self::Plain(rw, _) if rw.is_random())
     }
 
-    /// The kinds of operation of the work.
+    /// The kinds of operation of the work, each once.
     fn kinds(&self) -> Vec<Kind> {
         let mut all = match self {
             Self::Plain(rw, mix) => {
