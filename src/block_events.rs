@@ -1,7 +1,8 @@
 //! Reads the kernel's block events of some devices continuously from a tracer instance. [`find`]
 //! finds the device of a target, and which of its events to record.
 //!
-//! [`BlockEvents`] pairs the events of each request and passes the requests on in the order of issue. Crate `trace` decodes the events.
+//! [`BlockEvents`] pairs the events of each request, and passes the requests on in the order of
+//! issue. Crate `trace` decodes the events.
 
 use crate::failure::Failure;
 use machine::resolve::resolve;
@@ -19,10 +20,11 @@ use trace::{Decoder, Event, OF_REQUESTS, Step};
 
 /// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
-/// How long a completed request waits for an older one that is still in flight, to keep the order of issue.
+/// Longest time that a completed request waits for an older one that is still in flight, to keep
+/// the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// Largest number of tasks that one recording distinguishes. With more, [`BlockEvents::is_full`]
-/// tells the caller to begin a new recording, so that memory is bounded.
+/// With more tasks than this in one recording, [`BlockEvents::is_full`] tells the caller to begin a
+/// new recording, so that memory is bounded.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion event of a bio. Devices without requests report only bios.
 const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
@@ -95,7 +97,8 @@ impl BlockEvents {
         })
     }
 
-    /// Empties all buffers, and passes on the requests whose order is certain, each with the index of its device.
+    /// Empties all buffers, and passes on the requests whose order is certain, each with the index
+    /// of its device among those of the recording.
     ///
     /// # Errors
     /// Why a buffer cannot be read.
@@ -167,17 +170,17 @@ impl BlockEvents {
         self.decoder.events
     }
 
-    /// Names of tasks that the requests refer to.
+    /// The tasks and flags to which the passed rows refer by number.
     pub(crate) fn names(&self) -> &Names {
         &self.decoder.names
     }
 
-    /// The pairing of the first device.
+    /// The pairing of the first device's events; `None` if no device is recorded.
     pub(crate) fn pairing(&mut self) -> Option<&mut Pairing> {
         self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
-    /// Whether the recording has as many tasks as it may distinguish.
+    /// Whether so many tasks occurred that a new recording should begin ([`MAX_TASKS`]).
     pub(crate) fn is_full(&self) -> bool {
         self.decoder.names.all_tasks().len() > MAX_TASKS
     }
@@ -203,7 +206,7 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A whole device in the kernel's events.
+/// A device as the kernel's block events name it: always a whole device, also for a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TracedDevice {
     /// Device number as the kernel stores it: 12 bits major, 20 bits minor.
@@ -232,7 +235,7 @@ impl TracedDevice {
         Some(Self { number, unit, partition })
     }
 
-    /// First sector and number of sectors of the selected partition.
+    /// First sector and number of sectors of the recorded partition; `None` for the whole device.
     pub(crate) fn span(&self) -> Option<(u64, u64)> {
         self.partition.as_ref().map(|part| (part.first_sector, part.sectors))
     }
@@ -310,7 +313,7 @@ pub(crate) fn find(root: &Root, target: &Path) -> Result<Subject, Failure> {
 }
 
 impl Subject {
-    /// Describes what is captured.
+    /// Describes what is captured, as in `the requests of vda1 (of vda)`.
     pub(crate) fn describe(&self) -> String {
         let device = match &self.traced.partition {
             Some(part) => format!("{} (of {})", part.name, self.layer.name),

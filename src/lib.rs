@@ -7,7 +7,7 @@
 //! 4. report: the conclusions (crate `analysis`).
 //! 5. bytes: the output (crate `report`).
 //!
-//! No stage reaches back.
+//! A stage uses only the values of the stages before it.
 #![forbid(unsafe_code)]
 
 #[cfg_attr(not(feature = "capture"), allow(dead_code, reason = "`fathom capture` uses all of it"))]

@@ -124,7 +124,8 @@ pub fn print_report(
     put(judged, showing.format, showing.style(), outlets, alternative.as_deref())
 }
 
-/// Names the command that prints the results of measured sessions again; `None` if one was not kept.
+/// Names the command that prints the results of measured sessions again; `None` if any of them was
+/// not kept.
 pub fn kept_sessions(ids: &[String]) -> Option<String> {
     let is_kept = |id: &String| id != NOT_KEPT;
     let command = || format!("the sessions are kept; `fathom show {}` prints their results", ids.join(" "));

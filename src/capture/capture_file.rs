@@ -60,8 +60,8 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     if request.events { list(request) } else { profile(request) }
 }
 
-/// Returns the exit code for a capture: 1 if it is damaged, with a warning that only the part before the damage was used. `was_used` is the
-/// end of the warning's sentence.
+/// Returns the exit code for a capture: 0, or 1 if it is damaged. Then also prints a warning that
+/// only the part before the damage was used. `was_used` is the end of the warning's sentence.
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);
@@ -189,8 +189,9 @@ impl Write for Standard {
     }
 }
 
-/// Writes a capture as an iolog of fio, and prints the path of the log. `to` is a file, standard output, or a directory, where the log gets
-/// the capture's name.
+/// Writes a capture as an iolog of fio, and prints the path of the log unless it goes to standard
+/// output. `to` is a file, standard output, or a directory, in which the log gets the name of the
+/// capture.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the capture cannot be read or the name is taken, [`Failure::Refused`] if it cannot be written.

@@ -3,7 +3,8 @@
 //!
 //! 1. [`fit`] reads the capture in the two passes that crate `capture` needs, and writes the job.
 //! 2. With `--check` it runs the job in a second process while a third one captures its device.
-//! 3. It compares the two captures, not the job's own counts: both are measured at the driver, from issue to completion.
+//! 3. It compares the two captures, not the job's own counts: both captures have times at the
+//!    driver, from issue to completion.
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +41,8 @@ use trace::row::Task;
 /// Default name of the job file.
 const JOB_FILE: &str = "job.toml";
 
-/// Writes the job file, or with `--check` runs the job and compares.
+/// Writes the job file. With `--check`, instead runs the job and compares its requests with those
+/// of the capture.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the capture cannot be read or has nothing to fit, or the name is taken;
@@ -185,10 +187,11 @@ fn interrupt(child: &Child) {
     }
 }
 
-/// Runs a job with its report in a file. Returns its process ID.
+/// Runs a job in another process of fathom, which writes its report to the file `report`. Returns
+/// the id of that process.
 ///
 /// # Errors
-/// If the job was interrupted or refused.
+/// If the job is invalid, refused or interrupted. Findings are no error.
 fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, Failure> {
     let mut command = this_program()?;
     command.args(["run", "--format", "json", "--quiet", "--no-history", "--runs", "1", "--attempts", "1"]);
@@ -210,7 +213,8 @@ fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, 
     }
 }
 
-/// Waits for another process of fathom. Returns its exit code and its message without the prefix.
+/// Waits for another process of fathom. Returns its exit code (`None` if a signal ended it) and its
+/// message without the prefix.
 fn wait(child: &mut Child) -> Result<(Option<i32>, String), Failure> {
     let mut message = String::new();
     if let Some(stderr) = &mut child.stderr {
@@ -239,7 +243,8 @@ fn not_started(error: io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
-/// Allowed difference of the rate, as a share of the original. The next four are for other figures.
+/// Allowed difference of a rate, as a share of the captured rate. The next four constants are such
+/// shares for other figures.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
@@ -249,7 +254,8 @@ const MEDIAN: f64 = 0.1;
 const SIZES: f64 = 0.02;
 /// Allowed Kolmogorov-Smirnov distance of offsets.
 const OFFSETS: f64 = 0.03;
-/// A direction gets its own figures if it has at least this share of the operations.
+/// Reads, writes and trims get figures of their own if they are at least this share of the
+/// operations without syncs.
 const MIN_SHARE: f64 = 0.05;
 /// How long the capture continues after the job, so that its last requests complete.
 const DRAIN_TIME: Duration = Duration::from_millis(300);
@@ -315,7 +321,8 @@ fn compare(args: &FitArgs, target: &Path) -> Result<FitCheck, Failure> {
     })
 }
 
-/// Returns the figures of the requests of the tasks that `is_meant` selects, and a note if the capture is incomplete.
+/// Returns the figures of the requests that tasks selected by `is_meant` issued, and a note if the
+/// capture is incomplete.
 fn observed(
     path: &Path,
     end_sector: u64,
@@ -331,7 +338,8 @@ fn observed(
     Ok((observed.finish(), lost))
 }
 
-/// The distance of the offset distributions. Only a block device has comparable offsets.
+/// Returns the Kolmogorov-Smirnov distance between the offsets of both captures, or why there is
+/// none. Only a block device has comparable offsets.
 fn offsets(target: &Path, then: &Figures, now: &Figures) -> Result<f64, String> {
     if !target.metadata().is_ok_and(|facts| facts.file_type().is_block_device()) {
         return Err("captured offsets are those of a device, not of a file; name a block device".into());
@@ -366,8 +374,9 @@ fn figures(then: &Figures, now: &Figures, offsets: Result<f64, String>) -> Vec<F
     out
 }
 
-/// Names the counts of operations that miss their goal only by chance: by at most two standard deviations of a Poisson distribution. Bursty
-/// loads vary more.
+/// Returns a note that names the counts of operations that miss their goal only by chance: by at
+/// most two standard deviations of a Poisson distribution. `None` if there are none. Bursty loads
+/// vary more than this.
 fn explained_by_chance(counts: &[u64; Kind::ALL.len()], figures: &[Figure]) -> Option<String> {
     let counted = |figure: &Figure| {
         let kind = Kind::ALL.into_iter().find(|kind| figure.name == name_of(*kind))?;

@@ -20,7 +20,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the failure to report if a trace cannot be read or converted.
+/// Returns the failure for a trace that cannot be used. `done` completes its message `cannot be
+/// ...`: `read` or `converted`.
 pub(crate) fn trouble(path: &Path, why: Trouble, done: &str) -> Failure {
     let path = name::shown(path);
     match why {
@@ -42,7 +43,7 @@ pub(crate) struct Trace {
     pub(crate) origin: Origin,
 }
 
-/// Length of the beginning that identifies a trace.
+/// Number of bytes at the beginning of a trace by which its format is recognised.
 const HEADER_BYTES: u64 = 512;
 
 /// The format of a trace, by its first bytes; `None` for other or unreadable files.

@@ -36,7 +36,7 @@ use trace::row::{Names, Row};
 struct Outcome {
     origin: Origin,
     ending: Ending,
-    /// Whether a signal ended the capture early.
+    /// Whether a signal ended the capture before `--time` was over. Without `--time` it is false.
     interrupted: bool,
 }
 
@@ -234,7 +234,7 @@ fn record_requests(
     Ok(Outcome { origin, ending, interrupted: is_stopped && args.time.is_some() })
 }
 
-/// The device's counters, with the times before and after the read.
+/// Returns the time before the read in ns, the text of the device's counters, and the time after.
 fn read_counters(subject: &Subject) -> (u64, Known<String>, u64) {
     let before = now_ns();
     let text = Root::real().read(&subject.stat_file).map(|text| text.trim().to_owned());
@@ -252,7 +252,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// Writes a row, unless it belongs to a process that is excluded.
+    /// Writes a row, unless `--pid` names another process.
     fn put(&mut self, row: &Row, names: &Names) {
         if let Some(pid) = self.pid {
             let task = names.task_at(row.task);
@@ -268,7 +268,7 @@ impl Sink {
     }
 }
 
-/// Finds the extents of the files.
+/// Finds the extents of the target, or of all files below it.
 ///
 /// # Errors
 /// [`Failure::Usage`] if the target has no extents.
@@ -281,14 +281,15 @@ fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
     })?;
     if found.files == 0 {
         stderr::say(&format!(
-            "{shown} has no files yet; fathom keeps the requests to the files that it has at the end of the capture"
+            "{shown} has no files yet; fathom keeps the requests to the files that are there when the capture ends"
         ));
     }
     Ok(found)
 }
 
-/// Rewrites the finished capture with only the requests within the files' extents, as they were at the beginning or at the end. If
-/// rewriting fails, the whole capture remains.
+/// Rewrites the finished capture so that it has only the requests within the files' extents. An
+/// extent counts if it existed at the beginning or at the end. If rewriting fails, the whole
+/// capture remains.
 fn keep_file_requests(
     begin: &FileExtents,
     end: &FileExtents,

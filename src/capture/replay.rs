@@ -97,7 +97,7 @@ impl Rows {
     }
 }
 
-/// Reads a capture or a trace to its end.
+/// Reads a capture or a trace to its end, and returns its figures.
 ///
 /// # Errors
 /// [`Failure::Usage`] if it cannot be read.
@@ -128,8 +128,9 @@ pub(crate) fn scan(path: &Path, changes: &Changes) -> Result<Scanned, Failure> {
     Ok(Scanned { load, has_completions, has_stable_writes, original, files })
 }
 
-/// Starts the second pass, and returns its operations as a source for the engine. With `has_stable_file`, writes that must be stable go to
-/// the file with index 1. The pass ends when the source is dropped.
+/// Starts the second pass over the file, and returns its operations as a source for the engine.
+/// With `has_stable_file`, writes that must be stable when they complete go to the file with index
+/// 1. The pass ends when the source is dropped.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the capture differs from the planned one, or no thread can be started.

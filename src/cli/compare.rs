@@ -32,10 +32,12 @@ use std::process::ExitCode;
 /// One side can have several sessions of one configuration: with commas (a,b,c), or as a range of sessions (a..b).
 /// Their runs are pooled, and the differences between those sessions are the noise floor: they occur without any change.
 ///
-/// FASTER and SLOWER: the 95 % interval of the ratio B/A is beyond the margin, and a rank test agrees; this requires at least 4 runs on
-/// each side, or 3 against 5. SAME: the whole interval is within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN: neither is
-/// proven; the answer has the largest possible difference, and the number of runs that would halve it. CANNOT TELL: the runs do not allow
-/// an answer. INCOMPARABLE: the workloads differ; the answer names the differences. INVALID: a side has no number.
+/// FASTER and SLOWER: the 95 % interval of the ratio B/A is beyond the margin, and a rank test
+/// agrees; this requires at least 4 runs on each side, or 3 against 5. SAME: the whole interval is
+/// within the tolerance of 5 %, or 10 % from p99 on. NO DIFFERENCE SEEN: none of these is proven;
+/// the answer has the largest possible difference, and the number of runs that would halve it.
+/// CANNOT TELL: the runs do not allow an answer. INCOMPARABLE: the workloads differ; the answer
+/// names the differences. INVALID: a side has no number.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Exit codes, by the first word: 0 compared, or PASS; 1 FAIL (slower by more than --fail-if-slower allows) or INVALID (a side has no number); 2 usage, or INCOMPARABLE; 4 INCONCLUSIVE (the runs cannot decide --fail-if-slower), unless --inconclusive sets another code. Of several answers the worst decides."
@@ -106,6 +108,7 @@ impl Args {
         let sessions = sides.iter().flatten();
         refuse_twice(sessions.filter_map(|r| Some(((&r.session, &r.started), r.session.clone()?))))?;
         let style = Style { detail: detail(self.brief, self.verbose), ..Style::default() };
+        // `a` is a required argument, so there is always a first side.
         let (a, others) = sides.split_first().unwrap_or((const { &Vec::new() }, &[]));
         if let [b] = others {
             let comparison = compare_sides(a, b, &options);
@@ -191,7 +194,8 @@ fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
-/// Lists the sessions of a directory from the first to the last, both included. Their names begin with their start time.
+/// Lists the sessions of a directory from `first` to `last`, both included. The names of sessions
+/// begin with the start time, so their order is that of time.
 fn list_range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
     if first.parent() != last.parent() {
@@ -210,7 +214,7 @@ fn list_range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Fai
     Ok(all)
 }
 
-/// Refuses a measurement that occurs twice. Each one comes with the name to show.
+/// Refuses a measurement that occurs twice. Each one comes with its name for the message.
 fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Result<(), Failure> {
     let mut seen = BTreeSet::new();
     for (measurement, name) in measurements {

@@ -66,9 +66,9 @@ fn seed_from_clock() -> u32 {
         .map_or(0, |since| since.subsec_nanos() ^ since.as_secs() as u32)
 }
 
-/// Fits the job to existing files: ends each region with its file. Refuses a directory, a missing
-/// target without -c, a size that contradicts an existing file, and a file of -Z that is larger
-/// than its buffer.
+/// Shortens each region that reaches beyond the end of an existing file. Refuses a directory, a
+/// missing target without -c, a -c whose size differs from that of an existing file (unless fathom
+/// made the file), and a file of -Z that is larger than its buffer.
 fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;
@@ -82,7 +82,7 @@ fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Fai
     Ok(())
 }
 
-/// Returns the length of an existing regular file.
+/// Returns the length of a regular file in bytes; `None` if there is no such file.
 fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
 }
@@ -108,7 +108,7 @@ fn check_target(target: &Target) -> Result<(), Failure> {
         let whose = machine::mark::void_because(&path);
         let whose = whose.as_deref().unwrap_or("fathom did not make it");
         return Err(Failure::Usage(format!(
-            "-c{bytes}: {shown} exists with {}, and {whose}, so fathom does not replace it; remove it, or leave -c out",
+            "-c{bytes}: {shown} exists and has {}, and {whose}, so fathom does not replace it; remove it, or leave -c out",
             show_bytes(file_bytes)
         )));
     }

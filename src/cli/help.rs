@@ -107,8 +107,8 @@ pub(super) fn find_term(term: &str) -> Option<String> {
     })
 }
 
-/// Makes the message about a topic that does not exist: the check of that name, or the most similar
-/// topic if one is similar enough.
+/// Makes the message about a topic that does not exist. It names the check of that name or, if
+/// there is none, the most similar topic that is similar enough.
 fn explain_unknown_topic(topic: &str, cli: &clap::Command) -> String {
     let shown = visible(topic);
     if let Ok(check) = find_check(&topic.replace('-', "_")) {
@@ -139,7 +139,7 @@ fn slug(name: &str) -> String {
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
-/// Flags that `-h` shows, with their line.
+/// Flags that `-h` shows, each with its line.
 const SHOWN: [(&str, &str); 38] = [
     ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
     ("mix", "Share of reads in rw and randrw, such as 70%"),

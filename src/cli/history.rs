@@ -180,8 +180,8 @@ impl ExportArgs {
     /// Returns the action.
     ///
     /// # Errors
-    /// A usage failure for a capture in an unsupported format or along with other sessions, and for
-    /// the iolog of something that is not a capture.
+    /// A usage failure for a capture along with anything else or in another format than the iolog,
+    /// and for the iolog of something that is not a capture.
     pub fn into_action(self) -> Result<ExportAction, Failure> {
         const IOLOG: &str = capture_file::IOLOG;
         if let Some(text) = self.schema {

@@ -67,7 +67,8 @@ fn parse_latency(text: &str) -> Result<u64, String> {
 }
 
 impl LatencyTargetArgs {
-    /// The latency target. A curve without one shows p99.
+    /// Returns the latency target. If no latency was typed, the target has none, and the curve
+    /// shows p99.
     fn latency_target(&self, arrivals: Option<Arrivals>, curve: bool) -> LatencyTarget {
         let given =
             [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99), (0.999, self.p99_9)];

@@ -107,7 +107,7 @@ const RETIRED: [(&str, &str); 3] = [
 /// Extension of programs on Windows, which copied command lines may have.
 const WINDOWS_EXTENSION: &str = ".exe";
 
-/// Returns the tool, imitated or retired, that a word names.
+/// Returns the tool that a word names; `None` if it names no tool that fathom imitates or once did.
 fn find_tool(word: &OsString) -> Option<&'static str> {
     let word = word.to_str()?;
     let word = word.strip_suffix(WINDOWS_EXTENSION).unwrap_or(word);
@@ -161,7 +161,8 @@ impl Cli {
 
     fn parse_words(words: &[OsString]) -> Result<Self, clap::Error> {
         let is_short = words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
-        // `fathom time` delays the command that it measures: it builds no flags of other commands, which takes 2 ms.
+        // Parsing delays the command that `fathom time` measures. Building the flags of all
+        // commands takes 2 ms, so build only those of `time`.
         let command = if words.get(1).is_some_and(|word| word == "time") {
             let time = <time::Args as clap::Args>::augment_args(clap::Command::new("time"));
             clap::Command::new("fathom").max_term_width(110).subcommand(time)

@@ -1,4 +1,5 @@
-//! Runs the commands of other tools (`fathom fio`, `diskspd`, `iometer`) like the tool, and prints its output.
+//! Runs the commands that imitate other tools (`fathom fio`, `diskspd`, `iometer`), and prints what
+//! the tool would print.
 //!
 //! The output has the same content in the same place as the tool's, so that programs can parse it. The exit codes are the tool's too: no
 //! verdict changes them. Each command line may have `--destroy=NAME`, which the tool lacks. For command lines that cannot be changed, the
@@ -26,7 +27,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Exit code after a signal, as of fio.
+/// Exit code after a signal, the same as fio's.
 const INTERRUPTED: u8 = 128;
 
 /// How to print the output of a tool.
@@ -79,8 +80,8 @@ impl ToolOutput {
     }
 }
 
-/// Measures and prints the tool's output; does nothing for `None`. The exit code of a failure is 1, as in fio and DISKSPD, and that of an
-/// interruption is `INTERRUPTED`.
+/// Measures and prints the tool's output. Does nothing for `None`. Returns exit code 1 for a
+/// failure, as fio and DISKSPD do, and [`INTERRUPTED`] for an interruption.
 pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, tool_output)| tool_output.tool);
     let done = given.and_then(|given| match given {
@@ -176,8 +177,8 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
     }
 }
 
-/// Writes an output for each status that arrives. Returns the outputs so far if they go to a file, which is rewritten completely each
-/// time.
+/// Prints an intermediate output for each status that arrives. An output file is rewritten
+/// completely each time. Returns all intermediate outputs of a file; empty for standard output.
 fn print_so_far(
     statuses: &Receiver<RunStatus>,
     tool_output: &ToolOutput,
@@ -211,9 +212,10 @@ fn render(report: &Report, tool_output: &ToolOutput) -> Result<Vec<u8>, Failure>
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Writes the intermediate outputs in `before`, then the final output. Adds fathom's verdict: printed text
-/// has it on standard error, and a text file at its end, because programs that let fio write a file mistake
-/// text on standard error for a failure.
+/// Writes the final output; in a file after the intermediate outputs in `before`. Adds fathom's
+/// verdict. A text file has it at its end, because programs that let fio write a file mistake text
+/// on standard error for a failure. Otherwise the verdict of text, and of Iometer's result file,
+/// goes to standard error.
 fn write_output(
     report: &Report,
     tool_output: &ToolOutput,
@@ -270,8 +272,8 @@ fn name_session(why: &Failure, report: &Report) -> Failure {
     Failure::Refused(format!("{}{}", why.message(), kept.unwrap_or_default()))
 }
 
-/// Makes the request for a job that runs once, like the tool, even if other load disturbs it. `destroy` and [`DESTROY`] name what may be
-/// overwritten.
+/// Makes the request for a job. The job runs once, as under the tool, even if other load disturbs
+/// it. `destroy` and [`DESTROY`] name what may be overwritten.
 pub(crate) fn make_request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String>, keep: bool) -> Request {
     job.runs = Some(1);
     job.attempts = Some(1);
@@ -287,8 +289,8 @@ pub(crate) fn make_request(tool: Tool, mut job: JobSpec, mut destroy: Vec<String
     }
 }
 
-/// Returns the paths in the environment variable that this job would overwrite. Leaves out the other paths,
-/// because the variable may serve many jobs.
+/// Returns the paths in the environment variable [`DESTROY`] that this job would overwrite. The
+/// variable may also list paths for other jobs.
 fn allowed_paths(job: &JobSpec) -> Vec<String> {
     let only_reads = |rw: &Option<Rw>| matches!(rw, Some(Rw::Read | Rw::Randread));
     let streams = job.streams().filter(|stream| !only_reads(&stream.rw));

@@ -104,8 +104,9 @@ fn exit_codes_in_help(command: &Command) -> Option<String> {
 /// Exit codes of the commands that neither measure nor judge.
 const OTHER_EXIT_CODES: &str = "0 done; 2 usage; 3 the machine refused.";
 
-/// Adds a list of exit codes: the first that exists of those of the imitated tool, those at the end
-/// of the command's help, those of `fathom` if the command judges, and [`OTHER_EXIT_CODES`].
+/// Adds a list of exit codes. It is the first of these that exists: the codes of the imitated tool,
+/// the codes at the end of the command's help, the codes of `fathom` if the command judges,
+/// [`OTHER_EXIT_CODES`].
 fn add_exit_codes(roff: &mut Roff, cli: &Command, command: &Command) {
     roff.control("SH", ["EXIT STATUS"]);
     let name = command.get_name();

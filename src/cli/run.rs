@@ -1,5 +1,7 @@
-//! `fathom run`: its flags. Also reads job files in any language, which crate `dialect` parses, and applies the command line to their
-//! jobs, for `fathom recipe` and the commands of other tools too.
+//! `fathom run`: its flags.
+//!
+//! Also reads job files in any language (crate `dialect` parses them), and applies flags to the
+//! jobs in them. `fathom recipe` and the commands of other tools use this too.
 
 use crate::capture::capture_file::is_capture;
 use crate::cli::shared_flags::{

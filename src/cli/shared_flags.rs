@@ -253,7 +253,7 @@ pub(super) fn check_job(job: &JobSpec) -> Result<(), Failure> {
     job.check().into_iter().next().map_or(Ok(()), |problem| Err(Failure::Usage(problem.in_flags())))
 }
 
-/// Ranks of a launcher on one host.
+/// The flag that allows several ranks of a launcher on one host.
 #[derive(Args, Debug)]
 pub(crate) struct FleetArgs {
     /// Under mpirun: allow this many ranks on one host, where they share devices and CPUs [default: 1]
@@ -337,7 +337,8 @@ impl ShowingArgs {
         Ok(self.into_showing(explain, inconclusive))
     }
 
-    /// How to show a capture. Refuses flags about judging: a capture is not judged.
+    /// Returns the format of a capture, its output files, and what they may replace. Refuses flags
+    /// about judging: a capture is not judged.
     pub(super) fn showing_of_capture(self) -> Result<(&'static Format, Vec<PathBuf>, Replace), Failure> {
         let flags_of_reports = [
             ("--accept", !self.accept.is_empty()),
@@ -462,7 +463,7 @@ fn list_line_keys() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Parses the name of a format for this kind of report. The error lists them.
+/// Makes the parser for the name of a format of this kind of report. Its error lists these formats.
 pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
     let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
     PossibleValuesParser::new(format_names::<K>()).try_map(found)
@@ -528,8 +529,8 @@ impl InconclusiveArgs {
     }
 }
 
-/// Parses the name of a row of a table. `describe` returns the name of a row and its help, which may be empty. Ignores the case of the name
-/// if the flag does.
+/// Makes the parser for the name of a row of a table. `describe` returns the name of a row and its
+/// help, which may be empty. The parser ignores upper and lower case if the flag does.
 pub(super) fn one_named<T: Sync>(
     rows: &'static [T],
     describe: fn(&T) -> (&'static str, &'static str),
@@ -544,7 +545,8 @@ pub(super) fn one_named<T: Sync>(
     })
 }
 
-/// Parses a word that stands for a value. Each row has the word, its help (may be empty), and the value.
+/// Makes the parser for words that stand for values. Each row has a word, its help (which may be
+/// empty), and the value.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     rows: &'static [(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> {

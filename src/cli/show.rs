@@ -26,7 +26,7 @@ pub struct Args {
     /// Captures: print the requests, one per line
     #[arg(long, help_heading = WHAT)]
     events: bool,
-    /// Captures: only requests issued at this time since the beginning or later
+    /// Captures: only requests issued at this time after the beginning of the capture, or later
     #[arg(long, help_heading = WHAT, value_name = "DURATION", value_parser = parse_duration_ns)]
     from: Option<u64>,
     /// Captures: only requests issued before this time

@@ -333,7 +333,8 @@ pub fn repeat_request(word: &str, before: &Plan) -> Result<Request, Failure> {
     Ok(Request { command: before.command.clone(), ..request })
 }
 
-/// Makes the lines of `--line` an access specification, next to those of `--spec` or instead of the preset's.
+/// Turns the lines of `--line` into an access specification. It is added to those of `--spec`, or
+/// replaces those of the preset.
 fn add_own_lines(request: &mut Request) {
     let lines: Vec<Line> =
         request.job.streams_mut().flat_map(|s| std::mem::take(&mut s.resolved.access.lines)).collect();
@@ -429,10 +430,10 @@ pub struct IopsArgs {
 }
 
 impl IopsArgs {
-    /// Returns the sweep.
+    /// Returns the action of the equivalent sweep.
     ///
     /// # Errors
-    /// A usage failure.
+    /// A usage failure for an invalid value, and for `-m`.
     pub fn into_sweep_action(self) -> Result<Action, Failure> {
         if self.machine_readable {
             let why = "-m of iops prints lines without units; type fathom sweep --preset iops --format csv DEVICE instead, whose columns have names";

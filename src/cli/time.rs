@@ -14,7 +14,7 @@ use report::Format;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs of each command in a comparison. FASTER and SLOWER require four.
+/// Default number of runs of each command with `--compare`. FASTER and SLOWER require four.
 const COMPARED_RUNS: u32 = 5;
 
 /// Run a command and report what the storage did meanwhile: bytes from the page cache, bytes that reached the disk, and the limiter.

@@ -122,8 +122,9 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
     }
 }
 
-/// Returns the valid values that a typed word resembles; all if there is none. A word resembles a value if the value contains the word, if
-/// the word begins with a part of the value, or if both are spelt nearly alike.
+/// Returns the valid values that a typed word resembles; all valid values if there is none. The
+/// first of these rules that finds a value decides: the value contains the word; the word begins
+/// with a part of the value (`postgres-wal` has two parts); both are spelt nearly alike.
 fn similar_values<'v>(typed: &str, valid: &'v [String]) -> Vec<&'v str> {
     // Above the LIKENESS of a single suggestion, because all values that reach it are listed.
     const LIKENESS_OF_EACH: f64 = 0.7;
@@ -173,7 +174,7 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
     })
 }
 
-/// Names the commands that have an option of this name.
+/// Names the commands that have an option of this name. `None` if no command has it.
 fn name_other_commands(option: &str, command: Option<&str>) -> Option<String> {
     let commands = commands_with_flag(option.strip_prefix("--")?);
     let first = commands.first()?;
@@ -193,13 +194,13 @@ fn complete_capture(command: &str, words: &[String]) -> Option<String> {
     (!target.starts_with('-')).then(|| name::line(&line))
 }
 
-/// Returns the typed command.
+/// Returns the typed command. `None` if no word is the name of a command.
 fn find_command(words: &[String]) -> Option<clap::Command> {
     let cli = Cli::command();
     words.iter().skip(1).find_map(|word| cli.find_subcommand(word)).cloned()
 }
 
-/// Returns the usage line of an error, without its heading.
+/// Returns the usage line of an error, without its heading. `None` if the error has none.
 fn usage_line(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
     Some(usage.to_string().trim_start_matches("Usage:").trim().to_owned())

@@ -246,14 +246,15 @@ fn check_locked_memory(observation: &Observation) -> Known<Look> {
     }
 }
 
-/// At this mean number of other requests in flight or more, other load disturbs a measurement: a twentieth of depth 1 (D01). The number
-/// comes from the time of requests, so it means the same for a spinning disk and for flash.
+/// From this mean number of other processes' requests in flight on, other load disturbs a
+/// measurement (D01): a twentieth of depth 1. The number is the summed time of the requests divided
+/// by the time watched, so it means the same for a spinning disk and for flash.
 const FOREIGN_FROM: f64 = 0.05;
 /// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
 /// Minimum share of memory that should be available.
 const AVAILABLE_FROM: f64 = 0.05;
-/// Largest number of names shown.
+/// Largest number of process names shown.
 const MAX_NAMES: usize = 3;
 
 pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {

@@ -1,7 +1,9 @@
 //! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; queue settings,
 //! counters and alignment of the lowest devices; their link and temperature.
 //!
-//! Checks of results answer what they can determine without a measurement. Devices with equal answers share a line.
+//! A `Place` is the stack below the target, a [`Look`] one line of the answer. If a check of
+//! results (`CheckId`) also works without a measurement, [`Idle`] asks that check. Devices with
+//! equal answers share a line.
 
 use crate::doctor::{Observation, fine, problem, quote_path, to_look};
 use analysis::idle::{Idle, severity_of_cached_share};
@@ -96,6 +98,7 @@ const OF_EXTENTS: [(&str, CheckId); 4] = [
 ];
 
 pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
+    // A directory: a measurement would make its file there.
     if observation.role == Role::Made {
         return vec![Look::ok(
             "test file",
@@ -117,10 +120,12 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
         Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
     };
     if observation.role == Role::File {
+        // `observe` reads no extents of a file with more than `MOST_DIRTY_BYTES` dirty bytes.
         let too_dirty = Err("too much of the file is still dirty in memory; first type `sync`".into());
         match target.extents.as_ref().unwrap_or(&too_dirty) {
             Ok(extents) => {
                 let idle = observation.idle();
+                // A file that is one hole has no extents, only holes.
                 let stored = OF_EXTENTS.iter().filter(|_| extents.count > 0);
                 let asked = std::iter::once(&("holes", CheckId::A04)).chain(stored);
                 looks.extend(asked.filter_map(|(about, id)| idle.answer(about, *id)).map(name_unshared));
@@ -275,14 +280,14 @@ fn check_largest_request(layer: &Layer) -> Known<Look> {
 fn check_queue(layer: &Layer) -> Known<Look> {
     let requests = read_number(layer, "nr_requests")?;
     let queues = layer.device_number("mq");
-    let room = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
+    let accepted = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
     let sentence = match queues {
         Ok(1) => format!("{requests} requests in its one hardware queue."),
         Ok(n) => format!("{requests} requests in each of {n} hardware queues."),
         // The depth of a hardware queue is known, but not how many there are.
         Err(_) => format!("{requests} requests in each hardware queue."),
     };
-    if room >= DEEPEST {
+    if accepted >= DEEPEST {
         return fine(sentence);
     }
     let sentence = format!("{sentence} Further requests wait above the device.");

@@ -116,7 +116,7 @@ fn check_launcher(launched: Option<&Launched>, world: u32) -> Result<(), Failure
     })
 }
 
-/// Meets the other hosts.
+/// Finds the other hosts through MPI.
 #[cfg(feature = "fleet")]
 fn meet(launched: &Launched, request: &Request) -> Result<Fleet, Failure> {
     let hosts = ::fleet::join(::fleet::mpi_network, request.ranks_per_host.unwrap_or(1))?;
@@ -155,7 +155,7 @@ impl Fleet {
         several!(self, hosts => hosts.name(rank as usize), alone => "this host".into())
     }
 
-    /// How this host shows results: only rank 0 shows them.
+    /// Returns how this host shows results: rank 0 as requested, other ranks not at all.
     pub fn showing(&self, showing: Showing) -> Showing {
         if self.reports_results() {
             return showing;
@@ -193,7 +193,8 @@ impl Fleet {
         several!(self, hosts => hosts.begin(header, name, keep), alone => Ok(()))
     }
 
-    /// Waits until all hosts are ready for the phase. `refused` is the reason why this host cannot begin it.
+    /// Waits until all hosts are ready for the phase. Returns its common start, or the reason why
+    /// one host cannot begin it. `refused` is the reason of this host.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -225,14 +226,16 @@ impl Fleet {
         several!(self, hosts => self.reports_results().then(|| (hosts.rows(), hosts.size)), alone => None)
     }
 
-    /// Reports that the load of a phase has ended on this host. Its last worker began `late_ns` after the start time.
+    /// Reports that the load of a phase has ended on this host. The last of this host's workers
+    /// began `late_ns` after the common start.
     pub fn ended(&self, late_ns: u64) {
         several!(self, hosts => hosts.ended_phase(late_ns), alone => {});
     }
 
-    /// Merges one run of all hosts. `runs`, `interval_series` and `own` are its phases on this host, their intervals and their summary.
-    /// Returns the merged summary, by which all hosts decide what to measure next; for a sweep also how the last phase ended on all hosts.
-    /// Calls `report` with reports of hung storage while this host waits.
+    /// Merges one run of all hosts. On this host, `runs` are the phases of the run,
+    /// `interval_series` their time series, and `own` the summary of the run. Returns the merged
+    /// summary, by which all hosts decide what to measure next; for a sweep also how the last phase
+    /// ended on all hosts. Calls `report` with reports of hung storage while this host waits.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -251,17 +254,18 @@ impl Fleet {
         several!(self, hosts => hosts.early_end(), alone => None)
     }
 
-    /// Returns the merged session of all hosts; `None` if this host measured alone.
+    /// Returns the merged session of all hosts on rank 0; `None` on other ranks, and if this host
+    /// measured alone.
     ///
     /// # Errors
-    /// If another host ended the measurement, and reports it.
+    /// If another host ended the measurement and reports it, or the session cannot be written.
     #[cfg(feature = "fleet")]
     pub fn gather(&self, seen: &HostOutcome) -> Result<Option<MergedOutcome>, Failure> {
         several!(self, hosts => hosts.gather(seen), alone => Ok(None))
     }
 
-    /// Waits until all hosts have written, and returns the state of the host `shift` ranks after this one. `own` is the state of this
-    /// host.
+    /// Waits until all hosts have written, and returns the state of the host `shift` ranks after
+    /// this one. A host alone, or without `shift`, returns its `own` state at once.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -278,7 +282,7 @@ impl Fleet {
         shift.map(|shift| self.name(self.shifted_rank(shift)))
     }
 
-    /// The rank of the host `shift` ranks after this one.
+    /// The rank of the host `shift` ranks after this one. Rank 0 comes after the last rank.
     fn shifted_rank(&self, shift: u32) -> u32 {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
@@ -308,10 +312,11 @@ impl Fleet {
         several!(self, hosts => hosts.early_exit_code(), alone => None)
     }
 
-    /// Leaves the other hosts with the outcome of this host. A failure ends the measurement for all.
+    /// Ends this host's part in the measurement. If `outcome` is a failure, the measurement ends on
+    /// all hosts.
     ///
     /// # Errors
-    /// The failure that was passed in, on the host that reports it.
+    /// The failure in `outcome`; [`Failure::Elsewhere`] on a host that does not report it.
     pub fn leave(&self, outcome: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
         #[cfg(feature = "fleet")]
         if let Self::Several(hosts) = self {
@@ -323,7 +328,7 @@ impl Fleet {
     }
 }
 
-/// Why several hosts cannot measure the request.
+/// Returns why several hosts cannot measure the request; `None` if they can.
 #[cfg(feature = "fleet")]
 fn unsupported(request: &Request) -> Option<String> {
     let Request { work, job, source, against, .. } = request;

@@ -1,4 +1,5 @@
-//! The comparison of `fathom api`: one job per interface, work and size.
+//! The comparison of `fathom api`: one job per interface and work. A work is an order, a direction
+//! and a block size.
 //!
 //! 1. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the
 //!    page cache.
@@ -6,8 +7,9 @@
 //! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
 //! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
 //!
-//! A run ends after that length or, if that is earlier, at the end of the span (sequential) or after half of its blocks
-//! (random). How much of the file writes cover is decided before the first run (`src/run/setup.rs`).
+//! A run ends after the length chosen in step 4, or earlier: at the end of the span (sequential),
+//! or after half of the blocks of the span (random). How much of the file writes cover is decided
+//! before the first run (`src/run/setup.rs`).
 
 use super::Jobs;
 use super::layers::{reads, writes};
@@ -73,7 +75,7 @@ struct Setup<'a> {
     found: Target,
     span: u64,
     depth: u32,
-    /// What denies io_uring.
+    /// What denies io_uring; `None` if it works.
     denial: Option<String>,
     may_write: Result<(), String>,
 }
@@ -99,7 +101,9 @@ fn choose_interfaces(
 }
 
 impl Schedule {
-    /// Divides the budget among `jobs`: first more rounds up to ten, then longer runs.
+    /// Divides the budget among this many jobs: first more rounds up to ten, then longer runs.
+    /// `files` is the number of test files to make. A typed `runs` or `window_ns` remains
+    /// unchanged.
     ///
     /// # Errors
     /// [`Failure::Usage`] if the typed budget has no room for the fewest runs of each.

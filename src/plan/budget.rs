@@ -12,9 +12,11 @@ use model::units::minutes;
 
 /// Default budget of a comparison of interfaces.
 pub(super) const INTERFACES_NS: u64 = 115_000_000_000;
-/// Default budget of a comparison of targets, and the longest default budget of a search for a setting.
+/// Default budget of a comparison of targets, and the longest default budget of a search for a
+/// setting. Both are longer if the fewest runs take longer.
 const USUAL_NS: u64 = 110_000_000_000;
-/// The default budget of a search is at least the time of the fewest runs plus that time divided by this.
+/// The default budget of a comparison of targets, or of a search, is at least the time of the
+/// fewest runs plus that time divided by this.
 const SPARE: u64 = 4;
 /// The default budget of `limit` has room for this many times `--runs`. With the default of 3 these
 /// are 33 runs: 3 of the closed loop, 20 to 25 of a search or a curve, and some repeats.
@@ -24,9 +26,10 @@ const USUAL_RUNS: u32 = 3;
 /// Fewest runs at loads that give an answer: one at each load of a curve, or enough to show that one load meets a latency target and a
 /// higher one does not.
 const FEWEST_LOAD_RUNS: u64 = 7;
-/// The default budget of a search for a setting, as a multiple of the time to measure each cell once.
+/// The default budget of a search for a setting is this many times the time to measure each cell
+/// once.
 const CELL_PASSES: u64 = 6;
-/// The default budget of a search in a small grid has room for this many runs.
+/// In a small grid, the default budget of a search is larger, with room for this many runs.
 const CELL_RUNS: u64 = 300;
 
 /// The budget of `limit`: enough for a search or a curve, and twice that for both.

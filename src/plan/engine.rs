@@ -32,7 +32,7 @@ pub(super) fn find_denial(machine: &Machine) -> Option<&str> {
     machine.fact(evidence::IO_URING).ok().filter(|cause| !cause.is_empty())
 }
 
-/// The engine for fathom's own work, such as filling a target.
+/// The engine for fathom's own work, such as filling a target: libaio if io_uring is denied.
 pub(super) fn default_engine(denial: Option<&str>) -> Option<&'static Entry> {
     engines::find(if denial.is_some() { FALLBACK } else { WANTED })
 }
@@ -52,7 +52,7 @@ pub(super) fn why_unable(stream: &Stream) -> Option<&'static str> {
     machine::rights::libaio().is_err().then_some("libaio, which could replace it, cannot be used here either")
 }
 
-/// Gives streams with the default engine another one if io_uring is denied.
+/// Gives streams with the default engine libaio instead if io_uring is denied.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the user named io_uring, or if libaio cannot do the work.
@@ -94,7 +94,8 @@ pub(super) fn replace_denied(
     Ok(())
 }
 
-/// Refuses io_uring if the user named it.
+/// The failure of a stream for which the user named io_uring, which is denied. `why` tells why
+/// libaio cannot do its work.
 fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, why: Option<&str>) -> Failure {
     let (named, instead) = match &request.source {
         Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),
@@ -118,7 +119,8 @@ fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, w
     Failure::Refused(format!("{named}: {cause}; {advice}"))
 }
 
-/// A command, or a change, for the same work. The number of operations in flight remains the same, unless the workload defines its own
+/// Returns what to type for the same work without io_uring: a command, or a change of the job file.
+/// The number of operations in flight remains the same, unless the workload defines its own
 /// workers, or is verified or replayed.
 fn command_that_works(request: &Request, stream: &Stream, in_flight: u64) -> String {
     let in_flight = in_flight.min(u64::from(MAX_WORKERS));
@@ -179,7 +181,7 @@ fn replace_flags(command: &[String], flags: Vec<String>) -> Vec<String> {
     out
 }
 
-/// A DISKSPD command line with one request per thread, and correspondingly more threads.
+/// Returns a DISKSPD command line with one request per thread and `depth` times as many threads.
 fn use_single_requests(command: &[String], depth: u32) -> String {
     let more = |count: &str| {
         count.parse::<u32>().map_or_else(|_| count.to_owned(), |n| n.saturating_mul(depth).to_string())

@@ -166,7 +166,8 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// Adds one cache mode at the place itself.
+    /// Adds one cache mode at the place itself. Returns the index of its job; `None` if it cannot
+    /// be measured, which is noted with the reason.
     fn add_layer(
         &self,
         rw: Rw,

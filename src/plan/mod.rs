@@ -155,7 +155,8 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     Ok(Planned { plan, machine })
 }
 
-/// Whether targets are evicted from the page cache before each run.
+/// Whether targets are evicted from the page cache before each run. Records the origin of this
+/// choice.
 fn is_cold(
     request: &Request,
     jobs: &[Job],
@@ -663,7 +664,7 @@ fn plan_host_steps(
 pub(crate) struct Draft {
     pub(crate) stream: Stream,
     pub(crate) engine: &'static Entry,
-    /// The span that the user gave. With turns, it covers the spans of all turns.
+    /// The span that the user gave. With `turns`, it covers the spans of all turns.
     pub(crate) size: Option<u64>,
     /// The settings that the user typed.
     pub(crate) spec: StreamSpec,

@@ -44,7 +44,7 @@ struct Tests<'a> {
     target: Option<TargetFacts>,
     jobs: Jobs,
     rows: Vec<LayoutRow>,
-    /// Unsupported tests, by reason.
+    /// The reasons why tests are left out, each with the names of these tests.
     left_out: Vec<(String, Vec<String>)>,
     /// Differences from the profile's tool.
     differs: Vec<String>,
@@ -92,7 +92,7 @@ pub(super) fn profile_jobs(
     tests.finish()
 }
 
-/// Facts of the target; `None` if the engine touches none.
+/// Returns the facts of the target; `None` if the engine moves no data.
 fn find_only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts>, Failure> {
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let entry = engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
@@ -218,7 +218,7 @@ impl Tests<'_> {
         Some((align, format!("direct I/O to {} needs multiples of {align} bytes", name::text(&target.path))))
     }
 
-    /// Bytes that a test touches, if known.
+    /// Bytes that a test touches; `None` if neither its span nor the size of the target is known.
     fn touched_bytes(&self, test: &Test) -> Option<u64> {
         let target_bytes = self.target.as_ref().and_then(TargetFacts::known_bytes);
         self.typed_size()
@@ -375,7 +375,8 @@ pub(super) fn compared_targets_jobs(
     Ok(all)
 }
 
-/// Sorts the jobs into the order of a `TargetLayout`.
+/// Sorts the jobs into the order of a `TargetLayout`: by test, then by target. Tests that a target
+/// lacks come last.
 fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
     let has = |side: &TargetJobs, test: &str| side.tests.iter().any(|(name, _)| name == test);
     let Some(first) = sides.first() else { return };

@@ -18,11 +18,11 @@ use model::spec::number::{MAX_BLOCK_BYTES, MAX_DEPTH};
 use model::spec::{Rw, StreamSpec};
 use model::units::{MIB, show_bytes, show_count, show_ns};
 
-/// Minimum room for operations in flight.
+/// Lowest default depth, unless the buffers allow less.
 const MIN_DEPTH: u32 = 32;
 /// Most bytes of buffers if no depth is given.
 const MAX_BUFFER_BYTES: u64 = 256 * MIB;
-/// Smallest share of a direction that occurs in the capture.
+/// Smallest share of the operations that a direction gets if it occurs in the capture.
 const MIN_SHARE: f64 = 1e-7;
 /// Size given to a direction that does not occur in the capture.
 const PLACEHOLDER_SIZE: u32 = 4096;
@@ -91,7 +91,8 @@ pub(crate) fn from_capture(stream: &mut StreamSpec) -> Result<Option<ReplayPlan>
     Ok(Some(ReplayPlan { replay, files }))
 }
 
-/// Twice the original operations in flight, but at least [`MIN_DEPTH`], as far as the buffers allow.
+/// Twice the most operations in flight in the original, at least [`MIN_DEPTH`]. The limit on buffers
+/// lowers this, but not below the original's number or [`MIN_DEPTH`], whichever is smaller.
 fn default_depth(replay: &Replay) -> u32 {
     let twice = replay.original.depth_max.saturating_mul(2).clamp(MIN_DEPTH, MAX_DEPTH);
     let most = MAX_BUFFER_BYTES / u64::from(replay.largest_bytes.max(1));
@@ -221,8 +222,9 @@ fn describe_original(original: &Original) -> String {
     )
 }
 
-/// Decides where a replay's operations go on its target, or refuses if they do not fit. Replays in another tool's language
-/// keep all offsets.
+/// Decides whether a replay keeps the captured offsets or packs the touched blocks without gaps
+/// (`dense`), or refuses a target that is too small. Replays in another tool's language keep all
+/// offsets.
 pub(crate) fn place_on_target(
     stream: &mut Stream,
     targets: &[&Target],

@@ -79,7 +79,7 @@ pub(super) fn plan_precondition(
     Ok(Some(planned))
 }
 
-/// The stream that fills the touched part of a target, and no more.
+/// The stream that fills only that part of a target which the given stream touches.
 fn fill_stream(
     stream: &Stream,
     index: usize,
@@ -145,7 +145,8 @@ fn describe_precondition(planned: &Precondition, jobs: &[Job]) -> String {
 /// Checks the conditions of `--fail-if`.
 ///
 /// # Errors
-/// A usage failure that lists the available results if no result has the name or the operations.
+/// A usage failure if the study cannot decide a condition, or if no result has the name or the kind
+/// of operation in the condition.
 pub(super) fn check_conditions(
     spec: &JobSpec,
     jobs: &[Job],
@@ -217,7 +218,8 @@ fn check_condition(condition: &Condition, jobs: &[Job]) -> Result<(), String> {
     Err(format!("no job does a {}; type {}", kind.word(), kinds.join(" or ")))
 }
 
-/// The file of the operation log. Marks all streams as logged if there is one.
+/// The file of the operation log; `None` without a log. Marks all streams as logged if there is
+/// one.
 ///
 /// # Errors
 /// A usage failure for log settings without a log.

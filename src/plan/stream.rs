@@ -2,10 +2,14 @@
 //! open.
 //!
 //! Settings with a fixed default are parsed into `StreamSpec::resolved` or `line`, and copied as
-//! they are. The others are resolved here: depth, cache and batch depend on the engine, whose
-//! options belong to its name; size, create and own on the target; `shared` on passes; think,
-//! period and burst on burst-time; compress, dedup, zeros, counting and data are one value
-//! together.
+//! they are. The others are resolved here, because they depend on other settings:
+//!
+//! - `depth`, `cache` and `batch` on the engine
+//! - `size`, `create` and `own` on the target
+//! - `shared` on `passes`
+//! - `think`, `period` and `burst` on `burst-time`
+//!
+//! `compress`, `dedup`, `zeros`, `counting` and `data` become a single value.
 //!
 //! The machine is read only for the CPUs of a NUMA node (`--node`).
 
@@ -27,7 +31,8 @@ use model::units::show_bytes;
 /// Slots of an open loop: enough for a stall of about 100 ms at 1000 operations per second.
 const OPEN_DEPTH: u32 = 128;
 
-/// Drafts a stream.
+/// Fills a stream's unset settings with defaults, and records the origin of each setting. The
+/// targets come later.
 pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, Failure> {
     let engine = choose_engine(spec, origins)?;
     let default_cache = engine.caches.first().copied().unwrap_or(Cache::Direct);
@@ -73,7 +78,7 @@ pub(super) fn draft(spec: &StreamSpec, origins: &mut Origins) -> Result<Draft, F
     Ok(Draft { stream, engine, size: typed_span(spec), spec: spec.clone() })
 }
 
-/// The default depth, if the engine has no smaller maximum.
+/// Returns the default depth. The caller lowers it to the maximum of the engine.
 fn default_depth(pace: &Pace, access: &Access) -> u32 {
     match (pace, access.pattern()) {
         (Pace::Open { .. }, _) => OPEN_DEPTH,
@@ -89,8 +94,8 @@ fn note_given(spec: &StreamSpec, origins: &mut Origins) {
     }
 }
 
-/// Checks the verification settings: the engine must move data, and no other flag may choose their
-/// content.
+/// Checks the verification settings: the engine must move data, and no other flag may choose the
+/// content of the data.
 fn check_verification(spec: &StreamSpec, engine: &Entry, data: &Data) -> Result<(), Failure> {
     let Some(verify) = &spec.resolved.verify else { return Ok(()) };
     if !engine.moves_bytes && (verify.checks || engine.touches_targets()) {
@@ -149,8 +154,8 @@ fn refuse_kind(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Returns the access lines, the syncs and the turns of a stream. For a stream with turns, lines
-/// and syncs summarise all of them.
+/// Returns the access lines, the syncs and the turns of a stream. In a stream with turns, each turn
+/// has its own lines and syncs, and the returned ones summarise those of all turns.
 fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = resolve_access(spec, origins);
@@ -449,7 +454,8 @@ pub(super) fn resolve_read_back(
     Ok(reader)
 }
 
-/// Keys of a stream that do not apply when its blocks are read back, at full speed and until everything was read.
+/// Keys of the writer that the reader does not take over: it reads at full speed, until it has read
+/// everything.
 #[rustfmt::skip]
 const NOT_READ_BACK: [&str; 25] = [
     "mix", "positions", "read-back", "rate", "arrivals", "limit-iops", "limit-bandwidth", "flow",

@@ -16,9 +16,10 @@ use model::verdict::Condition;
 
 /// Default runs of a job: the fewest with a useful confidence interval.
 pub(super) const RUNS: u32 = 5;
-/// Limit of `--settle` as a multiple of the first runs.
+/// Default of `--max-runs` with `--settle`, as a multiple of `--runs`.
 const SETTLED_WITHIN: u32 = 10;
-/// Rounds after which an unsteady device is given up, as in the SNIA specification.
+/// Default of `--max-runs` with `--until steady`, as in the SNIA specification: a device that is
+/// not steady by then is given up.
 const ROUNDS: u32 = 25;
 
 /// How `fathom api` divides its time.
@@ -28,8 +29,9 @@ pub(super) struct Schedule {
     pub(super) budget_ns: u64,
     /// Time to make each test file, in ns.
     pub(super) making_ns: u64,
-    /// Runs of each job, and the time of one run in ns.
+    /// Runs of each job.
     pub(super) runs: u32,
+    /// Time of one run in ns.
     pub(super) window_ns: u64,
 }
 

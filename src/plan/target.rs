@@ -228,8 +228,9 @@ impl<'a> Targets<'a> {
         Ok(self.use_target(index, draft))
     }
 
-    /// Finds a known target under any of its names. Returns its index. Links and bind mounts lead to one file, and two device nodes
-    /// may be one device. In a directory each owner has one file. Adds a new name to the target's `other_names`.
+    /// Finds a known target under any of its names. Returns its index, or `None` if the target is
+    /// new. Links and bind mounts lead to one file, and two device nodes may be one device. In a
+    /// directory each owner has one file. Adds a new name to the target's `other_names`.
     fn find_known(
         &mut self,
         typed_path: &Path,
@@ -288,7 +289,7 @@ impl<'a> Targets<'a> {
         }
         if now.role != Role::Made && now.bytes != was.bytes {
             return Err(Failure::Usage(format!(
-                "{} has {}, and that session measured {} of it",
+                "{} has {}, but had {} in that session",
                 was.path,
                 show_bytes(now.bytes),
                 show_bytes(was.bytes)
@@ -316,7 +317,8 @@ impl<'a> Targets<'a> {
         Ok(index)
     }
 
-    /// Finds a missing file that is made for another stream. Returns its index.
+    /// Finds a missing file that is made for another stream. Returns its index, or `None` if no
+    /// stream makes this file.
     fn find_unmade(&self, typed_path: &Path) -> Option<usize> {
         let folder = folder_of(typed_path);
         let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
@@ -436,7 +438,7 @@ impl<'a> Targets<'a> {
 /// Marks the targets that `--unseen-users` names.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it names a path that this job does not write.
+/// [`Failure::Usage`] if the flag names a path that this job does not write.
 pub(super) fn mark_unseen_users(
     request: &Request,
     targets: &mut [Target],
@@ -507,7 +509,8 @@ pub(super) struct TargetFacts {
     pub(super) align: Option<u32>,
     /// Whether direct I/O bypasses the page cache, as far as known.
     pub(super) is_direct: bool,
-    /// The kind of its file system if another machine or a program (FUSE) has the data.
+    /// The kind of the target's file system if another machine or a program (FUSE) has the data;
+    /// `None` for a local file system.
     pub(super) remote: Option<String>,
 }
 
@@ -761,7 +764,8 @@ fn default_file_bytes(draft: &Draft) -> u64 {
     (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
 }
 
-/// Assigns files to workers. Gives the files that several hosts use names by which the other hosts find them.
+/// Assigns files to workers. Names each file that several hosts use, so that the other hosts find
+/// it.
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
@@ -931,7 +935,8 @@ fn check_span(job: &str, stream: &Stream, target: &Target) -> Result<(), Failure
     Ok(())
 }
 
-/// Lists every size of a line; of a range, its ends.
+/// Lists the sizes of an access line's operations and of its reply. Of a range it lists the
+/// smallest and the largest.
 fn list_line_sizes(line: &Line) -> Vec<u32> {
     let list_sizes = |sizes: &Sizes| match sizes {
         Sizes::Fixed(size) => vec![*size],
@@ -943,7 +948,7 @@ fn list_line_sizes(line: &Line) -> Vec<u32> {
     all
 }
 
-/// Alignment of direct I/O at a place; `None` if unsupported.
+/// Alignment of direct I/O at a place, in bytes; `None` if unsupported.
 fn supported_alignment(place: &Place) -> Option<u32> {
     if place.direct.is_some_and(|d| d.offset_align == 0) {
         return None;
@@ -951,8 +956,8 @@ fn supported_alignment(place: &Place) -> Option<u32> {
     Some(direct_alignment(place).max(1))
 }
 
-/// Alignment of offsets for direct I/O: the first that is known of that of statx, the largest
-/// logical block of the topmost layers, and 512, the smallest common size.
+/// Alignment of offsets for direct I/O, in bytes, as statx reports it. If statx reports none: the
+/// largest logical block of the topmost layers, or 512, the smallest common size.
 pub(super) fn direct_alignment(place: &Place) -> u32 {
     if let Some(direct) = place.direct.filter(|d| d.offset_align > 0) {
         return direct.offset_align;

@@ -1,6 +1,7 @@
 //! Collects what workers produce during a run.
 //!
-//! 1. `Collector` adds the workers' blocks to the rows of the time series and to the totals.
+//! 1. `Collector` adds the workers' blocks (the counts and latencies of a short time) to the rows
+//!    of the time series and to the totals.
 //! 2. `interval_ns` chooses the length of a row.
 //! 3. `Collector::add_outcome` adds the totals of a worker that has ended, and `close_streams` completes the totals of the streams. Notes
 //!    report wrong data that workers read, and workers that had to wait.
@@ -40,11 +41,12 @@ pub struct Collector {
     rows: BTreeMap<(usize, u64), Row>,
     interval_ns: u64,
     operations: u64,
-    /// For each stream that reports its workers separately: the length of the intervals of these reports, in ns.
+    /// For each stream: the length of the intervals in which it reports its workers separately, in
+    /// ns; 0 for their totals only, `None` for no separate reports.
     each_worker: Vec<Option<u64>>,
 }
 
-/// A row that may still grow: blocks of several workers whose middles are in the same interval.
+/// A row that may still grow: the blocks of one stream's workers whose middles are in one interval.
 #[derive(Debug, Default)]
 struct Row {
     start_ns: u64,
@@ -154,7 +156,8 @@ impl Collector {
         all.supported_quantile_ns(0.99)
     }
 
-    /// Takes the rows that end before `until_ns` and can no longer grow. Merges neighbours to keep the file small.
+    /// Takes the rows that end before `until_ns` and can no longer grow. Merges neighbours to keep
+    /// the file small. `None` if there are no such rows.
     pub fn take_rows(&mut self, until_ns: u64) -> Option<Intervals> {
         let old: Vec<_> = self.rows.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
         let mut rows: Vec<(usize, Row)> =
@@ -336,7 +339,8 @@ pub(crate) fn open(workers: &mut Workers, begin: Option<Instant>) -> Instant {
 }
 
 impl Measurement {
-    /// Returns the final totals of a phase's streams.
+    /// Returns the final totals of a phase's streams, with the properties of written data and the
+    /// requests at the driver. Adds the notes of the stop rules.
     pub(crate) fn close_streams(
         &mut self,
         phase: &Phase,
@@ -374,7 +378,7 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
     outcomes.iter().filter_map(describe).collect()
 }
 
-/// Note about workers that had to wait for the log.
+/// Note about workers that had to wait for the log; `None` if none had to.
 pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {

@@ -41,7 +41,8 @@ use std::time::{Duration, Instant};
 use sys::thread::RunQueue;
 use trace::row::Task;
 
-/// Attributes of files whose direct reads go through the page cache. A probe must not change them.
+/// Attributes of files whose direct reads go through the page cache. Such files are not probed,
+/// because a probe would leave pages in the cache.
 const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
@@ -50,8 +51,8 @@ impl Measurement {
         self.keep_unless_dead(moment, false, extents)
     }
 
-    /// The open targets, each with one range that contains every byte that a stream touches; `None`
-    /// for a target that is not open.
+    /// The open targets, each with one range that contains all bytes that streams touch; `None` for
+    /// a target that is not open.
     pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
         let region = |index: usize| {
             let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
@@ -126,7 +127,7 @@ impl Measurement {
         Some(file.and_then(|file| machine::probe::probe_latency(file, span, ready.align(), seed)))
     }
 
-    /// Why direct reads of a target would fill the page cache.
+    /// Returns why direct reads of a target would fill the page cache; `None` if they do not.
     fn cached_anyway(&self, index: usize) -> Option<String> {
         let place = self.places.get(index)?;
         let through = "direct reads of the target go through the page cache";
@@ -139,13 +140,14 @@ impl Measurement {
     }
 }
 
-/// The bytes of a target that a stream touches.
+/// The range of bytes of a target that a stream touches.
 fn span(offset_bytes: u64, span_bytes: u64, target_bytes: u64) -> Range<u64> {
     let start = offset_bytes.min(target_bytes);
     start..start.saturating_add(span_bytes).min(target_bytes)
 }
 
-/// A sleep that ends at least this late is a stall: a timer tick, the longest delay of a timer, is 10 ms at most.
+/// A sleep that ends at least this late is a stall, not counting the time that the thread waited
+/// for a CPU. Timers alone are late by a tick at most, which is up to 10 ms.
 const STALL_FROM: Duration = Duration::from_millis(100);
 /// Lengths of the sleeps, in turn: 10 ms on average.
 const NAPS_MS: [u64; 4] = [7, 12, 9, 12];

@@ -109,7 +109,7 @@ impl Measurement {
         }
     }
 
-    /// CPU time of the process in user space and in the kernel, in ns, without the display's.
+    /// CPU time of the process in user space and in the kernel, in ns, without that of the display.
     pub(super) fn cpu_ns(&self) -> Option<[u64; 2]> {
         let (all, view) = (sys::thread::usage_of_process().ok()?, self.live.cpu_ns());
         Some([all.user_ns.saturating_sub(view[0]), all.system_ns.saturating_sub(view[1])])
@@ -137,7 +137,8 @@ impl Measurement {
         self.live.row(JobResult { name, row, op_bytes }, findings, self.is_last(at));
     }
 
-    /// Whether the last run of a job has ended. Each load of a load curve is measured once.
+    /// Whether the row of a job is complete: after its last run, or after each run at a load of
+    /// `limit`.
     fn is_last(&self, at: &Attempt) -> bool {
         let mut budget = Budget::from_plan(&self.plan);
         // Conditions may require more runs later.

@@ -68,13 +68,13 @@ pub struct Finished {
     pub session: Session,
     /// The logged operations of all runs.
     pub op_log: OpLog,
-    /// Writes of each worker in each phase of the last run.
+    /// Number of writes that each worker attempted in the last run: by phase, then by worker.
     pub written: Vec<Vec<u64>>,
     /// A signal ended the measurement.
     pub interrupted: bool,
     /// An error ended the measurement.
     pub failed: bool,
-    /// Begin of the session.
+    /// When the session began.
     #[cfg(feature = "fleet")]
     epoch: Instant,
     _targets: Vec<OpenTarget>,
@@ -172,7 +172,8 @@ struct Measurement {
     op_log: OpLog,
     /// The requests of a running replay.
     driver: Option<Driver>,
-    /// Writes of each worker in each phase of the last run, needed to read them back.
+    /// Number of writes that each worker attempted in the last run: by phase, then by worker. A
+    /// phase that reads the data back needs it.
     written: Vec<Vec<u64>>,
     /// The session with the last run alone, to find disturbances by others.
     last: Record,
@@ -235,8 +236,8 @@ impl Measurement {
         }
     }
 
-    /// Returns why nothing is measured: all results of a host are invalid before the first run. If only some are, prints a
-    /// warning.
+    /// Returns why nothing is measured, if all results of a host are already invalid before the
+    /// first run; otherwise `None`. If only some results are, prints a warning.
     fn known_before(&self) -> Result<Option<String>, Failure> {
         let known = self.accept.as_deref().and_then(|accept| analysis::known_before(&self.last, accept));
         let all = match known {
@@ -250,7 +251,8 @@ impl Measurement {
         self.fleet.any_reason(all)
     }
 
-    /// Number of runs per job that would decide an undecided condition, if the plan allows more runs.
+    /// Number of runs per job that would decide an undecided condition; `None` without such a
+    /// condition, or if the plan allows no more runs.
     fn runs_that_settle(&self) -> Option<u32> {
         let Strategy::Settle { .. } = self.plan.strategy else { return None };
         // If the session cannot be read, the failure is reported when the report is made.
@@ -298,8 +300,9 @@ impl Measurement {
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// Summarises the last run, and decides whether other processes disturbed it. For a sweep on
-    /// several hosts, also returns how the run ended on all hosts.
+    /// Summarises the last run, and decides whether anything outside fathom disturbed it: other
+    /// I/O, stolen CPU time, a changed cgroup limit. For a sweep on several hosts, also returns how
+    /// the run ended on all hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
@@ -329,8 +332,9 @@ impl Measurement {
         why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
 
-    /// Preconditions before the first run. Skips this if the resumed session has preconditioned the same targets. A file that fathom makes
-    /// is new in each session.
+    /// Preconditions before the first run. Skips this if the resumed session has preconditioned the
+    /// same targets. A file that fathom makes is new in each session. Returns how the session ends,
+    /// if it ends here.
     fn precondition_once(&mut self, earlier: Option<&EarlierSession>) -> Result<Option<RunEnding>, Failure> {
         let same = self.plan.targets.iter().all(|t| t.role != Role::Made);
         match earlier.and_then(|session| session.preconditioned.as_ref()).filter(|_| same) {
@@ -489,7 +493,8 @@ impl Measurement {
         Ok(run_of(start, vec![first, last], end))
     }
 
-    /// The planned phase at the offered rate.
+    /// Returns the planned phase. If the run has an offered load, the phase has this host's share
+    /// of it.
     fn planned_phase(&self, start: &RunStart) -> Phase {
         let mut phase = self.plan.jobs[start.job].phases[start.phase].clone();
         if let Some(iops) = start.offered_iops {

@@ -1,8 +1,8 @@
 //! Preconditioning: writes all targets from end to end, then runs the job in rounds until its rate
 //! settles.
 //!
-//! The targets then are in their long-term state. [`crate::plan::settings`] plans it; crate `stats`
-//! decides whether a rate has settled.
+//! The targets then are in their long-term state. [`crate::plan::settings`] plans the
+//! preconditioning; crate `stats` decides whether a rate has settled.
 
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
@@ -130,7 +130,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Runs a phase only for its totals. `index` is its index in the job; `number` differs for all runs of preconditioning.
+    /// Runs a phase only for its totals. `index` is its index in the job; `number` is different for
+    /// each call.
     fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
         self.targets_may_be_used(phase)?;
         let number = FIRST_NUMBER + number;
@@ -237,7 +238,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// `3 trims failed with EIO, input/output error`.
+    /// Returns a phrase such as `3 trims failed with EIO, input/output error`.
     fn describe(&self) -> String {
         let plural = if self.count == 1 { "" } else { "s" };
         let (kind, error) = (self.kind.word(), errno::describe_errno(self.errno));

@@ -163,7 +163,8 @@ fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup>
     Ok(own)
 }
 
-/// Makes or opens every target of a plan. Shows the time `left`, if known.
+/// Makes or opens every target of a plan. Shows `left`, the remaining time of the session, if
+/// known.
 pub(crate) fn prepare_targets(
     root: &Root,
     plan: &Plan,
@@ -215,7 +216,8 @@ fn resolve_opened_files(root: &Root, plan: &Plan, targets: &[OpenTarget], machin
     }
 }
 
-/// Size of an operation that sets up an engine, in bytes, unless direct I/O needs a larger one.
+/// Size of the operations for which the probe sets up an engine, in bytes. Direct I/O may need
+/// larger ones.
 const BYTES: u32 = 4096;
 
 /// Whether this host makes the test file of a target.
@@ -369,7 +371,7 @@ fn run_self_test(plan: &Plan, payloads: &Payloads, clock: Clock) -> SelfTest {
     SelfTest { copy_bytes_per_s: copy_bytes_per_s(), ceilings, trials: Vec::new() }
 }
 
-/// One worker of the stream at full speed, without its pace and limits.
+/// Returns the stream's shape for one worker at full speed, without pace and limits.
 fn closed_loop(stream: &Stream) -> Stream {
     let mut shape = stream.clone();
     shape.pace = Pace::Closed;
@@ -519,7 +521,7 @@ impl Measurement {
         tried.collect()
     }
 
-    /// Tries a job: which bytes it moves, and how many system calls it makes.
+    /// Tries a job: how many bytes it moves, and with how many system calls.
     fn try_interface(&self, job: usize) -> Result<Trial, CannotBegin> {
         let outcomes = self.try_job(job, TRIAL_BYTES, true)?;
         let moved = moved_bytes(&outcomes)?;

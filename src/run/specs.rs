@@ -243,7 +243,8 @@ impl Measurement {
         })
     }
 
-    /// The source of a replay, with a second descriptor of its target if some writes must be stable.
+    /// Returns the source of a replay. Adds a second descriptor of the target to `files` if some
+    /// writes must be stable when they complete.
     fn replayed(
         &self,
         stream: &Stream,
@@ -292,7 +293,8 @@ fn sync_call(stream: &Stream) -> SyncCall {
     stream.flush.map_or(usual, |flush| flush.call)
 }
 
-/// Returns the cache mode in which writes are stable at completion; `None` if `cache` is such a mode already.
+/// Returns the cache mode that also makes writes stable when they complete; `None` if `cache` does
+/// so already, or if it is mmap, which cannot.
 fn stable(cache: Cache) -> Option<Cache> {
     match cache {
         Cache::Direct => Some(Cache::DirectDsync),
@@ -315,9 +317,10 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     )))
 }
 
-/// The stream of the preceding phase whose blocks are read back, without its pace, flow, syncs and
-/// bursts. The pauses of access lines stay, because their lengths are drawn from the same random
-/// numbers as the blocks. [`Back`] ignores these pauses.
+/// The stream of the preceding phase whose blocks are read back (`None` for a stream that reads
+/// nothing back), without its pace, flow, syncs and bursts. The pauses of access lines stay,
+/// because their lengths are drawn from the same random numbers as the blocks. [`Back`] ignores
+/// these pauses.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();
@@ -366,7 +369,7 @@ pub(super) fn place_of(place: &Placement, worker: u32) -> Placement {
 /// Largest number of bytes read of a payload file: far beyond any compressor's window, and little memory.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Contents of payload files, by their paths in the plan.
+/// Contents of payload files by their paths in the plan, and measured properties of written data.
 #[derive(Default)]
 pub(super) struct Payloads {
     files: BTreeMap<String, Arc<[u8]>>,

@@ -70,6 +70,7 @@ struct Series {
 #[derive(Clone, Copy, Default)]
 struct Value {
     kinds: [Amount; Kind::ALL.len()],
+    /// Sum of the latencies of all operations.
     latency_ns: u64,
 }
 
@@ -144,7 +145,8 @@ impl StopRules {
         self.failure.clone()
     }
 
-    /// Stores the observations in the record. Describes the streams that never became steady or were never checked.
+    /// Stores the observations in `ends`. Returns notes about streams that never became steady, or
+    /// whose minimum rate was never checked.
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {
@@ -185,7 +187,7 @@ fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
     kind != Kind::Sync && latency.max_ns().is_some_and(|ns| ns > most_ns)
 }
 
-/// Describes the operation in the final totals that exceeded its latency limit.
+/// Describes the operation in the final totals that exceeded its latency limit; `None` if none did.
 pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
     phase.streams.iter().zip(ends).find_map(|(stream, end)| {
         let most_ns = stream.max_latency_ns?;
@@ -243,8 +245,9 @@ impl RateFloor {
         Self { rule: rule.clone(), series, since_ns: None, is_seen: false, done: Default::default() }
     }
 
-    /// Returns which rate was too low, and its value. As in fio, a rate is checked at completions and over at least the rule's period, so
-    /// pauses between rare operations are allowed.
+    /// Returns which rate was too low, and its value; `None` if none was. As in fio, a rate is
+    /// checked at completions and over at least the rule's period, so pauses between rare
+    /// operations are allowed.
     fn missed(&mut self) -> Option<String> {
         while let Some((start_ns, value)) = self.series.take() {
             let until = start_ns + self.series.every_ns;

@@ -3,8 +3,8 @@
 //! 1. `OpenTarget::prepare` makes or opens each target once. `open_others` waits for the files of other hosts and writes
 //!    this host's part of shared ones.
 //! 2. Before a run: checks that the target is still the planned one and unused, evicts it, and
-//!    waits for dirty pages. For rows of `fathom layers` that read a device, finds the blocks in
-//!    which the device stores the file, and proves them by their content.
+//!    waits until dirty pages are written back. For rows of `fathom layers` that read a device,
+//!    finds the blocks in which the device stores the file, and proves them by their content.
 //! 3. After a run: makes the writes stable.
 
 use crate::failure::Failure;
@@ -125,7 +125,8 @@ impl OpenTarget {
         Ok(Self { target, made, handle, bytes, notes, pieces: None, found_empty, _writing: writing })
     }
 
-    /// Opens a file that another host makes. The error names a file that is missing. `ended` reports an early end of the measurement.
+    /// Opens a file that another host made. The error names the file and the host `maker` if the
+    /// file is missing. `ended` is set if the measurement ends early.
     ///
     /// # Errors
     /// Why the file cannot be opened.
@@ -162,7 +163,7 @@ impl OpenTarget {
         }
     }
 
-    /// Alignment of offsets and lengths in the open mode of the target.
+    /// Alignment of offsets and lengths in the open mode of the target, in bytes.
     pub fn align(&self) -> u32 {
         self.target.block_bytes
     }
@@ -187,7 +188,7 @@ impl OpenTarget {
         &self.notes
     }
 
-    /// The descriptor for checking pages, evicting and syncing.
+    /// The descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
     pub fn handle(&self) -> Option<&File> {
         self.handle.as_ref()
     }
@@ -344,9 +345,9 @@ impl Measurement {
         Ok(())
     }
 
-    /// Prepares the page cache before a cold run of `job`, or of any job if it is `None`: evicts
-    /// the targets, and waits for write-back. Returns notes about what failed. Does nothing if runs
-    /// are not cold.
+    /// Prepares the page cache before a cold run of `job`, or of all jobs if `job` is `None`:
+    /// evicts the targets, and waits for write-back. Returns notes about what failed. Does nothing
+    /// if runs are not cold.
     pub(crate) fn rest(&mut self, job: Option<usize>) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.plan.cold {
@@ -450,7 +451,8 @@ pub(super) fn show_progress(live: &Live, left: Option<RemainingTime>, since: Ins
     }
 }
 
-/// Opens the files of other hosts, and writes this host's parts of shared ones. Shows the time `left`, if known.
+/// Opens the files of other hosts, and writes this host's parts of shared ones. Shows `left`, the
+/// remaining time of the session, if known.
 pub(crate) fn open_others(
     plan: &Plan,
     targets: &mut [OpenTarget],
@@ -552,7 +554,8 @@ fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Resu
 }
 
 impl Measurement {
-    /// Finds the blocks of every row that needs them. Returns the rows where this fails.
+    /// Finds the blocks of every row that needs them. Returns a trial with the reason for each row
+    /// for which this fails.
     pub(crate) fn unplaced_rows(&mut self) -> Vec<Trial> {
         let Some(comparison) = self.plan.study.layers() else { return Vec::new() };
         let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
@@ -603,7 +606,9 @@ impl Measurement {
         )))
     }
 
-    /// Reads blocks into the page cache: those of a job that shows the effect of the cache, and those of streams with fio's `pre_read`.
+    /// Reads blocks into the page cache: those of a job that shows the effect of the cache, and
+    /// those of streams with fio's `pre_read`. Returns the reason for each target that could not be
+    /// read.
     pub(crate) fn warm(&self, job: usize) -> Vec<String> {
         let layers = self.plan.study.layers();
         let shows_cache = layers.is_some_and(|all| all.layers.iter().any(|r| r.job == job && r.warm));

@@ -149,7 +149,8 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     ExitCode::from(analysis::exit_code(report))
 }
 
-/// Runs each command as often as requested. Several commands take turns in random order. Stops at the first failure and returns its exit.
+/// Runs each command as often as requested. Several commands take turns in random order. Stops at
+/// the first failure. Returns how the last command ended.
 fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
     let mut exit = Exit::Code(0);
     let mut random = seed;

@@ -66,7 +66,7 @@ pub(super) enum Run {
     NotStarted(u8),
 }
 
-/// Shared by all runs of a session.
+/// The state that all runs of a session share.
 pub(super) struct Runner<'r> {
     pub(super) root: Root,
     pub(super) watch: Watch,
@@ -437,7 +437,8 @@ fn byte_sources(words: &[String]) -> Vec<String> {
     values.filter(is_source).map(str::to_owned).collect()
 }
 
-/// Returns the busiest processes other than fathom that existed before and after the run.
+/// Returns the busiest processes other than fathom from the sample `before`, which was taken
+/// shortly after the start of the run, until now.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     let Ok(after) = Processes::list(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);
@@ -453,7 +454,7 @@ fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
 
 /// What the BPF programs of a run must know of the machine.
 pub(super) struct Tracing {
-    /// Major and minor number of each device at the bottom.
+    /// Major and minor number of each device at the bottom of a stack.
     disks: Vec<(u32, u32)>,
     layout: Known<KernelLayout>,
 }

@@ -39,7 +39,8 @@ use std::time::{Duration, Instant};
 /// How often to check for the end and to empty the event buffers.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// If a partition makes this share of its disk's requests, its block events describe the disk.
+/// If a partition makes at least this share of its disk's requests, the block events of the
+/// partition also describe the disk.
 const NEARLY_ALL: f64 = 0.95;
 
 /// The user's request.
@@ -65,7 +66,7 @@ pub struct Request {
     pub layout: Layout,
     /// Format on standard output.
     pub format: &'static Format,
-    /// Files that are replaced at every interval.
+    /// Files to write: `.prom` at every interval, `.html` every few seconds and at the end.
     pub outputs: Vec<PathBuf>,
     /// Which files the outputs may replace.
     pub replace: Replace,
@@ -622,7 +623,8 @@ struct Pages {
 /// Where intervals are shown.
 struct Shown {
     format: &'static Format,
-    /// Whether intervals are printed on standard output, which some formats for files do not support.
+    /// Whether intervals are printed on standard output. Not if their format is that of `.prom`
+    /// files and they are written to such a file.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,
@@ -644,7 +646,7 @@ impl Shown {
     /// Decides where intervals are printed, drawn and written.
     ///
     /// # Errors
-    /// If a file has an extension that cannot be replaced at every interval, and as [`output::decide_all`].
+    /// If a file is neither `.prom` nor `.html`, and as [`output::decide_all`].
     fn new(request: &Request, targets: &[Target]) -> Result<Self, Failure> {
         let is_file = |path: &Path| renewed(path).is_some() || page(path).is_some();
         if let Some(other) = request.outputs.iter().find(|path| !is_file(path)) {

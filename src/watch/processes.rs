@@ -51,7 +51,7 @@ pub(super) fn remark() -> String {
 /// Requests to the watched devices by process or thread.
 type Requests = BTreeMap<u32, ProcessRequests>;
 
-/// All processes, or the threads of one.
+/// Finds the processes that move most data, or the threads of one process.
 pub(super) struct Busiest {
     root: Root,
     whose: Whose,
@@ -224,7 +224,7 @@ fn active_processes(seen: &ProcessIo, before: &ProcessIo, requests: Option<&Requ
     moved
 }
 
-/// Bytes of requests.
+/// Bytes of the reads and writes of a process in this many seconds, from their rates.
 fn bytes_of(requests: &ProcessRequests, seconds: f64) -> u64 {
     let directions = [requests.read, requests.write];
     let mb: f64 = directions.iter().flatten().map(|of| of.mb_per_s).sum();
@@ -252,7 +252,7 @@ struct Followed {
     tid: Option<u32>,
 }
 
-/// The calls of the shown processes.
+/// Counts the calls of the shown processes.
 pub(super) struct Calls {
     root: Root,
     /// The only watched process, whose threads are shown one by one.
@@ -342,7 +342,7 @@ impl Calls {
         }
     }
 
-    /// Why the calls of the ending interval are unknown.
+    /// Why the calls of the ending interval are unknown; `None` if they are known.
     fn why_unknown(&mut self) -> Option<String> {
         if self.broken.is_some() {
             return self.broken.clone();
@@ -456,7 +456,8 @@ impl Events {
         Self { wanted: true, by_thread, ..Self::none() }
     }
 
-    /// Records these devices from now on. Returns a message about the recording.
+    /// Records these devices from now on. Returns a message about the recording, if there is
+    /// something to tell.
     pub(super) fn follow(&mut self, devices: &[(String, TracedDevice)]) -> Option<String> {
         let is_full = self.recording.as_ref().is_ok_and(|recording| recording.events.is_full());
         if !self.wanted || devices.is_empty() || (self.devices == devices && !is_full) {

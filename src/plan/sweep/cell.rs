@@ -38,7 +38,7 @@ struct CellStart {
     bytes: u64,
     /// Percent of the smallest target; `None` if not given in percent.
     percent: Option<u32>,
-    /// Bytes from there to the end.
+    /// Bytes from the first byte of the cell to the end of the smallest target.
     left: u64,
 }
 
@@ -202,7 +202,7 @@ impl GridBuilder<'_> {
         })
     }
 
-    /// Why a cell cannot be measured.
+    /// Returns why a cell cannot be measured; `None` if it can.
     fn find_hindrance(&self, point: &Point, setting: &Setting) -> Option<String> {
         let Point { entry, cache, .. } = *point;
         let memory = setting.memory_bytes();
@@ -360,7 +360,7 @@ impl GridBuilder<'_> {
     }
 }
 
-/// The values of an axis, or `None` for an unset one.
+/// The values of an axis; a single `None` for an unset axis.
 fn optional_values<T: Copy>(axis: &[T]) -> Vec<Option<T>> {
     if axis.is_empty() { vec![None] } else { axis.iter().copied().map(Some).collect() }
 }
@@ -373,7 +373,7 @@ fn explain_client_cache(file_system: &str) -> String {
     )
 }
 
-/// Why a cell cannot be measured on a target.
+/// Returns why a cell cannot be measured on a target; `None` if it can.
 fn find_hindrance_on(target: &TargetFacts, point: &Point) -> Option<String> {
     if target.role != Role::Made && u64::from(point.bs) > target.bytes {
         return Some(format!("{} has {}", name::shown(&target.path), show_bytes(target.bytes)));

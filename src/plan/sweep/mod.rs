@@ -274,7 +274,8 @@ fn refuse_unused_flag(request: &Request, key: &str, is_used: bool, cure: &str) -
     Err(Failure::Usage(format!("--{key} has no effect on any cell; leave --{key} out, or type {cure}")))
 }
 
-/// The measure that ranks the cells of each work. Cells in order are not ranked.
+/// Returns the measure that ranks the cells of each work; empty if the cells are measured in order,
+/// which ranks none.
 fn choose_measures(
     sweep_spec: &SweepSpec,
     works: &[CellWork],
@@ -329,7 +330,7 @@ impl CellWork {
         matches!(self, Self::Plain(rw, _) if rw.is_random())
     }
 
-    /// The kinds of operation of the work.
+    /// The kinds of operation of the work, each once.
     fn kinds(&self) -> Vec<Kind> {
         let mut all = match self {
             Self::Plain(rw, mix) => {
@@ -374,8 +375,9 @@ fn plan_in_order(
         Until::Rounds { bytes: Some(bytes), rounds_at_most, .. } => {
             format!("{} written, or {rounds_at_most} rounds", show_bytes(bytes))
         }
-        Until::Rounds { rounds_at_most, .. } => {
-            format!("five rounds of the tracked cell are steady, or {rounds_at_most} rounds")
+        Until::Rounds { tracked, rounds_at_most, .. } => {
+            let cell = builder.specs.get(tracked).and_then(|spec| spec.name.as_deref()).unwrap_or_default();
+            format!("five rounds are steady in the cell {cell}, or {rounds_at_most} rounds")
         }
     };
     origins.record("ends by", &words, &request.origin("preset"));
