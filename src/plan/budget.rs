@@ -74,8 +74,10 @@ pub(super) fn for_search(
     let usual = least_ns.saturating_mul(CELL_PASSES).max(run_ns.saturating_mul(CELL_RUNS)).min(USUAL_NS);
     let default = usual.max(least_ns.saturating_add(least_ns / SPARE).saturating_add(making_ns));
     refuse_short(typed_ns, least_ns, &format!("{cells} cells, each measured once,"), "fewer cells")?;
-    let from =
-        format!("{CELL_PASSES} runs of each cell, at least {CELL_RUNS} runs, at most {}", minutes(USUAL_NS));
+    let from = format!(
+        "{CELL_PASSES} runs of each cell, at least {CELL_RUNS} runs, at most {}, or more if one run of each cell takes longer",
+        minutes(USUAL_NS)
+    );
     Ok(choose_budget(typed_ns, default, &from, origins))
 }
 
