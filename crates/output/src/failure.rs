@@ -4,7 +4,7 @@ use crate::stderr;
 use std::process::ExitCode;
 pub use sys::cause;
 
-/// Exit code after a signal that ended the program: 128 + SIGINT.
+/// Exit code after any signal that ended the program: 130, which shells use for SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
 /// Why there is no report.

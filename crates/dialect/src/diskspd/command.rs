@@ -74,7 +74,7 @@ impl CommandLine {
     /// All errors, each with its place and what to type instead.
     pub fn parse(words: &[String], environment: &Environment) -> Result<Self, Trouble> {
         let source = Source::parse(words);
-        // `-h` alone has no target to measure without caches, so it asks for help.
+        // `-h` with a target turns caches off. Alone it asks for help.
         let asks_for_help = matches!(words, [word] if word == "-h" || word == "--help");
         if asks_for_help || words.iter().any(|word| word == "-?") {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });

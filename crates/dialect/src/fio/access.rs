@@ -91,7 +91,7 @@ pub(super) fn only_reading(jobs: &[Job]) -> Result<(), Fault> {
         if job.is_replay() {
             only_reading_log(job)?;
         } else {
-            let why = "the job writes, but --readonly forbids writes; leave one of them out";
+            let why = "--readonly forbids writes and trims, but the job has some; type rw=read or randread, or leave --readonly out";
             job.refuse_if(parse_rw(job)?.directions() != [0], "rw", why)?;
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// Whether operations of these sizes cover whole blocks.
+/// Whether each size is a multiple of the smallest, so that operations cover whole blocks.
 fn covers_blocks(sizes: &Sizes) -> bool {
     match sizes {
         Sizes::Split(split) => split.iter().all(|(size, _)| size % sizes.least().max(1) == 0),
@@ -374,7 +374,9 @@ fn distribution(text: &str) -> Result<Order, String> {
     }
 }
 
-/// fio's normal distribution: the mean of 12 uniform offsets, plus a uniform offset within `deviation` percent of the region, at most 50.
+/// fio's normal distribution: the mean of 12 uniform offsets, plus a uniform offset within
+/// `deviation` percent of the region, at most 50. Returns the normal distribution with the same
+/// standard deviation.
 fn normal(deviation: &str) -> Result<Order, String> {
     let typed = if deviation.is_empty() { Some(0.0) } else { deviation.parse::<f64>().ok() };
     let typed = typed.filter(|percent| (0.0..100.0).contains(percent));
@@ -405,7 +407,7 @@ fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     Ok(translated.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
-/// Holes and backward steps of a sequential order.
+/// Sets the holes or backward steps of a sequential order.
 fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
     match rw.step {
         0 => {}

@@ -189,7 +189,7 @@ impl Formats {
     }
 }
 
-/// Time between two outputs, in ns.
+/// Parses the time between two outputs. Returns ns.
 fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, DefaultUnit::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
     let often =

@@ -593,7 +593,7 @@ pub(super) trait Environment {
     fn variable(&self, name: &str) -> Option<String>;
     /// The value of `$ncpus`, `$pagesize` or `$mb_memory`.
     fn number(&self, keyword: &str) -> Result<u64, String>;
-    /// The first bytes of a file.
+    /// The first bytes of a file, at most `most`.
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
     /// Length of a file or block device in bytes.
     fn length(&self, name: &str) -> Result<u64, String>;

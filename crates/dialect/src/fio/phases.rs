@@ -104,7 +104,8 @@ fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
     Ok((spec, from))
 }
 
-/// Sets which streams end the other streams of their phase, as `exit_what` defines. Returns whether no further phase starts.
+/// Sets which streams end the other streams of their phase, as `exit_what` defines. Returns whether
+/// the phases after this one run no operation.
 fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<bool, Fault> {
     let mut is_over = false;
     let mut group = 0;
@@ -183,7 +184,8 @@ fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     Ok(phase)
 }
 
-/// The end of a job, counted from the start of the measured window. A ramp follows the delay, and the window follows the ramp.
+/// The end of a job in ns, counted from the start of the measured window; `None` without a run
+/// time. A ramp follows the delay, and the window follows the ramp.
 fn end_of_window(times: Times) -> Option<u64> {
     let delay = if times.ramp > 0 { 0 } else { times.delay };
     times.runtime.map(|runtime| runtime.saturating_add(delay))
@@ -223,7 +225,7 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
     Ok(seeds.first().copied().flatten())
 }
 
-/// Whether to evict files from the page cache before the run; `None` for the default.
+/// Whether to evict files from the page cache before the run; `None` if no job has files.
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {

@@ -106,7 +106,8 @@ pub(super) fn time(text: &str, default_unit: DefaultUnit) -> Result<u64, String>
     if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(is_not(text, advice)) }
 }
 
-/// Arithmetic without units, for which fio runs `bc` if a value has a keyword such as `$ncpus`.
+/// Computes an expression without units. fio runs `bc` for it if the value has a keyword such as
+/// `$ncpus`. Returns a whole number as text; `None` if the text is not an expression.
 pub(super) fn calculate(text: &str) -> Option<String> {
     let no_unit = |suffix: &str| suffix.is_empty().then_some(1.0);
     if text.len() > MAX_EXPRESSION_BYTES {
@@ -199,7 +200,7 @@ impl Expression<'_> {
     }
 }
 
-/// A whole percentage.
+/// Checks that a number is a percentage from 0 to 100.
 pub(super) fn percent(number: u64) -> Result<u8, String> {
     let fits = u8::try_from(number).ok().filter(|percent| *percent <= 100);
     fits.ok_or_else(|| "the value is not a percentage; type 0 to 100".to_owned())

@@ -88,7 +88,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Longest run time and ramp-up: a day.
 const MAX_TIME_S: u64 = 86_400;
 
-/// The whole job. The targets are those of the file, or `replacements` in the order in which the file first names its targets.
+/// Translates a file into a job. The targets are those of the file, or `replacements` in the order
+/// in which the file first names its targets.
 ///
 /// # Errors
 /// The errors for settings that fathom does not support, with their places.
