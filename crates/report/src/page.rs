@@ -106,12 +106,12 @@ impl Page {
         self.prose(&format!("{name:<8}"), "        ", text);
     }
 
-    /// Adds a table with the columns that fit, and the names of the others.
+    /// Adds a table with the columns that fit, and a sentence that names the dropped columns.
     pub(crate) fn table(&mut self, table: &Table) {
         self.indented_table("", table);
     }
 
-    /// Adds a table with the columns that fit, without the names of the others.
+    /// Adds a table with the columns that fit. Does not name the dropped columns.
     pub(crate) fn narrow_table(&mut self, table: &Table) {
         for line in table.lines(self.width).0 {
             self.line(&line);
@@ -137,7 +137,8 @@ impl Page {
         self.text += &clause.map_or(wrapped, |at| cut(&kept[..at]));
     }
 
-    /// Adds an indented table with the columns that fit, and the names of the others.
+    /// Adds an indented table with the columns that fit, and a sentence that names the dropped
+    /// columns.
     pub(crate) fn indented_table(&mut self, indent: &str, table: &Table) {
         let (lines, left_out) = table.lines(self.width.saturating_sub(display_width(indent)));
         for line in lines {

@@ -284,7 +284,8 @@ pub(crate) fn task_table(all: &[Task]) -> Table {
         .stacked()
 }
 
-/// Returns how many tasks the table leaves out.
+/// Returns how many tasks the table leaves out, and how many requests they made; empty if it has
+/// all tasks.
 pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
     let listed = profile.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = profile.other_tasks.tasks + listed.len() as u64;

@@ -76,7 +76,8 @@ pub(crate) struct Compared<'c> {
     /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
     pub(crate) findings: Vec<Finding>,
-    /// Number of results. A finding about all results does not name them.
+    /// Number of results: a finding about this many results does not name them. `usize::MAX` for
+    /// several sides, whose findings always name the side.
     pub(crate) results: usize,
 }
 
@@ -118,7 +119,7 @@ impl<'c> Compared<'c> {
         }
     }
 
-    /// Returns the comparisons whose answer the gate does not contain.
+    /// Returns the comparisons whose sentence is not already part of the gate's sentence.
     pub(crate) fn answers(&self) -> impl Iterator<Item = &'c Comparison> {
         let gate = self.gate;
         let others = self.others.iter().map(|(_, comparison)| *comparison);
@@ -177,7 +178,8 @@ fn number_name(pair: &Pair, metric: &Metric) -> String {
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
 }
 
-/// Returns the number of runs that would decide an open comparison, if known.
+/// Returns about how many runs of each side would decide an open comparison, or `>1000`. Empty if
+/// the comparison is decided or has no interval.
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),

@@ -93,6 +93,7 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
     Columns::new(results.iter().flat_map(result_rows))
         .label("test", |row| row.name.clone())
         .label("verdict", |row| row.result.map(verdict_mark))
+        // Without numbers the first cell is `none`, and the others are `-`.
         .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.byte_rate(|r| r.mb_per_s) })
         .value("MiB/s", |row| row.cell(row.byte_rate(|r| r.mib_per_s)))
         .value("IOPS", |row| row.cell(row.rate(|r| r.iops)))
@@ -261,7 +262,8 @@ pub(crate) fn replay_table(replay: &ReplayComparison) -> Table {
 
 /// Returns a row for each figure of a fitted job.
 pub(crate) fn fit_table(fit: &FitCheck) -> Table {
-    // Distances have no unit, other differences are shares.
+    // A distance between distributions (Kolmogorov-Smirnov) has the unit `ks`. Other differences
+    // are shares.
     let is_distance = |figure: &Figure| figure.unit == "ks";
     let difference = |figure: &Figure, difference: f64| {
         if is_distance(figure) {

@@ -103,7 +103,8 @@ pub(crate) fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Vec<&'s CellFi
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name).collect()
 }
 
-/// Returns the best cell of a workload; the only one if no cell was chosen.
+/// Returns the best cell of a workload. If no cell was chosen, returns the only cell, or `None` if
+/// the workload has several.
 pub(crate) fn best_cell<'s>(sweep: &'s Sweep, work: &Work) -> Option<&'s CellFigures> {
     sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name))
 }

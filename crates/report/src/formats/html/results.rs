@@ -2,7 +2,6 @@
 //!
 //! - Latencies: their distribution, and below it the rarity of slow operations on the same axis.
 //! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
-//!   splits, caches and the legs of a RAID are visible at once.
 
 use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
@@ -222,7 +221,8 @@ fn histogram_range(buckets: &LatencyBuckets) -> impl Iterator<Item = f64> {
     [first.map(|(from, _)| *from), last].into_iter().flatten()
 }
 
-/// Returns the mean time of a request in the topmost device, over all runs.
+/// Returns the mean time of a request in the topmost device, in ns over all runs; `None` without
+/// requests.
 fn device_mean_ns(result: &Measured) -> Option<f64> {
     let devices = || result.runs.iter().filter_map(|r| r.device);
     let ios: f64 = devices().map(|d| d.ios as f64).sum();

@@ -356,7 +356,9 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
     })
 }
 
-/// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for overload, and the latency target as a line.
+/// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for
+/// overload, and the latency target as a line. Empty with fewer than three known percentiles, or
+/// without the capacity.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
     let value = |p: &LoadPoint| at_rank(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
