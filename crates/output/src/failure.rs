@@ -29,7 +29,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the message without the prefix.
+    /// Returns the message without the prefix `fathom: `.
     pub fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,

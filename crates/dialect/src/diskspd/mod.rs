@@ -74,7 +74,7 @@ pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 
-/// The whole job. Threads are bound to `cpus` in turn by default.
+/// Translates a profile into a job. Threads are bound to `cpus` in turn by default.
 fn job_spec(profile: &Profile, cpus: &[u32]) -> JobSpec {
     let phases: Vec<PhaseSpec> = profile.spans.iter().map(|span| phase(span, cpus)).collect();
     let typed = phases.iter().map(|phase| vec![TypedStream::default(); phase.streams.len()]).collect();
@@ -128,7 +128,8 @@ fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     threads.iter().filter_map(|thread| all.get(cpu_index(*thread)).copied()).collect()
 }
 
-/// The stream of a target, or of the identical targets of the pool's threads.
+/// The stream of a pool of threads. The targets of the pool differ at most in path and weight, and
+/// `target` is the first of them.
 fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let (workers, targets) = (pool.threads.len() as u32, pool.targets.len() as u32);
     let has_thread_depth = span.threads > 0 && span.requests > 0;
@@ -272,7 +273,8 @@ fn cache(target: &Target) -> Cache {
     }
 }
 
-/// The advice about read-ahead; `None` for direct I/O, which does not read ahead.
+/// The advice about read-ahead; `None` without a hint, and for direct I/O, which does not read
+/// ahead.
 fn advice(target: &Target) -> Option<Advice> {
     match (target.random_hint, target.sequential_hint) {
         _ if target.cache == TargetCache::Off => None,

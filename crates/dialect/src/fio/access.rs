@@ -331,7 +331,7 @@ fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, has_own_align: bool) -
     Ok(if may_repeat { Order::Random } else { Order::Once })
 }
 
-/// The shares of random operations among reads, writes and trims, in percent.
+/// For reads, writes and trims: the percentage of operations at random offsets.
 fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
     let units = job.units("percentage_random");
     let share = |text: &str| units.whole(text.trim_end_matches('%')).and_then(percent);
@@ -483,7 +483,8 @@ pub(super) fn strided_zones(
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }
 
-/// The number of bytes that a job with zones moves: the size of its region. If the end of the region cuts off a zone, fio ends after one
+/// The number of bytes that a job with zones moves: the size of its region, or twice the size if
+/// writes follow trims (`pairs`). If the end of the region cuts off a zone, fio ends after one
 /// round over the zones.
 pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec, pairs: bool) -> u64 {
     let times = if pairs { 2 } else { 1 };

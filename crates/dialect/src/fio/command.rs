@@ -275,7 +275,7 @@ pub(super) fn engine_help(name: &str) -> Result<String, String> {
     Err(format!("--enghelp={}: {why}", visible(name)))
 }
 
-/// A line for each option.
+/// Returns a line of help for each option.
 fn option_lines<'o>(options: impl Iterator<Item = &'o ToolOption>) -> String {
     options.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, option.explained()))
 }

@@ -9,7 +9,7 @@ use crate::fio::value::percentiles;
 use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
 
-/// The seed of jobs that repeat their offsets in each call, which is fio's default.
+/// The seed of jobs that have the same offsets in each call, as fio's jobs have by default.
 const SEED: u64 = 0x6669_6f20_7365_6564;
 
 /// The job, and for each stream of each phase the index of the fio job that it comes from.
@@ -139,7 +139,8 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
     Ok(is_over)
 }
 
-/// Removes the flow share of a job without other jobs to share with. In fio such a job does not wait either.
+/// Removes the flow share of a worker that is alone in its flow group. In fio such a worker does
+/// not wait either.
 fn drop_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
         let same = streams.iter().filter(|s| s.resolved.flow.is_some_and(|flow| flow.group == group));
@@ -248,7 +249,7 @@ pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     jobs.iter().any(has_no_time).then(|| remark.into())
 }
 
-/// The typed options of each stream of each phase.
+/// The options that the user typed: the defaults, and those of each stream of each phase.
 pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> Result<Typed, Fault> {
     let typed_jobs = groups(jobs)?.into_iter().zip(jobs).map(|(group, job)| stream(group, job));
     let typed_jobs: Vec<TypedStream> = typed_jobs.collect::<Result<_, _>>()?;

@@ -570,7 +570,7 @@ fn verification(
     Ok((Some(verify), back))
 }
 
-/// Longest pattern: fio 3.33 allows 512 bytes, later versions whole blocks.
+/// Maximum length of a pattern. fio 3.33 allows 512 bytes, later versions a whole block.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// Bytes of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;

@@ -35,7 +35,7 @@ pub struct Overrides {
     pub seconds: Option<u64>,
 }
 
-/// The job of a file.
+/// Reads a configuration file as a job.
 ///
 /// # Errors
 /// All errors in the file, each with its place and what to write instead.
@@ -356,7 +356,7 @@ fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     icf.managers.iter().enumerate().flat_map(loads).collect()
 }
 
-/// The steps up to the maximum, which is always the last step.
+/// The numbers of workers or targets from step to step, up to `most`, which is always the last one.
 fn up_to(rises: Rises, most: usize) -> Vec<usize> {
     let most = u32::try_from(most).unwrap_or(u32::MAX);
     let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);

@@ -764,7 +764,7 @@ struct DrawnRow {
     row: IntervalRow,
     whisker: Option<Whisker>,
     device: Option<Whisker>,
-    /// Start and width of the margin.
+    /// Start and width of the row's margin, in percent of the axis.
     margin: Option<[f64; 2]>,
 }
 
