@@ -288,8 +288,9 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 const MIN_NAME_WIDTH: usize = 24;
 
 impl Table {
-    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens names and the cells
-    /// that [`Self::cut_to`] chose first, then drops columns, and finally prints one value per line.
+    /// Draws the table in `width` columns. Returns its lines and the dropped headings. First
+    /// shortens names and the cells that [`Self::cut_to`] chose, then drops columns, and finally
+    /// prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
         let (lines, shown) = self.fit(width);
         let lines = lines.unwrap_or_else(|| self.one_value_a_line(&shown, width));

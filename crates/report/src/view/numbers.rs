@@ -12,7 +12,7 @@ const WIDE_INTERVAL: f64 = 0.1;
 /// If half the interval is at least this share of the value, the value is printed with one digit.
 const VERY_WIDE_INTERVAL: f64 = 1.0;
 
-/// Latencies in ns by percentile, such as `99.9`; `None` if too few operations support one.
+/// Latencies in ns by percentile, such as `99.9`; `None` if too few operations support it.
 type Percentiles = BTreeMap<String, Option<u64>>;
 
 /// Returns a percentile in ns; `None` if it is unknown or too few operations support it.

@@ -25,7 +25,7 @@ pub(crate) fn has_rows_of_jobs(report: &Report) -> bool {
 #[derive(Default)]
 struct ResultRow<'r> {
     name: String,
-    /// The result, in its first row.
+    /// The result; `None` in all rows of a result but the first.
     result: Option<&'r Measured>,
     /// Whether the result has no numbers.
     is_empty: bool,
@@ -185,8 +185,9 @@ pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     fair.sentence.clone()
 }
 
-/// Returns the hosts that ran a job with their rates, ordered by rank, and the number of left out hosts. With many
-/// hosts, returns only the slowest. With `with_lost`, includes the lost hosts, which have no rate.
+/// Returns the hosts that ran a job with their rates, ordered by rank, and how many hosts are left
+/// out. With many hosts, returns only the slowest. With `with_lost`, includes the lost hosts, which
+/// have no rate.
 pub(crate) fn slowest_hosts<'f>(
     fleet: &'f FleetFigures,
     result: &str,

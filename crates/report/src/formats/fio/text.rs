@@ -22,7 +22,7 @@ use std::io::{self, Write};
 const PERCENTILE_TABLE_WIDTH: usize = 73;
 /// Maximum number of digits of a latency; larger numbers are printed in thousands.
 const LATENCY_DIGITS: usize = 6;
-/// Shares of latencies on a line.
+/// Maximum number of shares of latencies on a line.
 const SHARES_PER_LINE: usize = 5;
 
 type Out<'o> = &'o mut dyn Write;
@@ -70,7 +70,8 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Returns the depth that the user typed. A synchronous engine does not reach it, but fio prints it.
+/// Returns the depth that the user typed; `None` if the user typed none. A synchronous engine does
+/// not reach it, but fio prints it.
 fn typed_depth(member: &Member) -> Option<u32> {
     let typed = member.seen.typed.as_ref()?;
     let mut options = typed.stream.options.iter().chain(&typed.defaults);

@@ -297,7 +297,7 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     out.line("");
 }
 
-/// Prints only the answer and its table.
+/// Prints only the answer of the comparison and its table.
 pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
     let comparison = &against.in_turns;
     out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 /// Note on the meaning of `%util`.
 const UTIL_NOTE: &str = "%util: share of the time with a request in flight; 100 % is not saturation, since most devices serve several \
                          requests at once";
-/// Width of a time in ms.
+/// Columns of a time, which is in ms.
 const TIME_WIDTH: usize = 6;
 
 pub(super) fn write_watched(watched: &Watched, style: Style, to: &mut dyn Write) -> io::Result<()> {
