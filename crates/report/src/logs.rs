@@ -2,7 +2,12 @@
 //! requests of a capture.
 //!
 //! - fathom's log as CSV (RFC 4180): a row per operation, or per interval, worker and kind. Times
+//!   are in ns from the start of the phase, including warm-up; an empty field is unknown.
 //! - The files of fio's `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and
+//!   `write_iolog`, with the names, columns and units of fio 3.33 (its HOWTO, "Log File Formats",
+//!   and stat.c). One difference: averages cover intervals of equal length, counted from the start
+//!   of a job. fio ends an interval with the first operation after its length and begins the next
+//!   one there.
 //! - [`EventLine`]: a request of a capture as a line of text or CSV.
 
 use csv::{Terminator, WriterBuilder};

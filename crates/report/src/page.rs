@@ -302,8 +302,8 @@ impl Table {
         self.fit(width).0.is_some()
     }
 
-    /// Shortens long names and drops columns until the table fits `width`. Returns its lines, or `None` if it does not fit
-    /// even then, and the remaining columns.
+    /// Shortens long names and drops columns until the table fits `width`. Returns its lines and
+    /// the remaining columns. The lines are `None` if the table does not fit even then.
     fn fit(&self, width: usize) -> (Option<Vec<String>>, Vec<usize>) {
         let mut shown = self.filled_columns();
         let full_table = self.draw(&shown);

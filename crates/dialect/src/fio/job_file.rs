@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a job file. The first section of a second file waits for all before it.
+    /// Reads a job file. The first job of a second file waits for all jobs before it.
     pub(super) fn file(&mut self, name: &str, text: &str) {
         let from = self.sections.len();
         let had_jobs = self.sections.iter().any(|s| !s.is_global());

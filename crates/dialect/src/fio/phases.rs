@@ -165,7 +165,8 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     Ok(named > 0)
 }
 
-/// The common times of jobs that run at the same time, because a phase has one time.
+/// The run time and warm-up of a phase whose jobs run at the same time. The longest job ends the
+/// phase. Refuses jobs whose warm-ups differ.
 fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some(first) = group.first().map(|one| one.streams.times) else { return Ok(phase) };

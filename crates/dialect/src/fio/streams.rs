@@ -224,8 +224,9 @@ pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
     Ok(job.on("invalidate", true)? && !job.on("pre_read", false)?)
 }
 
-/// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
-/// when the file is opened for another loop.
+/// Whether fio evicts a file from the page cache before each further pass. This happens when a
+/// sequential job reaches the end, when a random map is full, and when the file is opened for
+/// another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
     let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = stream.random == Some(Order::Once);

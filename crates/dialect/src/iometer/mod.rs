@@ -16,7 +16,7 @@ use model::units::show_bytes;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
 
-/// Reads a file whose targets are paths.
+/// Reads a file whose targets are paths as a job for `fathom run`.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Overrides::default(), also)?;
     // `fathom run` may repeat the job, and reports all workers together.
@@ -228,8 +228,8 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
     icf.managers.iter().flat_map(|manager| manager.workers.iter().map(move |worker| (manager, worker)))
 }
 
-/// The name of a worker. If several managers have workers, the name begins with the manager, because each manager numbers its workers
-/// from 1.
+/// The name of a worker. If several managers have workers, the name begins with the manager's name,
+/// because each manager numbers its workers from 1.
 fn worker_name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
     let needs_manager = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
     if needs_manager { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }

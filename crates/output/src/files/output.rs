@@ -2,7 +2,10 @@
 //!
 //! 1. [`Rules::decide`] checks each path before anything is measured.
 //! 2. [`Outlet::write`] checks it again and writes. A stream (standard output, FIFO, terminal) gets the bytes directly; a
+//!    regular file is replaced atomically.
 //! 3. fathom never overwrites block devices, files that this call reads or measures
+//!    ([`ProtectedPaths`]), sessions, the states of verifications, and files of the kernel. Without
+//!    `--force` it overwrites only text and empty files.
 
 use crate::failure::{Failure, cause};
 use crate::session_directories::session_directories;

@@ -68,7 +68,8 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out + "'End Test\n").as_bytes())
 }
 
-/// Returns the lines that repeat the request.
+/// Returns the lines that repeat the test type, the description and the access specifications of
+/// the user's file.
 fn preamble(report: &Report, typed: &TypedResult) -> String {
     let (kind, about) =
         (file_setting(typed, "test type").unwrap_or("0"), file_setting(typed, "description").unwrap_or(""));
@@ -208,7 +209,7 @@ struct Row {
     kind: &'static str,
     name: String,
     spec: String,
-    /// Managers, workers and disks.
+    /// Numbers of managers, workers and disks; `None` for an empty field.
     counts: [Option<usize>; 3],
     /// Starting sector, maximum size and queue depth.
     place: [String; 3],

@@ -24,8 +24,9 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
     parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the gate to print first. If a side measured another workload, a gate that neither failed
-/// nor is invalid decides nothing: returns `None`.
+/// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
+/// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
+/// because it then decides nothing.
 fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
@@ -66,7 +67,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
 pub(crate) struct Compared<'c> {
     /// The version of fathom that compared them.
     pub(crate) version: &'c str,
-    /// The gate to print first.
+    /// The outcome of `--fail-if-slower`, which is printed first; `None` if there is none to print.
     pub(crate) gate: Option<&'c Gate>,
     /// The other sides by name.
     pub(crate) others: Vec<(&'c str, &'c Comparison)>,
@@ -119,7 +120,8 @@ impl<'c> Compared<'c> {
         }
     }
 
-    /// Returns the comparisons whose sentence is not already part of the gate's sentence.
+    /// Returns the comparisons whose sentence is not already part of the sentence of
+    /// [`Self::gate`].
     pub(crate) fn answers(&self) -> impl Iterator<Item = &'c Comparison> {
         let gate = self.gate;
         let others = self.others.iter().map(|(_, comparison)| *comparison);
@@ -127,7 +129,8 @@ impl<'c> Compared<'c> {
             .filter(move |comparison| !gate.is_some_and(|gate| gate.sentence.contains(&comparison.sentence)))
     }
 
-    /// Returns the sentence of a finding, unless the gate or an answer above it has the same sentence.
+    /// Returns the sentence of a finding. If [`Self::gate`] or an answer above it already contains
+    /// this sentence, returns a reference to it instead.
     pub(crate) fn finding_sentence<'f>(&self, finding: &'f Finding) -> &'f str {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);

@@ -213,7 +213,8 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
 /// Marks the best setting of a device. Pages print such a cell in bold.
 pub(crate) const BEST: &str = "best";
 
-/// Returns each target of a sweep at the best settings of all; empty unless the grid has several targets as an axis.
+/// Returns each target of a sweep at the best settings of all targets; empty unless the grid has
+/// several targets as an axis.
 pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings> {
     let by_target = sweep.settings(|at| report.void_by(at));
     if by_target.len() < 2 {
@@ -493,7 +494,7 @@ fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue)
     }
 }
 
-/// Names a workload by its percentages of reads and writes, as the specification does.
+/// Names a workload by its percentages of reads and writes, as SNIA's test specification does.
 fn read_write_shares(setting: &Setting) -> String {
     let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
     match named_by {

@@ -3,6 +3,9 @@
 //! - [`Job`] and [`Group`]: results that fio reports as one job, and jobs that ran at once.
 //! - [`Direction`]: rates and latencies of one direction, with samples of the rate over steps of equal length.
 //! - [`Depths`]: shares of operations by queue depth, and shares of calls by the number of
+//!   operations that they submitted or reaped. The workers of `fathom fio` count these. Other
+//!   commands only integrate the depth over time, so their tables are known only if just one value
+//!   is possible.
 //! - [`LatencyShares`]: shares of operations by latency.
 //! - The time stamps of fio's formats, in the local time of the measurement.
 
@@ -232,7 +235,7 @@ pub(super) fn named_directions(mixed: bool) -> Vec<(&'static str, &'static [Kind
 /// Rates of a direction over the jobs of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Group {
-    /// Bytes of all jobs.
+    /// Bytes that all jobs moved.
     pub(super) bytes: u64,
     /// Bytes per second of all jobs together.
     pub(super) bytes_per_s: f64,
@@ -317,7 +320,7 @@ pub(super) struct Direction {
     pub(super) bytes: u64,
     /// Bytes moved per second.
     pub(super) bytes_per_s: f64,
-    /// Operations.
+    /// Number of completed operations.
     pub(super) ops: u64,
     /// Operations per second.
     pub(super) iops: f64,

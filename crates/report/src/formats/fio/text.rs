@@ -297,8 +297,8 @@ fn write_costs(job: &Job, to: Out) -> io::Result<()> {
     writeln!(to, "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}", workers.switches)
 }
 
-/// Writes the shares by depth, as far as they are known, the number of operations, and the latency
-/// target.
+/// Writes the shares of operations by queue depth and of calls by number of operations, as far as
+/// they are known, then the numbers of operations, and the latency target.
 fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
         let Some(shares) = shares else { return Ok(()) };

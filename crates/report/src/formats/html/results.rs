@@ -2,6 +2,7 @@
 //!
 //! - Latencies: their distribution, and below it the rarity of slow operations on the same axis.
 //! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
+//!   splits, caches and the legs of a RAID are visible at once.
 
 use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
@@ -105,7 +106,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     card(&result.name, &lead, &body)
 }
 
-/// The axis of latency leaves out the fastest operations, up to this share.
+/// Maximum share of operations that the axis of latency leaves out: the fastest ones.
 const OMITTED_SHARE: f64 = 1e-4;
 /// Distance of labels at the right edge: a line of text, in units of the drawing.
 const LABEL_DISTANCE: f64 = 72.0;

@@ -464,7 +464,7 @@ pub(super) struct Classes {
     /// The area below a line.
     pub(super) area: &'static str,
     pub(super) band: &'static str,
-    /// Text.
+    /// Text, such as a label.
     pub(super) ink: &'static str,
 }
 

@@ -306,7 +306,8 @@ pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
     }
 }
 
-/// Describes whether the machine changed.
+/// Describes whether the machine changed since the earlier session, by the headline's number then
+/// and now.
 fn describe_machine_changes(since: &Comparison) -> String {
     let Some(pair) = since.headline() else { return format!("A originally: {}", since.sentence) };
     let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };

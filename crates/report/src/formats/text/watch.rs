@@ -187,7 +187,7 @@ struct Column {
     name: &'static str,
     /// Unit; empty if it is part of the name.
     unit: &'static str,
-    /// Width, including the gap before it.
+    /// Width of the column, including the gap before it.
     width: usize,
     /// Rank of the column. If the line is too narrow, columns with a high rank are left out first.
     rank: u8,
