@@ -1,6 +1,8 @@
-//! fathom's job file: TOML whose keys are the flags of `fathom run` without dashes. It has `phase` tables,
-//! `stream` tables in them, and `line` and `turn` tables in those. A key at an outer level holds for
-//! everything inside unless an inner level overrides it. [`model::spec::keys`] defines the keys.
+//! fathom's job file: TOML whose keys are the flags of `fathom run` without dashes. It has `phase`
+//! tables, `stream` tables in them, and `line` and `turn` tables in those. A `line` is a line of an
+//! Iometer access specification. A `turn` is a number of operations of one kind; a stream repeats
+//! its turns in order. A key at an outer level holds for everything inside unless an inner level
+//! overrides it. [`model::spec::keys`] defines the keys.
 //!
 //! A level that is not written out exists once: a file without `phase` is one phase, and a phase without
 //! `stream` is one stream.
@@ -44,7 +46,7 @@ pub fn parse(name: &str, text: &str, also: impl Fn(&JobSpec) -> Vec<Problem>) ->
     read_tables(table.get_ref(), text, also).map_err(|marks| Trouble::new(name, text, marks))
 }
 
-/// An error of the TOML parser, with a suggestion if there is one.
+/// Converts an error of the TOML parser to a mark, and adds what to type instead.
 fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     let span = error.span().unwrap_or(0..text.len().min(1));
     let what = error.message().replace('\n', ", ");
@@ -55,7 +57,7 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
     } else if what.contains("visible characters") {
         "type printable characters only"
     } else if what.contains("unclosed") {
-        "close it"
+        "type the missing bracket or quote"
     } else {
         "type KEY = VALUE, text in quotes"
     };
@@ -64,7 +66,7 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
 
 /// Minimum similarity (Damerau-Levenshtein, 0 to 1) of a suggested key.
 const MIN_SIMILARITY: f64 = 0.4;
-/// Keys that a stream with read-back may have.
+/// Settings that the table of a stream with `read-back` may have.
 const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
 
 /// The level of a table.
@@ -84,7 +86,7 @@ struct NestedTables<'t> {
 }
 
 /// The settings of a phase and of its streams.
-struct Part {
+struct PhaseSettings {
     settings: Settings,
     streams: Vec<Settings>,
 }
@@ -108,24 +110,25 @@ fn read_tables(
         return Err(vec![Mark::new(start, "the file defines no workload; type at least rw = \"randread\"")]);
     }
     let mut reader = Reader::default();
-    let mut parts = reader.parts(table, start);
+    let mut phase_settings = reader.read_phases(table, start);
     if !reader.marks.is_empty() {
         return Err(reader.marks);
     }
-    let mut phases: Vec<&mut Settings> = parts.iter_mut().map(|part| &mut part.settings).collect();
+    let mut phases: Vec<&mut Settings> = phase_settings.iter_mut().map(|part| &mut part.settings).collect();
     let mut marks = set_phase_lengths(&mut phases);
-    for Part { settings, streams } in &parts {
+    for PhaseSettings { settings, streams } in &phase_settings {
         let streams = streams.iter().map(|s| s.stream.clone()).collect();
         reader.job.phases.push(PhaseSpec { streams, ..settings.phase.clone() });
     }
     let problems = reader.job.check().into_iter().chain(also(&reader.job));
-    marks.extend(problems.map(|problem| point(&problem, &parts)));
+    marks.extend(problems.map(|problem| point(&problem, &phase_settings)));
     if marks.is_empty() { Ok(reader.job) } else { Err(marks) }
 }
 
 /// A problem as a mark at its place in the text.
-fn point(problem: &Problem, parts: &[Part]) -> Mark {
-    let Some(settings) = parts.get(problem.phase).and_then(|part| part.streams.get(problem.stream)) else {
+fn point(problem: &Problem, phase_settings: &[PhaseSettings]) -> Mark {
+    let Some(settings) = phase_settings.get(problem.phase).and_then(|part| part.streams.get(problem.stream))
+    else {
         return Mark::new(0..0, problem.in_toml());
     };
     let mut mark = point_in(settings, problem);
@@ -136,8 +139,8 @@ fn point(problem: &Problem, parts: &[Part]) -> Mark {
     mark
 }
 
-/// A problem as a mark within a table. The place is the first of the problem's keys that is in the
-/// table, or the table's heading if none is.
+/// A problem as a mark. The place is the first of the problem's keys that this table or an outer
+/// one sets. If none does, the place is the table's heading.
 fn point_in(settings: &Settings, problem: &Problem) -> Mark {
     let mut places = problem.keys.iter().filter_map(|key| settings.spans.get(key)).cloned();
     let mut mark = Mark::new(places.next().unwrap_or(settings.head.clone()), problem.in_toml());
@@ -146,38 +149,38 @@ fn point_in(settings: &Settings, problem: &Problem) -> Mark {
 }
 
 impl Reader {
-    /// Reads the phases; a file without `phase` is one.
-    fn parts(&mut self, table: &DeTable<'_>, start: Range<usize>) -> Vec<Part> {
+    /// Reads the phases. A file without `phase` tables is itself the only phase.
+    fn read_phases(&mut self, table: &DeTable<'_>, start: Range<usize>) -> Vec<PhaseSettings> {
         let mut top = Settings { head: start, ..Settings::default() };
         let inside = self.read_settings(table, Level::Top, &mut top);
         let Some(phases) = inside.phases else {
-            return vec![self.part(top, inside)];
+            return vec![self.read_phase(top, inside)];
         };
         if let Some(streams) = inside.streams {
             self.marks.push(Mark::new(
                 streams.span(),
-                "streams and phases are on the same level; type [[phase.stream]] after the [[phase]] of each",
+                "streams and phases are on the same level; type [[phase.stream]] below the [[phase]] of each stream",
             ));
         }
-        let mut parts = Vec::new();
+        let mut phase_settings = Vec::new();
         for phase in self.tables(phases, PHASE, MAX_PHASES) {
             let Some(table) = phase.get_ref().as_table() else { continue };
             let mut settings = Settings { head: phase.span(), ..top.clone() };
             let inside = self.read_settings(table, Level::Phase, &mut settings);
-            parts.push(self.part(settings, inside));
+            phase_settings.push(self.read_phase(settings, inside));
             if self.stream_count > MAX_JOB_STREAMS {
                 break;
             }
         }
-        parts
+        phase_settings
     }
 
     /// Reads the streams of a phase. A phase without `stream` tables is itself the only stream.
-    fn part(&mut self, settings: Settings, inside: NestedTables<'_>) -> Part {
+    fn read_phase(&mut self, settings: Settings, inside: NestedTables<'_>) -> PhaseSettings {
         let Some(streams) = inside.streams else {
             self.check_is_defined(&settings);
             self.stream_count += 1;
-            return Part { streams: vec![settings.clone()], settings };
+            return PhaseSettings { streams: vec![settings.clone()], settings };
         };
         let mut of_streams = Vec::new();
         for stream in self.tables(streams, STREAM, MAX_STREAMS) {
@@ -194,7 +197,7 @@ impl Reader {
             self.check_is_defined(&inner);
             of_streams.push(inner);
         }
-        Part { settings, streams: of_streams }
+        PhaseSettings { settings, streams: of_streams }
     }
 
     /// Reports a stream without any setting: it is an error, not a request for defaults.
@@ -229,11 +232,14 @@ impl Reader {
             }
             _ if list.len() > most => {
                 let span = list.get(most).map_or(value.span(), |v| v.span());
-                (span, format!("there are too many of `{name}`; type {most} at most"))
+                (span, format!("there are too many `{name}` tables; type {most} at most"))
             }
             Some(other) => {
                 let is = kind(other.get_ref());
-                (other.span(), format!("`{name}` is a table, not {is}; type [[{name}]] and its keys below"))
+                (
+                    other.span(),
+                    format!("`{name}` must be a table, but is {is}; type [[{name}]] and its keys below"),
+                )
             }
             None => return list,
         };
@@ -264,7 +270,7 @@ impl Reader {
                     settings.spans.insert(AT, value.span());
                     moment(value.get_ref()).map(|at| settings.at = Some(at))
                 }
-                (NAME, Level::Stream) => parse_text(NAME, "is text", value.get_ref(), values::name)
+                (NAME, Level::Stream) => parse_text(NAME, "must be text", value.get_ref(), values::name)
                     .map(|name| settings.stream.name = Some(name)),
                 (TURN, Level::Top | Level::Phase | Level::Stream) => {
                     settings.spans.insert(TURN, value.span());
@@ -273,7 +279,7 @@ impl Reader {
                 }
                 (OPS, Level::Turn) => {
                     settings.spans.insert(OPS, value.span());
-                    parse_text(OPS, "is text or a number", value.get_ref(), values::every)
+                    parse_text(OPS, "must be text or a number", value.get_ref(), values::every)
                         .map(|length| settings.length = Some(length))
                 }
                 (LINE, Level::Top | Level::Phase | Level::Stream) => {
@@ -335,9 +341,9 @@ impl Reader {
                 apply(&on.to_string()).map_err(|why| format!("`{name}`: {why}"))
             }
             other if key.is_switch() => {
-                Err(format!("`{name}` is true or false, not {}; type {name} = true", kind(other)))
+                Err(format!("`{name}` must be true or false, but is {}; type {name} = true", kind(other)))
             }
-            value => parse_text(name, "is text or a number", value, apply),
+            value => parse_text(name, "must be text or a number", value, apply),
         };
         if let Err(why) = outcome {
             self.marks.push(Mark::new(span, why));
@@ -347,7 +353,7 @@ impl Reader {
     fn list(&mut self, key: &Key, value: &DeValue<'_>, span: Range<usize>, stream: &mut StreamSpec) {
         let name = key.name;
         let mut one = |value: &DeValue<'_>, span: Range<usize>| {
-            let added = parse_text(name, "takes text", value, |text| key.parse_into(stream, text));
+            let added = parse_text(name, "must be text", value, |text| key.parse_into(stream, text));
             added.map_err(|why| Mark::new(span, why)).err()
         };
         match value {
@@ -364,7 +370,7 @@ impl Reader {
         }
     }
 
-    /// Reads turns. Each has only the settings of its own table.
+    /// Reads the turns of a stream. Each turn has only the settings of its own table.
     fn turns(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.turns.clear();
         for one in self.tables(value, TURN, MAX_TURNS) {
@@ -380,7 +386,7 @@ impl Reader {
         }
     }
 
-    /// Reads lines: each is a table, or the text that the flag takes.
+    /// Reads the lines of a stream. Each line is a table, or text in the form of `--line`.
     fn lines(&mut self, value: &Spanned<DeValue<'_>>, stream: &mut StreamSpec) {
         stream.resolved.access.lines.clear();
         let one = [value];
@@ -397,7 +403,7 @@ impl Reader {
                 DeValue::Table(table) => self.line(table),
                 DeValue::String(text) => Line::parse(text),
                 other => Err(format!(
-                    "`line` is a table, not {}; type line = [{{ bs = \"4k\", mix = 70 }}]",
+                    "`line` must be a table, but is {}; type line = [{{ bs = \"4k\", mix = 70 }}]",
                     kind(other)
                 )),
             };
@@ -420,7 +426,7 @@ impl Reader {
                 continue;
             };
             let set = |text: &str| (key.set)(&mut line, text);
-            if let Err(why) = parse_text(word, "is text or a number", value.get_ref(), set) {
+            if let Err(why) = parse_text(word, "must be text or a number", value.get_ref(), set) {
                 self.marks.push(Mark::new(value.span(), why));
             }
         }
@@ -436,8 +442,8 @@ fn parse_text<T>(
     value: &DeValue<'_>,
     parse: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<T, String> {
-    let text =
-        text(value).ok_or_else(|| format!("`{key}` {expected}, not {}; type it in quotes", kind(value)))?;
+    let text = text(value)
+        .ok_or_else(|| format!("`{key}` {expected}, but is {}; type it in quotes", kind(value)))?;
     parse(&text).map_err(|why| format!("`{key}`: {why}"))
 }
 
@@ -458,6 +464,7 @@ fn unknown(word: &str, value: &DeValue<'_>, level: Level) -> String {
         (Some(Set::Job(_)), _) => {
             return format!("`{word}` applies to the whole job; {top}");
         }
+        // Only tables of turns refuse settings of a stream.
         (Some(Set::Stream(_) | Set::List(_)), _) => {
             return format!("`{word}` applies to a whole stream; move it above the turns, or remove it");
         }
@@ -490,7 +497,8 @@ fn unknown(word: &str, value: &DeValue<'_>, level: Level) -> String {
     format!("there is no key {}; {}", show(word), offer(word, &known))
 }
 
-/// Formats the key and value that correspond to another tool's option, if known.
+/// Formats the setting that corresponds to another tool's option: `depth = 32`, or only the key if
+/// fathom has no such value.
 fn format_as_toml(meant: &Counterpart) -> String {
     let quoted = |value: &String| {
         let bare = value.bytes().all(|b| b.is_ascii_digit()) || meant.key.is_switch();
@@ -513,7 +521,7 @@ fn offer(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// A word of the file, shortened.
+/// Quotes a word of the file for a message, shortened to 40 characters.
 fn show(word: &str) -> String {
     let short: String = word.chars().take(40).collect();
     format!("`{}`", short.escape_debug())
@@ -534,16 +542,18 @@ struct Settings {
     at: Option<u64>,
 }
 
-/// Computes the lengths of phases from `at`, or returns the contradictions.
+/// Sets the length of each phase without `time` from the `at` of the next phase. Returns the
+/// contradictions.
 fn set_phase_lengths(phases: &mut [&mut Settings]) -> Vec<Mark> {
     if phases.iter().all(|p| p.at.is_none()) {
         return Vec::new();
     }
     for phase in &mut *phases {
+        // The default warm-up would delay all later phases.
         phase.phase.warmup.get_or_insert(0);
     }
     let mut marks = Vec::new();
-    // Start of the next phase, as long as all phases before it have a length.
+    // Start of the phase at `index` in ns; `None` if an earlier phase has no known length.
     let mut begin = Some(0_u64);
     for index in 0..phases.len() {
         let next = phases.get(index + 1).and_then(|n| Some((n.at?, n.spans.get(AT)?.clone())));
@@ -606,7 +616,7 @@ fn mark_with_phase_before(span: std::ops::Range<usize>, before: &Settings, messa
     Mark { span, message, context: vec![(place.clone(), "the phase before")] }
 }
 
-/// A time as it is typed.
+/// A time as the user would type it, such as `10s`.
 fn typed(ns: u64) -> String {
     match ns {
         ns if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
@@ -642,10 +652,10 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// A time since the start of the job, in ns.
+/// Parses the value of `at`. Returns ns since the start of the job.
 fn moment(value: &DeValue<'_>) -> Result<u64, String> {
-    let time =
-        text(value).ok_or_else(|| format!("`at` is a time, not {}; type it as in \"10s\"", kind(value)))?;
+    let time = text(value)
+        .ok_or_else(|| format!("`at` must be a time, but is {}; type at = \"10s\"", kind(value)))?;
     parse_duration_ns(&time)
         .map_err(|_| "`at` is not a time; type the time since the start of the job, such as \"10s\"".into())
 }

@@ -29,7 +29,7 @@ pub fn language_of_path(path: &Path) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| extension.eq_ignore_ascii_case(language.extension))
 }
 
-/// The language of a tool's job files; `None` if fathom recognises these files but cannot read them.
+/// The language of a tool's job files. Every [`Tool`] has one in [`LANGUAGES`].
 pub fn language_of_tool(tool: Tool) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.tool == tool)
 }
@@ -77,10 +77,11 @@ pub struct Language {
     pub parse: fn(&str, &str, Objections) -> Result<JobSpec, Trouble>,
 }
 
-/// Options of fio. A job file has at least one of them.
+/// Options of fio. [`is_fio`] accepts only files that have at least one of them.
 const FIO_KEYS: &str = "rw readwrite ioengine iodepth numjobs bs blocksize bssplit filename directory rwmixread time_based fill_device stonewall verify";
 
-/// Tables and keys that only fathom's TOML has. A file with one of them is a job of fathom.
+/// Tables and keys of fathom's job files. A TOML file with one of them at the top level is a job of
+/// fathom.
 const FATHOM_KEYS: [&str; 6] = [job::PHASE, job::STREAM, "rw", "bs", "depth", "workers"];
 
 /// Detects the tool of a job file; `None` for other files, and for files larger than [`MAX_FILE_BYTES`].
@@ -101,7 +102,8 @@ pub fn detect_tool(content: &[u8]) -> Option<Tool> {
     }
 }
 
-/// The text of a file: UTF-8, or UTF-16 with a byte order mark as Windows writes it.
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark as Windows writes it. `None` for
+/// anything else, and for text with a NUL.
 fn decode(content: &[u8]) -> Option<Cow<'_, str>> {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let units = content.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));

@@ -15,7 +15,8 @@ use model::units::parse_duration_ns;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The option that sets a setting, as users of the tool type it without a value.
+/// The tool's option for a setting of fathom, as it is typed but without a value: `-o` for `depth`.
+/// `None` if the tool has none.
 fn option_of(tool: Tool, setting: &str) -> Option<String> {
     let (tables, prefix): (&[&[ToolOption]], _) = match tool {
         Tool::Fio => (&[FIO], ""),
@@ -58,7 +59,8 @@ fn translated(tool: Tool, key: &str, value: &str) -> Option<String> {
     match (tool, key) {
         (Tool::Fio, "engine") => {
             let (name, options) = value.split_once(':').unwrap_or((value, ""));
-            // The last engine of fio with this name in fathom: pvsync2 also takes the options of vsync.
+            // Of several engines of fio with the same name in fathom, take the last: pvsync2 has
+            // more options than pvsync.
             let name = FIO_ENGINES.iter().rfind(|(_, here)| *here == name).map_or(name, |(of_fio, _)| of_fio);
             options.is_empty().then(|| name.to_owned())
         }

@@ -5,18 +5,19 @@
 /// An option of another tool, or a field of its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolOption {
-    /// Name in the tool's own help, with the tool's prefix unless all options of the tool have the same prefix.
+    /// Name in the tool's own help. It lacks the dashes if all options of the tool begin with them,
+    /// as those of DISKSPD and fio.
     pub name: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],
-    /// Name of the value as help shows it; empty if the option takes no value.
+    /// Name of the value as help shows it, such as `=FILE`; empty if the help shows none.
     pub value: &'static str,
     /// How fathom handles the option.
     pub how: How,
     /// The effect of the option in fathom, or the reason for another handling. The reason for a refusal also says what to type instead.
     pub about: &'static str,
-    /// The settings of fathom that the option sets, separated by spaces. If several options set a setting, messages name the first one of
-    /// the table.
+    /// The settings of fathom that the option sets, separated by spaces. If several options set the
+    /// same setting, messages name the first of these options in the table.
     pub settings: &'static str,
     /// The possible values; empty if the parser of the value checks them.
     pub(crate) words: &'static [&'static str],
@@ -135,7 +136,7 @@ impl ToolOption {
         Self { words, other_words, ..self }
     }
 
-    pub(crate) const fn switch(self) -> Self {
+    pub(crate) const fn value_optional(self) -> Self {
         Self { is_switch: true, ..self }
     }
 
@@ -148,7 +149,7 @@ impl ToolOption {
     }
 
     /// Marks an option that has no effect in a replay, because the log defines the operations.
-    pub(crate) const fn by_log(self) -> Self {
+    pub(crate) const fn ignored_in_replay(self) -> Self {
         Self { in_replay: InReplay::NoEffect, ..self }
     }
 

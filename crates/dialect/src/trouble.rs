@@ -17,7 +17,7 @@ pub struct Trouble {
     marks: Vec<Mark>,
 }
 
-/// A message at a place.
+/// An error message, and the place in the text that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Byte range in the text.
@@ -139,8 +139,8 @@ pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
     ))
 }
 
-/// Words of this many bytes or more get no similar name.
-const MAX_SIMILAR_CHARACTERS: usize = 64;
+/// No similar name is searched for words of this many bytes or more.
+const LONG_WORD_BYTES: usize = 64;
 
 /// The name that is most similar to a word; `None` if no similarity is at least `min_similarity` (1
 /// means equal), or if the word is long.
@@ -149,7 +149,7 @@ pub(crate) fn nearest<'n>(
     names: impl IntoIterator<Item = &'n str>,
     min_similarity: f64,
 ) -> Option<&'n str> {
-    if word.len() >= MAX_SIMILAR_CHARACTERS {
+    if word.len() >= LONG_WORD_BYTES {
         return None;
     }
     let rated = |name: &'n str| (strsim::normalized_damerau_levenshtein(word, name), name);

@@ -4,7 +4,7 @@ use crate::stderr;
 use std::process::ExitCode;
 pub use sys::cause;
 
-/// Exit code after a signal that ended the program: 128 + SIGINT.
+/// Exit code after any signal that ended the program: 130, which shells use for SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
 /// Why there is no report.
@@ -29,7 +29,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns the message without the prefix.
+    /// Returns the message without the prefix `fathom: `.
     pub fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Refused(text) | Self::Pointed { plain: text, .. } => text,

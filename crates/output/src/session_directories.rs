@@ -9,9 +9,9 @@ const RELATIVE_PATH: &str = "fathom/sessions";
 /// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Returns the directories that may hold sessions, best first. Includes the one among the temporary
-/// files only if the user's data directory is not usable, because other users could put files among
-/// the temporary files.
+/// Returns the directories that may hold sessions, best first. Includes the one below the temporary
+/// directory (`TMPDIR`) only if the user's data directory is not usable, because other users can
+/// create files in the temporary directory.
 pub fn session_directories() -> Vec<PathBuf> {
     let home = user_directory();
     let is_home_usable = home.as_deref().is_some_and(is_usable);
@@ -40,8 +40,8 @@ fn is_usable(dir: &Path) -> bool {
     there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
-/// Returns the session directory among the temporary files; `None` if another user owns it or may
-/// write to it. It need not exist.
+/// Returns the session directory below the temporary directory. It need not exist. `None` if
+/// another user owns its parent `fathom-UID` or may write to it.
 fn temporary_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));

@@ -19,8 +19,8 @@ pub fn divert() {
     let _ = sent;
 }
 
-/// Redirects standard error as [`divert`] does if it is a block device, for example after a
-/// mistaken redirection in a shell.
+/// If standard error is a block device, for example after a mistaken redirection in a shell,
+/// redirects it as [`divert`] does and prints a message about it.
 pub fn spare_disks() {
     if is_disk(rustix::stdio::stderr()) {
         divert();

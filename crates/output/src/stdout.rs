@@ -31,7 +31,7 @@ pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style)
     bytes(&fitted(format, report, style, &io::stdout())?)
 }
 
-/// Renders a report for standard output, fitted to its width and colours.
+/// Renders a report for a stream, fitted to the stream's width and colours.
 ///
 /// # Errors
 /// A failure if the format cannot write this kind of report.
@@ -103,8 +103,8 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     piece(bytes).map(|_| ())
 }
 
-/// Prints one part of a continuing output. Returns the number of printed lines; `None` if the pipe
-/// is closed.
+/// Prints one report of a continuing output. Returns its number of lines; `None` if the reader has
+/// closed the pipe.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn screen_rows() -> Option<usize> {
     stream::rows(rustix::stdio::stdout())
 }
 
-/// Prints a piece of a long output. Returns whether the reader still reads.
+/// Prints a piece of a long output. Returns `false` if the reader has closed the pipe.
 ///
 /// # Errors
 ///

@@ -55,7 +55,7 @@ pub enum Detail {
 /// Options of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to colour the text, on a terminal only.
+    /// Whether to colour the text. Only text for a terminal may have colours.
     pub colour: bool,
     /// Whether the text includes the ledger of each result; JSON and HTML always do.
     pub ledger: bool,

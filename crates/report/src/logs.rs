@@ -426,7 +426,7 @@ pub struct EventLine<'r> {
     pub issue_ns: u64,
     /// Time from issue to completion; `None` if the completion was not observed.
     pub latency_ns: Option<u64>,
-    /// Time from insertion into the scheduler to issue.
+    /// Time from insertion into the scheduler to issue; `None` if no insertion was recorded.
     pub queued_ns: Option<u64>,
     /// The operation.
     pub op: Op,

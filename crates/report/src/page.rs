@@ -106,12 +106,12 @@ impl Page {
         self.prose(&format!("{name:<8}"), "        ", text);
     }
 
-    /// Adds a table with the columns that fit, and the names of the others.
+    /// Adds a table with the columns that fit, and a sentence that names the dropped columns.
     pub(crate) fn table(&mut self, table: &Table) {
         self.indented_table("", table);
     }
 
-    /// Adds a table with the columns that fit, without the names of the others.
+    /// Adds a table with the columns that fit. Does not name the dropped columns.
     pub(crate) fn narrow_table(&mut self, table: &Table) {
         for line in table.lines(self.width).0 {
             self.line(&line);
@@ -137,7 +137,8 @@ impl Page {
         self.text += &clause.map_or(wrapped, |at| cut(&kept[..at]));
     }
 
-    /// Adds an indented table with the columns that fit, and the names of the others.
+    /// Adds an indented table with the columns that fit, and a sentence that names the dropped
+    /// columns.
     pub(crate) fn indented_table(&mut self, indent: &str, table: &Table) {
         let (lines, left_out) = table.lines(self.width.saturating_sub(display_width(indent)));
         for line in lines {
@@ -287,8 +288,9 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 const MIN_NAME_WIDTH: usize = 24;
 
 impl Table {
-    /// Draws the table in `width` columns. Returns its lines and the dropped headings. Shortens names and the cells
-    /// that [`Self::cut_to`] chose first, then drops columns, and finally prints one value per line.
+    /// Draws the table in `width` columns. Returns its lines and the dropped headings. First
+    /// shortens names and the cells that [`Self::cut_to`] chose, then drops columns, and finally
+    /// prints one value per line.
     pub(crate) fn lines(&self, width: usize) -> (Vec<String>, Vec<&str>) {
         let (lines, shown) = self.fit(width);
         let lines = lines.unwrap_or_else(|| self.one_value_a_line(&shown, width));
@@ -300,8 +302,8 @@ impl Table {
         self.fit(width).0.is_some()
     }
 
-    /// Shortens long names and drops columns until the table fits `width`. Returns its lines, or `None` if it does not fit
-    /// even then, and the remaining columns.
+    /// Shortens long names and drops columns until the table fits `width`. Returns its lines and
+    /// the remaining columns. The lines are `None` if the table does not fit even then.
     fn fit(&self, width: usize) -> (Option<Vec<String>>, Vec<usize>) {
         let mut shown = self.filled_columns();
         let full_table = self.draw(&shown);

@@ -74,7 +74,7 @@ impl CommandLine {
     /// All errors, each with its place and what to type instead.
     pub fn parse(words: &[String], environment: &Environment) -> Result<Self, Trouble> {
         let source = Source::parse(words);
-        // `-h` alone has no target to measure without caches, so it asks for help.
+        // `-h` with a target turns caches off. Alone it asks for help.
         let asks_for_help = matches!(words, [word] if word == "-h" || word == "--help");
         if asks_for_help || words.iter().any(|word| word == "-?") {
             return Ok(Self { ask: Ask::Print(help()), source, ..Self::default() });
@@ -407,7 +407,8 @@ pub(super) fn bounds(text: &str, block: u32) -> Result<(u64, Option<u64>), Strin
         .ok_or_else(|| "base and length are too large; type smaller values".into())
 }
 
-/// CPUs, each after its group unless that is 0: `1,4,g1,2`.
+/// Parses CPUs: `1,4,g1,2`. Returns the processor group and the number of each CPU. The group is 0
+/// unless another one precedes the CPU.
 pub(super) fn affinity(text: &str) -> Result<Vec<(u32, u32)>, String> {
     let mut group = 0;
     let mut cpus = Vec::new();
@@ -429,7 +430,7 @@ pub(super) fn affinity(text: &str) -> Result<Vec<(u32, u32)>, String> {
     Ok(cpus)
 }
 
-/// Shares by parts of the target: `pct90/10:5/20`, `abs90/10G:0/10G`.
+/// Parses the shares of operations by parts of the target: `pct90/10:5/20`, `abs90/10G:0/10G`.
 pub(super) fn distribution(text: &str, block: u32) -> Result<Distribution, String> {
     let (percent, mut rest) = match (text.strip_prefix("pct"), text.strip_prefix("abs")) {
         (Some(rest), _) => (true, rest),

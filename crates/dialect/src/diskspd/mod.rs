@@ -60,6 +60,7 @@ pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
     let marks: Vec<Mark> = problems
         .map(|problem| {
             let message = problem.spelled(|key, value| format_for_tool(Tool::Diskspd, key, value));
+            // No option begins with NUL, so on a command line the whole text is marked.
             Mark::new(line.source.place(problem.phase, problem.stream, "\0"), message)
         })
         .collect();
@@ -73,7 +74,7 @@ pub fn job(line: &CommandLine, cpus: &[u32], also: Objections) -> Result<Option<
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 
-/// The whole job. Threads are bound to `cpus` in turn by default.
+/// Translates a profile into a job. Threads are bound to `cpus` in turn by default.
 fn job_spec(profile: &Profile, cpus: &[u32]) -> JobSpec {
     let phases: Vec<PhaseSpec> = profile.spans.iter().map(|span| phase(span, cpus)).collect();
     let typed = phases.iter().map(|phase| vec![TypedStream::default(); phase.streams.len()]).collect();
@@ -106,7 +107,9 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     }
 }
 
-/// The CPUs of these threads, in their order. Each thread of the time span takes the next CPU.
+/// The CPUs of these threads, in the order of the threads. Each thread of the time span takes the
+/// next CPU. For consecutive threads, returns all CPUs, beginning with that of the first thread:
+/// workers take CPUs in turn.
 fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     if span.disable_affinity {
         return Vec::new();
@@ -117,22 +120,23 @@ fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     }
     let (Some(first), count) = (threads.first().copied(), all.len()) else { return all };
     let cpu_index = |thread: u32| (thread as usize).checked_rem(count).unwrap_or(0);
-    let is_row = (first..).zip(threads).all(|(next, thread)| next == *thread);
-    if is_row {
+    let are_consecutive = (first..).zip(threads).all(|(next, thread)| next == *thread);
+    if are_consecutive {
         all.rotate_left(cpu_index(first));
         return all;
     }
     threads.iter().filter_map(|thread| all.get(cpu_index(*thread)).copied()).collect()
 }
 
-/// The stream of a target, or of the identical targets of the pool's threads.
+/// The stream of a pool of threads. The targets of the pool differ at most in path and weight, and
+/// `target` is the first of them.
 fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
     let (workers, targets) = (pool.threads.len() as u32, pool.targets.len() as u32);
-    let is_pool = span.threads > 0 && span.requests > 0;
-    let depth = if is_pool { span.requests } else { target.requests };
+    let has_thread_depth = span.threads > 0 && span.requests > 0;
+    let depth = if has_thread_depth { span.requests } else { target.requests };
     let depth = if target.mapped { 1 } else { depth };
     // Without -O a thread has this depth on each of its targets.
-    let in_flight = if is_pool { depth } else { depth.saturating_mul(targets) };
+    let in_flight = if has_thread_depth { depth } else { depth.saturating_mul(targets) };
     let weights = pool.targets.iter().map(|(_, weight)| *weight).collect();
     let mut stream = StreamSpec {
         bs: Some(PerKind::all(Sizes::Fixed(target.block))),
@@ -145,11 +149,13 @@ fn stream(span: &TimeSpan, target: &Target, pool: &Pool) -> StreamSpec {
         ..StreamSpec::default()
     };
     if targets > 1 {
-        stream.give("sharing").sharing = if is_pool { Sharing::Weighted(weights) } else { Sharing::Each };
+        stream.give("sharing").sharing =
+            if has_thread_depth { Sharing::Weighted(weights) } else { Sharing::Each };
     }
     stream.give("workers").workers = workers;
     stream.resolved.place.io_priority = priority(target);
     stream.resolved.advice = advice(target);
+    // With 0 only the totals of each worker are recorded.
     stream.resolved.each_worker_ns = Some(if span.iops { u64::from(span.bucket_ms) * MS_NS } else { 0 });
     order(target, workers, &mut stream);
     region(target, &mut stream);
@@ -186,6 +192,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
             None if target.random_percent < 100 => Some(Order::Mixed(target.random_percent.into())),
             None => None,
         };
+        // With -rs, each sequential run only reads or only writes.
         stream.line.mix_by_run = is_mixed && target.random_percent < 100;
         return;
     }
@@ -201,6 +208,7 @@ fn order(target: &Target, workers: u32, stream: &mut StreamSpec) {
         };
     }
     if target.parallel && target.requests > 1 && !target.mapped {
+        // With -p, all operations in flight of a thread have the same offset.
         stream.line.times = target.requests;
     }
 }
@@ -265,7 +273,8 @@ fn cache(target: &Target) -> Cache {
     }
 }
 
-/// The advice about read-ahead; `None` for direct I/O, which does not read ahead.
+/// The advice about read-ahead; `None` without a hint, and for direct I/O, which does not read
+/// ahead.
 fn advice(target: &Target) -> Option<Advice> {
     match (target.random_hint, target.sequential_hint) {
         _ if target.cache == TargetCache::Off => None,
@@ -288,6 +297,7 @@ fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),
         _ if target.buffer > 0 => {
+            // With -Z, writes repeat random data of this size.
             (stream.dedup, stream.dedup_set) = (Some(100), Some(target.buffer.max(4096)));
         }
         _ if target.zeros => stream.zeros = true,

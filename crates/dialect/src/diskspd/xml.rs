@@ -57,7 +57,7 @@ struct Reader<'r> {
     targets: &'r [String],
 }
 
-/// The elements of a node, comments and text aside.
+/// The elements in a node, without comments and text.
 fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
     node.children().filter(Node::is_element)
 }
@@ -301,7 +301,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The path, or the target of the command line with that number.
+    /// The path of a target. `*2` stands for the second target of the command line.
     fn path(&mut self, node: Node) -> String {
         let path = element_text(node);
         let number = path.strip_prefix('*').map(|n| n.parse::<usize>().ok().filter(|n| *n > 0));

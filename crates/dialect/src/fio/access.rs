@@ -91,7 +91,7 @@ pub(super) fn only_reading(jobs: &[Job]) -> Result<(), Fault> {
         if job.is_replay() {
             only_reading_log(job)?;
         } else {
-            let why = "the job writes, but --readonly forbids writes; leave one of them out";
+            let why = "--readonly forbids writes and trims, but the job has some; type rw=read or randread, or leave --readonly out";
             job.refuse_if(parse_rw(job)?.directions() != [0], "rw", why)?;
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// Whether operations of these sizes cover whole blocks.
+/// Whether each size is a multiple of the smallest, so that operations cover whole blocks.
 fn covers_blocks(sizes: &Sizes) -> bool {
     match sizes {
         Sizes::Split(split) => split.iter().all(|(size, _)| size % sizes.least().max(1) == 0),
@@ -331,7 +331,7 @@ fn random_order(job: &Job, rw: &ParsedRw, is_fixed: bool, has_own_align: bool) -
     Ok(if may_repeat { Order::Random } else { Order::Once })
 }
 
-/// The shares of random operations among reads, writes and trims, in percent.
+/// For reads, writes and trims: the percentage of operations at random offsets.
 fn random_shares(job: &Job) -> Result<[u32; 3], Fault> {
     let units = job.units("percentage_random");
     let share = |text: &str| units.whole(text.trim_end_matches('%')).and_then(percent);
@@ -374,7 +374,9 @@ fn distribution(text: &str) -> Result<Order, String> {
     }
 }
 
-/// fio's normal distribution: the mean of 12 uniform offsets, plus a uniform offset within `deviation` percent of the region, at most 50.
+/// fio's normal distribution: the mean of 12 uniform offsets, plus a uniform offset within
+/// `deviation` percent of the region, at most 50. Returns the normal distribution with the same
+/// standard deviation.
 fn normal(deviation: &str) -> Result<Order, String> {
     let typed = if deviation.is_empty() { Some(0.0) } else { deviation.parse::<f64>().ok() };
     let typed = typed.filter(|percent| (0.0..100.0).contains(percent));
@@ -405,7 +407,7 @@ fn translate_zones(text: &str, absolute: bool) -> Result<String, String> {
     Ok(translated.collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
-/// Holes and backward steps of a sequential order.
+/// Sets the holes or backward steps of a sequential order.
 fn set_step(job: &Job, rw: &ParsedRw, sizes: &PerKind<Sizes>, stream: &mut StreamSpec) -> Result<(), Fault> {
     match rw.step {
         0 => {}
@@ -481,7 +483,8 @@ pub(super) fn strided_zones(
     Ok(Some(Strided { bytes, range_bytes, skip_bytes }))
 }
 
-/// The number of bytes that a job with zones moves: the size of its region. If the end of the region cuts off a zone, fio ends after one
+/// The number of bytes that a job with zones moves: the size of its region, or twice the size if
+/// writes follow trims (`pairs`). If the end of the region cuts off a zone, fio ends after one
 /// round over the zones.
 pub(super) fn zoned_bytes(zones: Strided, region_bytes: u64, stream: &StreamSpec, pairs: bool) -> u64 {
     let times = if pairs { 2 } else { 1 };

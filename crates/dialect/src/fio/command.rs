@@ -189,7 +189,7 @@ impl Formats {
     }
 }
 
-/// Time between two outputs, in ns.
+/// Parses the time between two outputs. Returns ns.
 fn interval(value: &str) -> Result<u64, String> {
     let ns = time(value, DefaultUnit::Seconds).map_err(|why| format!("--status-interval={value}: {why}"))?;
     let often =
@@ -275,7 +275,7 @@ pub(super) fn engine_help(name: &str) -> Result<String, String> {
     Err(format!("--enghelp={}: {why}", visible(name)))
 }
 
-/// A line for each option.
+/// Returns a line of help for each option.
 fn option_lines<'o>(options: impl Iterator<Item = &'o ToolOption>) -> String {
     options.fold(String::new(), |all, option| all + &format!("{:24}: {}\n", option.name, option.explained()))
 }

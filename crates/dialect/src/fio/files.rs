@@ -9,7 +9,8 @@ use model::job::{Create, Filling, Order, PerKind, Positions, Sizes};
 use model::spec::StreamSpec;
 use model::spec::number::MAX_TARGETS;
 
-/// Sets the region of each file, how missing files are created, and what ends the job.
+/// Sets the region of each file, how missing files are created, and what ends the job. Returns the
+/// distance between the starts of clones.
 pub(super) fn region(
     job: &Job,
     rw: &ParsedRw,
@@ -81,7 +82,7 @@ pub(super) fn region(
     shares.increment(stream)
 }
 
-/// The size of every file; `None` for the default and for a range of sizes.
+/// The typed size of each file in bytes; `None` if none is typed, and for a range of sizes.
 pub(super) fn file_size(job: &Job) -> Result<Option<u64>, Fault> {
     if filesize_range(job)?.is_some() {
         return Ok(None);
@@ -95,7 +96,8 @@ pub(super) fn file_size(job: &Job) -> Result<Option<u64>, Fault> {
     }
 }
 
-/// The range of `filesize=4k-64k`, if its ends differ.
+/// The smallest and the largest size of `filesize=4k-64k` in bytes; `None` if they are equal or no
+/// range is typed.
 pub(super) fn filesize_range(job: &Job) -> Result<Option<(u64, u64)>, Fault> {
     let text = job.text("filesize").filter(|text| !text.starts_with('('));
     let Some((least, most)) = text.and_then(|text| text.split_once('-')) else { return Ok(None) };
@@ -196,13 +198,13 @@ fn repeat_first_block(shares: &Shares, rw: &ParsedRw, stream: &mut StreamSpec) -
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increment {
     pub(super) bytes: u64,
-    /// Multiple to which the start of each clone is rounded up; 1 unless the distance is a
-    /// percentage.
+    /// The start of each clone is rounded up to a multiple of this many bytes: 1 unless the
+    /// distance is a percentage.
     align: u64,
 }
 
 impl Increment {
-    /// The start of a clone if the first one starts at `first`.
+    /// The first byte of a clone if the first clone starts at the byte `first`.
     pub(super) fn offset(self, first: u64, clone: u32) -> u64 {
         let offset = first.saturating_add(self.bytes.saturating_mul(u64::from(clone)));
         offset.checked_next_multiple_of(self.align).unwrap_or(offset)
@@ -245,8 +247,8 @@ impl Shares<'_> {
         Ok(operations * u64::from(self.least))
     }
 
-    /// A percentage of each file as an offset, rounded up to a multiple of `offset_align` or,
-    /// without that option, of the smallest operation.
+    /// A percentage of each file as an offset in bytes, rounded up to a multiple of `offset_align`
+    /// or, without that option, of the smallest operation. 0 if all files are missing.
     fn offset(&self, percent: f64) -> Result<u64, Fault> {
         // A missing file has size 0 when fio computes the offset.
         if percent == 0.0 || self.are_missing() {
@@ -260,7 +262,8 @@ impl Shares<'_> {
         })
     }
 
-    /// Limits the size on a device to the part after the offset.
+    /// Limits a size on devices to their parts after the offset. Returns the size of files
+    /// unchanged.
     fn limit_to_device(&self, size: u64, offset: u64) -> u64 {
         if !on_devices(self.job, self.files, self.environment) {
             return size;
@@ -361,7 +364,8 @@ pub(super) fn has_io_size(job: &Job) -> Result<bool, Fault> {
     Ok(!matches!(job.size("io_size")?, None | Some(Size::Bytes(0) | Size::Percent(0.0 | 100.0))))
 }
 
-/// The bytes of `io_size`. A percentage refers to the bytes of one pass over all files; 100 % is no limit.
+/// The bytes of `io_size`; `None` without a limit. A percentage refers to the bytes of one pass
+/// over all files; 100 % is no limit.
 fn io_size(shares: &Shares, size: Option<u64>, stream: &StreamSpec) -> Result<Option<u64>, Fault> {
     let job = shares.job;
     let percent = match job.size("io_size")? {
@@ -536,7 +540,7 @@ pub(super) fn own_files(job: &Job) -> bool {
     paths(job, 0, 1) != paths(job, 1, 1)
 }
 
-/// Names separated by colons; a backslash escapes a colon.
+/// Splits names at colons; a backslash escapes a colon.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = text.chars().peekable();

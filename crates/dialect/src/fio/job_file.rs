@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a job file. The first section of a second file waits for all before it.
+    /// Reads a job file. The first job of a second file waits for all jobs before it.
     pub(super) fn file(&mut self, name: &str, text: &str) {
         let from = self.sections.len();
         let had_jobs = self.sections.iter().any(|s| !s.is_global());
@@ -593,7 +593,7 @@ pub(super) trait Environment {
     fn variable(&self, name: &str) -> Option<String>;
     /// The value of `$ncpus`, `$pagesize` or `$mb_memory`.
     fn number(&self, keyword: &str) -> Result<u64, String>;
-    /// The first bytes of a file.
+    /// The first bytes of a file, at most `most`.
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String>;
     /// Length of a file or block device in bytes.
     fn length(&self, name: &str) -> Result<u64, String>;

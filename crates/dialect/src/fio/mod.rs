@@ -1,5 +1,5 @@
-//! fio: its job files and command lines as jobs with the same meaning. An option that fathom cannot honour is
-//! refused by its name, with the reason and what to type instead.
+//! fio: translates its job files and command lines into jobs with the same meaning. An option that
+//! fathom cannot honour is refused by its name, with the reason and what to type instead.
 //!
 //! A text becomes sections and then jobs with their defaults (`job_file`), each job becomes streams
 //! (`streams`, with `access` and `files`), and these become phases (`phases`). `options` is the table of all
@@ -147,7 +147,8 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     Ok(spec)
 }
 
-/// All parts as sections, if they have no errors.
+/// Reads all parts of a command line as sections, or returns the errors of the first part that has
+/// any.
 fn read_sections<'a>(pieces: &[Piece], environment: &'a dyn Environment) -> Result<Reader<'a>, Trouble> {
     let mut reader = Reader::new(environment);
     let line = shown_options(pieces);
@@ -190,7 +191,7 @@ fn word(name: &str, value: &str) -> String {
     if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
 }
 
-/// The options of a command line, one after another.
+/// The job options of a command line as one text, at which errors point.
 fn shown_options(pieces: &[Piece]) -> String {
     let words = pieces.iter().filter_map(|piece| match piece {
         Piece::Option { name, value } => Some(word(name, value)),

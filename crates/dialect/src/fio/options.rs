@@ -6,86 +6,88 @@
 use crate::options::Form::{Microseconds, Number, Numbers, Percent, Seconds, Size, Switch};
 use crate::options::{ToolOption, honoured, no_effect, only, refused};
 
-/// Options that request a log, with or without the beginning of its name.
+/// Options that request a log. Their value is the prefix of the log's file name and may be left
+/// out.
 pub(super) const LOGS: [&str; 4] = ["write_bw_log", "write_hist_log", "write_iops_log", "write_lat_log"];
 /// Values of a switch that is off.
 const OFF: &[&str] = &["0", "false"];
 const MERGE: &str = "fathom does not merge traces; type one job with read_iolog for each trace instead";
-const TRACE: &str = "fathom always measures every latency and every rate";
+const ALWAYS_MEASURED: &str = "fathom always measures every latency and every rate";
 pub(super) const ZONED: &str = "fathom does not support zoned devices; remove the option";
-const SPRANDOM: &str = "fathom does not precondition within a job; fill the device by a job with rw=write and loops=2 before, and remove the option";
+const SPRANDOM: &str = "fathom does not precondition within a job; first fill the device with a job of rw=write and loops=2, and remove the option";
 const PLACEMENT: &str = "data placement needs NVMe commands, which fathom does not send; remove the option";
 const CGROUP: &str =
     "fathom runs in a cgroup of its own; start it inside the cgroup that you need, and remove the option";
-const ROOTS: &str = "fathom does not change its user; start it with `sudo -u USER`, and remove the option";
+const USER: &str = "fathom does not change its user; start it with `sudo -u USER`, and remove the option";
 const PACED: &str =
     "the log defines the times; type replay_time_scale=50 or replay_no_stall=1, or remove the option";
 
-/// Every option of fio 3.33 for files and block devices, mostly in the order of its help, followed by those of 3.42.
+/// Every option of fio 3.33 for files and block devices, mostly in the order of its help, followed
+/// by those of 3.42. The arguments of `honoured` are the name, fathom's settings, and the effect.
 #[rustfmt::skip] // One line for each option.
 pub const OPTIONS: &[ToolOption] = &[
     honoured("description", "", "printed in text and terse output, and as `desc` in JSON"),
     honoured("name", "", "the name of the result"),
     honoured("wait_for", "", "starts after the named job; refused if other jobs run at the same time as that job"),
-    honoured("filename", "target", "files or devices, separated by `:`").by_log(),
+    honoured("filename", "target", "files or devices, separated by `:`").ignored_in_replay(),
     only("lockfile", &["none"], "fathom does not lock files; remove the option"),
     honoured("directory", "", "directory of the files; clones take several directories in turn"),
-    honoured("filename_format", "", "file names with $jobname, $jobnum and $filenum; missing directories are created").by_log(),
+    honoured("filename_format", "", "file names with $jobname, $jobnum and $filenum; missing directories are created").ignored_in_replay(),
     no_effect("unique_filename", "only matters for fio's network clients"),
     refused("opendir", "fathom does not pick files from a directory; name the files with filename"),
-    honoured("rw", "rw stride hole backwards positions consecutive", "access pattern; a number after the pattern is a hole, a step back, or operations per random offset; in trimwrite each write waits for its trim, and limits count pairs").also(&["readwrite"]).by_log(),
-    honoured("bs", "bs", "block size").also(&["blocksize"]).by_log().form(Numbers),
-    honoured("ba", "align", "alignment of random offsets; blocks may repeat unless it is the block size").also(&["blockalign"]).by_log().form(Numbers),
-    honoured("bsrange", "bs", "range of block sizes").also(&["blocksize_range"]).by_log(),
-    honoured("bssplit", "bs", "block sizes with percentages").by_log(),
-    honoured("bs_unaligned", "", "keeps the sizes of bssplit exact; without this option they are multiples of the smallest size").also(&["blocksize_unaligned"]).switch().form(Switch),
+    honoured("rw", "rw stride hole backwards positions consecutive", "access pattern; a number after the pattern is a hole, a step back, or operations per random offset; in trimwrite each write waits for its trim, and limits count pairs").also(&["readwrite"]).ignored_in_replay(),
+    honoured("bs", "bs", "block size").also(&["blocksize"]).ignored_in_replay().form(Numbers),
+    honoured("ba", "align", "alignment of random offsets; blocks may repeat unless it is the block size").also(&["blockalign"]).ignored_in_replay().form(Numbers),
+    honoured("bsrange", "bs", "range of block sizes").also(&["blocksize_range"]).ignored_in_replay(),
+    honoured("bssplit", "bs", "block sizes with percentages").ignored_in_replay(),
+    honoured("bs_unaligned", "", "keeps the sizes of bssplit exact; without this option they are multiples of the smallest size").also(&["blocksize_unaligned"]).value_optional().form(Switch),
     only("bs_is_seq_rand", OFF, "block sizes depend on the direction here; remove the option"),
     honoured("randrepeat", "", "each call has the same offsets, unless the value is 0 (`--seed`)").form(Switch),
     honoured("randseed", "seed", "seed of all random numbers").form(Number),
-    honoured("norandommap", "", "blocks may repeat (`--random uniform`); without this option each block comes once per pass (`--random once`)").switch().by_log().form(Switch),
+    honoured("norandommap", "", "blocks may repeat (`--random uniform`); without this option each block comes once per pass (`--random once`)").value_optional().ignored_in_replay().form(Switch),
     no_effect("softrandommap", "fathom needs no memory for a random map"),
     honoured("ignore_error", "ignore-errors", "errors that do not end the job; fathom counts and reports them"),
-    honoured("rw_sequencer", "times", "with rw=randread:8, identical repeats each random offset eight times").one_of(&["sequential", "identical"], &[]).by_log(),
+    honoured("rw_sequencer", "times", "with rw=randread:8, identical repeats each random offset eight times").one_of(&["sequential", "identical"], &[]).ignored_in_replay(),
     honoured("ioengine", "engine", "I/O engine"),
     honoured("iodepth", "depth", "queue depth; 1 with a synchronous engine, as in fio").form(Number),
     honoured("iodepth_batch", "batch", "operations per submission call").also(&["iodepth_batch_submit"]).form(Number),
     honoured("iodepth_batch_complete_min", "batch", "number of completions that one call waits for").also(&["iodepth_batch_complete"]).form(Number),
     no_effect("iodepth_batch_complete_max", "fathom takes all finished operations at once"),
     honoured("iodepth_low", "batch", "depth to which a full queue drains before it is refilled").form(Number),
-    honoured("serialize_overlap", "serialize-overlap", "a write or trim waits for operations in flight on the same blocks; no effect in a job that only reads, as in fio").by_log().form(Switch),
+    honoured("serialize_overlap", "serialize-overlap", "a write or trim waits for operations in flight on the same blocks; no effect in a job that only reads, as in fio").ignored_in_replay().form(Switch),
     honoured("io_submit_mode", "", "offload with a rate is an open loop (`--rate`): latency counts from the intended arrival; offload without a rate has no effect").one_of(&["inline", "offload"], &[]),
-    honoured("size", "size", "size of the region and bytes to move (`--passes`, `--bytes`)").by_log(),
-    honoured("io_size", "bytes", "bytes to move").also(&["io_limit"]).by_log().form(Size),
+    honoured("size", "size", "size of the region and bytes to move (`--passes`, `--bytes`)").ignored_in_replay(),
+    honoured("io_size", "bytes", "bytes to move").also(&["io_limit"]).ignored_in_replay().form(Size),
     honoured("fill_device", "", "uses a whole block device, or ends at the typed size; refused for files without a size, since fathom never fills a file system").also(&["fill_fs"]).form(Switch),
-    honoured("filesize", "", "size of each file, or a range from which each size is drawn like in fio").by_log(),
+    honoured("filesize", "", "size of each file, or a range from which each size is drawn like in fio").ignored_in_replay(),
     only("file_append", OFF, "fathom does not append to files; remove the option"),
-    honoured("offset", "offset", "first byte; a percentage of a missing file is 0, as in fio").also(&["fileoffset"]).by_log().form(Size),
-    honoured("offset_increment", "start offset", "distance between the offsets of clones").by_log().form(Size),
-    honoured("offset_align", "", "alignment of an offset that is typed in percent").by_log().form(Number),
+    honoured("offset", "offset", "first byte; a percentage of a missing file is 0, as in fio").also(&["fileoffset"]).ignored_in_replay().form(Size),
+    honoured("offset_increment", "start offset", "distance between the offsets of clones").ignored_in_replay().form(Size),
+    honoured("offset_align", "", "alignment of an offset that is typed in percent").ignored_in_replay().form(Number),
     honoured("number_ios", "ops", "number of operations; no effect with time_based, as in fio").no_replay("a replay ends with its log; type runtime=10, or remove the option").form(Number),
-    honoured("random_generator", "", "lfsr accesses each block once even with norandommap; otherwise fathom uses its own generator").by_log(),
-    honoured("random_distribution", "random", "distribution of random offsets").by_log(),
-    honoured("percentage_random", "", "percentage of random operations (`--random mixed`), which may repeat blocks").by_log(),
+    honoured("random_generator", "", "lfsr accesses each block once even with norandommap; otherwise fathom uses its own generator").ignored_in_replay(),
+    honoured("random_distribution", "random", "distribution of random offsets").ignored_in_replay(),
+    honoured("percentage_random", "", "percentage of random operations (`--random mixed`), which may repeat blocks").ignored_in_replay(),
     no_effect("allrandrepeat", "one seed determines all random numbers"),
-    honoured("nrfiles", "", "number of files of each clone").also(&["nr_files"]).by_log().form(Number),
-    honoured("file_service_type", "sharing", "which file is next, after N operations: roundrobin, random or sequential").by_log(),
+    honoured("nrfiles", "", "number of files of each clone").also(&["nr_files"]).ignored_in_replay().form(Number),
+    honoured("file_service_type", "sharing", "which file is next, after N operations: roundrobin, random or sequential").ignored_in_replay(),
     honoured("openfiles", "", "number of files used at a time, one group after another; all files are open").form(Number),
-    honoured("fallocate", "create", "how a file that is only written is allocated: to its length, beyond its end (keep), as a hole (truncate), or not at all (none)").one_of(&["native", "posix", "keep", "truncate", "none"], &["0", "1"]).by_log(),
+    honoured("fallocate", "create", "how a file that is only written is allocated: to its length, beyond its end (keep), as a hole (truncate), or not at all (none)").one_of(&["native", "posix", "keep", "truncate", "none"], &["0", "1"]).ignored_in_replay(),
     honoured("fadvise_hint", "advice", "advice to the page cache [default: 1]").one_of(&["0", "1", "random", "sequential"], &["", "true", "false", "none"]),
-    honoured("fsync", "fsync", "fsync after every N writes").by_log().form(Number),
-    honoured("fdatasync", "fdatasync", "fdatasync after every N writes; if fsync is typed too, N must be a multiple of the N of fsync, and then only fsync runs, as in fio").by_log().form(Number),
+    honoured("fsync", "fsync", "fsync after every N writes").ignored_in_replay().form(Number),
+    honoured("fdatasync", "fdatasync", "fdatasync after every N writes; if fsync is typed too, N must be a multiple of the N of fsync, and then only fsync runs, as in fio").ignored_in_replay().form(Number),
     only("write_barrier", OFF, "fathom has no barrier writes; type fsync=N or fdatasync=N"),
     refused("sync_file_range", "fathom does not flush ranges by fio's rules; type fsync=N or fdatasync=N"),
     honoured("direct", "cache", "O_DIRECT").form(Switch),
     honoured("atomic", "", "atomic writes (RWF_ATOMIC) with ioengine=io_uring, libaio or pvsync2").engines(&["libaio", "io_uring", "pvsync2"]).form(Switch),
     honoured("buffered", "cache", "through the page cache").form(Switch),
-    honoured("overwrite", "", "fills new files with data before the first write").by_log().form(Switch),
-    honoured("loops", "passes", "number of passes; if the job ends after a number of bytes, a factor of that number").by_log().form(Number),
+    honoured("overwrite", "", "fills new files with data before the first write").ignored_in_replay().form(Switch),
+    honoured("loops", "passes", "number of passes; if the job ends after a number of bytes, a factor of that number").ignored_in_replay().form(Number),
     honoured("numjobs", "workers clones", "number of clones").also(&["thread_number"]).form(Number),
     honoured("startdelay", "delay", "time before the job starts"),
     honoured("runtime", "time", "run time").also(&["timeout"]).form(Seconds),
-    honoured("time_based", "", "ends by runtime alone; no effect without runtime, as in fio").switch().by_log().form(Switch),
-    honoured("verify_only", "", "reads and compares the blocks instead of writing them").switch().no_replay("fathom does not verify a replay; remove the option").form(Switch),
+    honoured("time_based", "", "ends by runtime alone; no effect without runtime, as in fio").value_optional().ignored_in_replay().form(Switch),
+    honoured("verify_only", "", "reads and compares the blocks instead of writing them").value_optional().no_replay("fathom does not verify a replay; remove the option").form(Switch),
     honoured("ramp_time", "warmup", "time before the measured window").no_replay("every operation of a replay counts; remove the option").form(Seconds),
     no_effect("clocksource", "fathom chooses the best clock of the machine, and tests it"),
     no_effect("mem", "buffers are aligned pages of memory").also(&["iomem"]),
@@ -110,7 +112,7 @@ pub const OPTIONS: &[ToolOption] = &[
     no_effect("trim_verify_zero", "needs trim_percentage, which is refused"),
     no_effect("trim_backlog", "needs trim_percentage, which is refused"),
     no_effect("trim_backlog_batch", "needs trim_percentage, which is refused"),
-    honoured("write_iolog", "", "writes the operations as an iolog of version 3, with the file names as typed").by_log(),
+    honoured("write_iolog", "", "writes the operations as an iolog of version 3, with the file names as typed").ignored_in_replay(),
     honoured("read_iolog", "replay", "replays an iolog of version 2 or 3, or a blktrace file; clones take several, separated by `:`, in turn"),
     no_effect("read_iolog_chunked", "fathom reads the log during the replay"),
     honoured("replay_no_stall", "pace", "as fast as possible (`--pace fast`); otherwise an open loop whose latency counts from the times in the log").form(Switch),
@@ -137,8 +139,8 @@ pub const OPTIONS: &[ToolOption] = &[
     refused("zone_reset_threshold", ZONED),
     refused("zone_reset_frequency", ZONED),
     honoured("lockmem", "", "accepted with direct=1, since direct I/O does not use the page cache, which locked memory would make smaller").form(Number),
-    honoured("rwmixread", "mix", "percentage of reads in a mix").by_log().form(Percent),
-    honoured("rwmixwrite", "mix", "percentage of writes in a mix").by_log().form(Percent),
+    honoured("rwmixread", "mix", "percentage of reads in a mix").ignored_in_replay().form(Percent),
+    honoured("rwmixwrite", "mix", "percentage of writes in a mix").ignored_in_replay().form(Percent),
     honoured("nice", "nice", "niceness of the workers"),
     honoured("prio", "io-priority", "I/O priority").form(Number),
     honoured("prioclass", "io-priority", "I/O priority").form(Number),
@@ -174,17 +176,17 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("cpus_allowed_policy", "pin", "split gives each worker its own CPU").one_of(&["shared", "split"], &[]),
     honoured("numa_cpu_nodes", "cpus", "CPUs of these NUMA nodes"),
     honoured("numa_mem_policy", "memory-nodes", "NUMA nodes of the buffers"),
-    honoured("end_fsync", "", "flushes at the end of the run and times the flush separately; an error of the flush fails the job").by_log().form(Switch),
-    honoured("fsync_on_close", "", "flushes at the end of the run and times the flush separately; an error of the flush fails the job").by_log().form(Switch),
+    honoured("end_fsync", "", "flushes at the end of the run and times the flush separately; an error of the flush fails the job").ignored_in_replay().form(Switch),
+    honoured("fsync_on_close", "", "flushes at the end of the run and times the flush separately; an error of the flush fails the job").ignored_in_replay().form(Switch),
     honoured("unlink", "", "at the end, removes the files that fathom created").form(Switch),
     only("unlink_each_loop", OFF, "fathom keeps files between passes; remove the option"),
-    honoured("exitall", "ends-others", "the end of this job ends others").switch().form(Switch),
+    honoured("exitall", "ends-others", "the end of this job ends others").value_optional().form(Switch),
     honoured("exit_what", "", "jobs that exitall ends: those of the same group, those that run at the same time, or all").one_of(&["group", "stonewall", "all"], &[]),
-    no_effect("exitall_on_error", "the failure of one worker ends all").switch(),
-    honoured("stonewall", "", "waits for all earlier jobs").also(&["wait_for_previous"]).switch().form(Switch),
-    honoured("new_group", "", "starts a new group in the output").switch().form(Switch),
-    no_effect("thread", "workers are threads").switch(),
-    no_effect("threads", "workers are threads").switch(),
+    no_effect("exitall_on_error", "the failure of one worker ends all workers").value_optional(),
+    honoured("stonewall", "", "waits for all earlier jobs").also(&["wait_for_previous"]).value_optional().form(Switch),
+    honoured("new_group", "", "starts a new group in the output").value_optional().form(Switch),
+    no_effect("thread", "workers are threads").value_optional(),
+    no_effect("threads", "workers are threads").value_optional(),
     honoured("per_job_logs", "", "if 0, all jobs share one log file").form(Switch),
     honoured("write_bw_log", "", "bandwidth log PREFIX_bw.N.log of each job"),
     honoured("bwavgtime", "", "interval of the bandwidth log, if shorter than log_avg_msec").form(Number),
@@ -208,10 +210,10 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("log_alternate_epoch", "", "times in logs count from 1970").form(Switch),
     only("log_alternate_epoch_clock_id", &["0"], "times in logs count from the start of the job or from 1970 (clock 0); remove the option"),
     only("block_error_percentiles", OFF, "fathom only counts trim errors; remove the option"),
-    honoured("group_reporting", "", "reports clones, and all jobs of a group, as one result").switch().form(Switch),
+    honoured("group_reporting", "", "reports clones, and all jobs of a group, as one result").value_optional().form(Switch),
     honoured("stats", "", "0 leaves the job out of the output").form(Switch),
-    honoured("zero_buffers", "zeros", "writes zeros").switch().form(Switch),
-    no_effect("refill_buffers", "every write has new data").switch(),
+    honoured("zero_buffers", "zeros", "writes zeros").value_optional().form(Switch),
+    no_effect("refill_buffers", "every write has new data").value_optional(),
     no_effect("scramble_buffers", "every write has new data"),
     honoured("buffer_pattern", "data", "pattern of writes; never compared").no_replay("fathom writes no pattern in a replay; remove the option"),
     honoured("buffer_compress_percentage", "compress", "compressible percentage of writes").form(Percent),
@@ -230,17 +232,17 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("disable_lat", "", "writes no log and prints no percentiles of this latency; results still include every latency").form(Switch),
     honoured("disable_clat", "", "writes no log and prints no percentiles of this latency; results still include every latency").form(Switch),
     honoured("disable_slat", "", "writes no log of this latency").form(Switch),
-    no_effect("disable_bw_measurement", TRACE).also(&["disable_bw"]),
-    no_effect("gtod_cpu", TRACE),
-    honoured("unified_rw_reporting", "", "mixed reports all directions as one, both in addition to each").one_of(&["none", "mixed", "both"], &["0", "1", "2"]),
+    no_effect("disable_bw_measurement", ALWAYS_MEASURED).also(&["disable_bw"]),
+    no_effect("gtod_cpu", ALWAYS_MEASURED),
+    honoured("unified_rw_reporting", "", "mixed reports one result for all directions; both adds it to the result of each direction").one_of(&["none", "mixed", "both"], &["0", "1", "2"]),
     honoured("continue_on_error", "max-errors", "continues after errors of reads, writes or both; the exit code is 0"),
     no_effect("error_dump", "fathom counts errors by kind"),
     refused("profile", "fathom has no built-in fio profiles; type the options of the job itself"),
     refused("cgroup", CGROUP),
     refused("cgroup_nodelete", CGROUP),
     refused("cgroup_weight", CGROUP),
-    refused("uid", ROOTS),
-    refused("gid", ROOTS),
+    refused("uid", USER),
+    refused("gid", USER),
     honoured("kb_base", "", "meaning of k, m and g: in a job file for the whole section, on a command line for the options after it; with 1000 the text prints decimal units first").one_of(&["1024", "1000"], &[]),
     honoured("unit_base", "", "1 prints rates in bits"),
     no_effect("hugepage-size", "buffers are aligned pages of memory"),
@@ -252,17 +254,17 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("steadystate_duration", "", "window of steadystate").also(&["ss_dur"]).form(Seconds),
     honoured("steadystate_ramp_time", "", "time before the window of steadystate").also(&["ss_ramp"]).form(Seconds),
     honoured("steadystate_check_interval", "", "interval of each value of steadystate (fio 3.37 and newer)").also(&["ss_interval"]).form(Seconds),
-    honoured("hipri", "", "polls for completions").switch().engines(&["io_uring", "pvsync2"]).form(Switch),
+    honoured("hipri", "", "polls for completions").value_optional().engines(&["io_uring", "pvsync2"]).form(Switch),
     only("hipri_percentage", &["100"], "fathom polls for all operations or none; remove the option"),
     honoured("uncached", "", "uncached I/O (RWF_DONTCACHE)").engines(&["io_uring", "pvsync2"]).form(Switch),
     honoured("nowait", "", "RWF_NOWAIT with ioengine=pvsync2").engines(&["pvsync2"]).form(Switch),
-    honoured("fixedbufs", "", "registers the buffers with io_uring").switch().engines(&["io_uring"]).form(Switch),
-    honoured("registerfiles", "", "registers the files with io_uring").switch().engines(&["io_uring"]).form(Switch),
-    honoured("sqthread_poll", "", "a kernel thread submits (SQPOLL)").switch().engines(&["io_uring"]).form(Switch),
+    honoured("fixedbufs", "", "registers the buffers with io_uring").value_optional().engines(&["io_uring"]).form(Switch),
+    honoured("registerfiles", "", "registers the files with io_uring").value_optional().engines(&["io_uring"]).form(Switch),
+    honoured("sqthread_poll", "", "a kernel thread submits (SQPOLL)").value_optional().engines(&["io_uring"]).form(Switch),
     honoured("sqthread_poll_cpu", "", "CPU of the thread of sqthread_poll").form(Number),
     no_effect("nonvectored", "an operation has one buffer"),
     only("force_async", OFF, "fathom does not force operations into kernel threads; remove the option"),
-    no_effect("userspace_reap", "fathom takes completions with io_getevents").switch(),
+    no_effect("userspace_reap", "fathom takes completions with io_getevents").value_optional(),
     honoured("cmdprio_percentage", "op-priority", "percentage of reads and writes with another priority; the output lists latencies by priority, as in fio").form(Numbers),
     honoured("cmdprio_class", "op-priority", "class of the priority that cmdprio_percentage gives [default: real-time]").form(Numbers),
     honoured("cmdprio", "op-priority", "level of the priority that cmdprio_percentage gives").form(Numbers),
@@ -388,10 +390,10 @@ pub const OWN: &[ToolOption] = &[
     honoured("help", "", "Print this page"),
     refused("cpuclock-test", "fathom tests the clock in every measurement; remove the option"),
     refused("latency-log", "fio also refuses this option, since logs belong to jobs; type write_lat_log").takes("=FILE"),
-    refused("crctest", "fathom does not use fio's checksums; remove the option").takes("=TYPE").switch(),
-    refused("memcpytest", "fathom does not measure memory; remove the option").takes("=TYPE").switch(),
-    honoured("cmdhelp", "", "Print how a job option is handled").takes("=OPTION|all").switch(),
-    honoured("enghelp", "", "Print the engines, or the options of one").takes("=ENGINE").switch(),
+    refused("crctest", "fathom does not use fio's checksums; remove the option").takes("=TYPE").value_optional(),
+    refused("memcpytest", "fathom does not measure memory; remove the option").takes("=TYPE").value_optional(),
+    honoured("cmdhelp", "", "Print how a job option is handled").takes("=OPTION|all").value_optional(),
+    honoured("enghelp", "", "Print the engines, or the options of one").takes("=ENGINE").value_optional(),
     honoured("showcmd", "", "Write the jobs as one command line, and stop"),
     honoured("eta", "", "Whether to show progress on standard error if that is a terminal").takes("=always|never|auto"),
     no_effect("eta-newline", LINE).takes("=TIME"),
@@ -421,13 +423,13 @@ pub fn find(name: &str) -> Option<&'static ToolOption> {
     crate::options::find(OPTIONS, name)
 }
 
-/// The unsupported engine that an option belongs to.
+/// The unsupported engine that an option belongs to; `None` if it belongs to none.
 pub(super) fn engine_of(name: &str) -> Option<&'static str> {
     let has = |options: &str| options.split(' ').any(|option| option == name);
     OTHER_ENGINES.iter().find(|engine| has(engine.options)).map(|engine| engine.name)
 }
 
-/// The most similar name, if any is similar.
+/// The name or other name of an option that is most similar to a word; `None` if none is similar.
 pub(super) fn nearest(word: &str) -> Option<&'static str> {
     const MIN_SIMILARITY: f64 = 0.6;
     crate::trouble::nearest(word, OPTIONS.iter().flat_map(ToolOption::names), MIN_SIMILARITY)

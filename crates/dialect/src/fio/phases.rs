@@ -9,7 +9,7 @@ use crate::fio::value::percentiles;
 use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
 
-/// The seed of jobs that repeat their offsets in each call, which is fio's default.
+/// The seed of jobs that have the same offsets in each call, as fio's jobs have by default.
 const SEED: u64 = 0x6669_6f20_7365_6564;
 
 /// The job, and for each stream of each phase the index of the fio job that it comes from.
@@ -104,7 +104,8 @@ fn put_together(jobs: &[Job], read: Vec<JobStreams>) -> Result<Placed, Fault> {
     Ok((spec, from))
 }
 
-/// Sets which streams end the other streams of their phase, as `exit_what` defines. Returns whether no further phase starts.
+/// Sets which streams end the other streams of their phase, as `exit_what` defines. Returns whether
+/// the phases after this one run no operation.
 fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<bool, Fault> {
     let mut is_over = false;
     let mut group = 0;
@@ -138,7 +139,8 @@ fn exits(jobs: &[Job], places: &[usize], streams: &mut [StreamSpec]) -> Result<b
     Ok(is_over)
 }
 
-/// Removes the flow share of a job without other jobs to share with. In fio such a job does not wait either.
+/// Removes the flow share of a worker that is alone in its flow group. In fio such a worker does
+/// not wait either.
 fn drop_lone_flows(streams: &mut [StreamSpec]) {
     let workers = |group: u32| -> u32 {
         let same = streams.iter().filter(|s| s.resolved.flow.is_some_and(|flow| flow.group == group));
@@ -163,7 +165,8 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
     Ok(named > 0)
 }
 
-/// The common times of jobs that run at the same time, because a phase has one time.
+/// The run time and warm-up of a phase whose jobs run at the same time. The longest job ends the
+/// phase. Refuses jobs whose warm-ups differ.
 fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some(first) = group.first().map(|one| one.streams.times) else { return Ok(phase) };
@@ -183,7 +186,8 @@ fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     Ok(phase)
 }
 
-/// The end of a job, counted from the start of the measured window. A ramp follows the delay, and the window follows the ramp.
+/// The end of a job in ns, counted from the start of the measured window; `None` without a run
+/// time. A ramp follows the delay, and the window follows the ramp.
 fn end_of_window(times: Times) -> Option<u64> {
     let delay = if times.ramp > 0 { 0 } else { times.delay };
     times.runtime.map(|runtime| runtime.saturating_add(delay))
@@ -223,7 +227,7 @@ fn seed(jobs: &[Job]) -> Result<Option<u64>, Fault> {
     Ok(seeds.first().copied().flatten())
 }
 
-/// Whether to evict files from the page cache before the run; `None` for the default.
+/// Whether to evict files from the page cache before the run; `None` if no job has files.
 fn cold(jobs: &[Job]) -> Result<Option<bool>, Fault> {
     let mut cold = None;
     for job in jobs.iter().filter(|j| j.text("ioengine") != Some("null")) {
@@ -246,7 +250,7 @@ pub(super) fn remarks(jobs: &[Job]) -> Option<String> {
     jobs.iter().any(has_no_time).then(|| remark.into())
 }
 
-/// The typed options of each stream of each phase.
+/// The options that the user typed: the defaults, and those of each stream of each phase.
 pub(super) fn typed(sections: &[Section], jobs: &[Job], from: &[Vec<usize>]) -> Result<Typed, Fault> {
     let typed_jobs = groups(jobs)?.into_iter().zip(jobs).map(|(group, job)| stream(group, job));
     let typed_jobs: Vec<TypedStream> = typed_jobs.collect::<Result<_, _>>()?;

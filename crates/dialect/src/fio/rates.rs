@@ -173,7 +173,7 @@ impl<'j> Rates<'j> {
     }
 }
 
-/// The share of a job in the operations of all concurrent jobs.
+/// The weight of a job among the jobs of its flow group; `None` if the job has no `flow`.
 fn flow(job: &Job) -> Result<Option<Flow>, Fault> {
     let group = job.count("flow_id", 0)?.unwrap_or(0);
     let pause_ns = job.number("flow_sleep")?.unwrap_or(0).saturating_mul(1000);

@@ -1,6 +1,6 @@
-//! Streams: a job of fio as one stream, or as one for each clone, with its engine, data, threads,
-//! verification, priorities, tolerated errors and logs. [`super::phases`] decides which jobs run at once,
-//! [`super::files`] the region of the files, and [`super::access`] the blocks.
+//! Translates a job of fio into one stream, or into one for each clone: engine, data, threads,
+//! verification, priorities, tolerated errors and logs. [`super::phases`] decides which jobs run at
+//! once, [`super::files`] the region of the files, and [`super::access`] the blocks.
 
 use super::access::{self, ParsedRw};
 use super::options::{OPTIONS, OTHER_ENGINES};
@@ -52,7 +52,7 @@ pub(super) struct Streams {
     pub(super) reads_back: bool,
 }
 
-/// The streams of a job.
+/// Translates a job into its streams.
 pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Streams, Fault> {
     let rw = access::parse_rw(job)?;
     let mut stream = StreamSpec { name: Some(name(job)?), ..StreamSpec::default() };
@@ -84,7 +84,7 @@ pub(super) fn streams(job: &Job, environment: &dyn Environment) -> Result<Stream
     Ok(Streams { all: clones(job, &stream, files, increment, environment)?, times, reads_back: back })
 }
 
-/// Sets the start of the job, its log, and whether its end ends other jobs.
+/// Sets the start delay, the interval of the logs, and whether the end of the job ends other jobs.
 pub(super) fn ends_and_logs(job: &Job, times: Times, stream: &mut StreamSpec) -> Result<(), Fault> {
     stream.resolved.delay_ns = times.delay;
     stream.resolved.ends_others = job.on("exitall", false)?;
@@ -169,14 +169,15 @@ fn engine_options(job: &Job, engine: &str, environment: &dyn Environment) -> Res
             "hipri" => put(if is_uring { "iopoll" } else { "hipri" }, None),
             "uncached" => put("dontcache", None),
             "nowait" | "atomic" => put(name, None),
-            // The other options were set above, because io_uring has them too.
+            // Only io_uring has the other options. They were set above.
             _ => None,
         };
     }
     Ok(options)
 }
 
-/// The cache mode. `direct` and `buffered` are the two values of one switch; `sync` is combined with it.
+/// The cache mode. `direct` and `buffered` are opposite names of one switch; `sync` is combined
+/// with it.
 fn cache(job: &Job) -> Result<Cache, Fault> {
     let direct = match job.last("direct", "buffered") {
         Some("direct") => job.on("direct", false)?,
@@ -194,6 +195,7 @@ fn cache(job: &Job) -> Result<Cache, Fault> {
 }
 
 /// The advice to the kernel about the order of accesses. By default this is the actual order.
+/// `None` for direct I/O, and if the user turned the advice off.
 pub(super) fn advice(job: &Job, rw: &ParsedRw, stream: &StreamSpec) -> Option<Advice> {
     let actual = if rw.kind.is_random() { Advice::Random } else { Advice::Sequential };
     let hint = match job.text("fadvise_hint").unwrap_or("1") {
@@ -222,8 +224,9 @@ pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
     Ok(job.on("invalidate", true)? && !job.on("pre_read", false)?)
 }
 
-/// Whether fio evicts a file before each further pass. This happens when a sequential job reaches the end, when a random map is full, and
-/// when the file is opened for another loop.
+/// Whether fio evicts a file from the page cache before each further pass. This happens when a
+/// sequential job reaches the end, when a random map is full, and when the file is opened for
+/// another loop.
 fn evicts_each_pass(job: &Job, rw: &ParsedRw, files: u32, stream: &StreamSpec) -> Result<bool, Fault> {
     let is_cached = stream.cache.is_some_and(|cache| !cache.is_direct() && cache != Cache::Mmap);
     let is_map = stream.random == Some(Order::Once);
@@ -302,7 +305,8 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     Ok(())
 }
 
-/// Bytes of the set of blocks that duplicates copy. As in fio, this is a percentage of the job's size.
+/// Bytes of the set of blocks that duplicates copy. As in fio, this is a percentage of the job's
+/// size. `None` if the job has no such set.
 fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     if job.text("dedupe_mode") != Some("working_set") {
         return Ok(None);
@@ -393,7 +397,8 @@ pub(super) fn nodes(job: &Job, environment: &dyn Environment, stream: &mut Strea
     Ok(())
 }
 
-/// The class and level of a priority. A level alone means the best-effort class.
+/// The I/O priority of `prioclass` and `prio`; `None` if neither is typed. `prio` alone means the
+/// best-effort class.
 fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     let level = job.number("prio")?.map(|level| priority_level(job, "prio", level)).transpose()?;
     let priority = match (job.number("prioclass")?, level) {
@@ -407,14 +412,14 @@ fn io_priority(job: &Job) -> Result<Option<IoPriority>, Fault> {
     Ok(Some(priority))
 }
 
-/// The level of a priority; the kernel has eight.
+/// Checks the level of a priority: the kernel has levels 0 to 7.
 fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
     let level = u8::try_from(level).ok().filter(|level| *level < 8);
     level.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
 }
 
-/// The order of files. With `openfiles` the files form consecutive groups; a sequential order has groups of
-/// one file.
+/// Sets the order in which operations use the files. With `openfiles` the files form groups of this
+/// many, which are used one after another. `file_service_type=sequential` has groups of one file.
 fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> {
     let typed = job.text("file_service_type").unwrap_or("roundrobin");
     let (order, count) = typed.split_once(':').map_or((typed, None), |(order, count)| (order, Some(count)));
@@ -566,7 +571,7 @@ fn verification(
     Ok((Some(verify), back))
 }
 
-/// Longest pattern: fio 3.33 allows 512 bytes, later versions whole blocks.
+/// Maximum length of a pattern. fio 3.33 allows 512 bytes, later versions a whole block.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// Bytes of an offset in a pattern.
 const OFFSET_BYTES: usize = 8;
@@ -699,7 +704,7 @@ pub(super) fn priorities(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// The priority of a direction.
+/// The priority that `cmdprio_class` and `cmdprio` give to a kind of operation.
 fn priority_of(job: &Job, kind: Kind) -> Result<IoPriority, Fault> {
     let class = job.by_direction("cmdprio_class", |text| job.units("cmdprio_class").whole(text))?;
     let class = class[kind as usize].unwrap_or(REAL_TIME);
@@ -793,7 +798,7 @@ const LOGS: [(&str, &[LogKind]); 4] = [
     ("write_bw_log", &[LogKind::Bw]),
     ("write_iops_log", &[LogKind::Iops]),
 ];
-/// Kinds of logs that can be disabled.
+/// Options that disable a kind of log.
 const DISABLED: [(&str, LogKind); 3] =
     [("disable_lat", LogKind::Lat), ("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat)];
 /// Maximum coarseness of a histogram, as a power of two.
@@ -841,7 +846,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
-/// The latency value of a line that stands for several operations.
+/// Which latency a line of a log has if it stands for several operations.
 fn log_value(job: &Job) -> Result<LogValue, Fault> {
     // `log_window_value` is the newer name of `log_max_value`.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");

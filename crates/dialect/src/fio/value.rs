@@ -9,7 +9,7 @@ const MAX_DEPTH: u32 = 40;
 /// Longest expression in bytes.
 const MAX_EXPRESSION_BYTES: usize = 400;
 
-/// Units of suffixes.
+/// The meaning of suffixes such as `k` and `kib`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Units {
     /// The value of `kb_base`, which is 1024 by default.
@@ -33,7 +33,7 @@ pub(super) enum DefaultUnit {
 impl Units {
     pub(super) const USUAL: Self = Self { base: 1024 };
 
-    /// Whether a value has a misleading unit.
+    /// Whether a value has a unit such as `mib`, which is a power of ten here.
     pub(super) fn is_misleading(self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         self.base == 1024 && ["kib", "mib", "gib", "tib", "pib"].iter().any(|unit| text.contains(unit))
@@ -52,7 +52,7 @@ impl Units {
         self.whole(text).map(Size::Bytes)
     }
 
-    /// Parses a whole number, which may have a suffix as in fio.
+    /// Parses a number, which may have a suffix as in fio, and rounds it down.
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
         let advice = "a number; type one such as 4096, 4k or 1g";
         let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| is_not(text, advice))?;
@@ -73,7 +73,8 @@ impl Units {
         }
     }
 
-    /// A number with a suffix, or an expression in parentheses.
+    /// Computes a number with a suffix, or an expression in parentheses; `None` if the text is
+    /// neither.
     fn number(text: &str, factor: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let text = text.trim().to_ascii_lowercase();
         if text.is_empty() || text.len() > MAX_EXPRESSION_BYTES {
@@ -106,7 +107,8 @@ pub(super) fn time(text: &str, default_unit: DefaultUnit) -> Result<u64, String>
     if (0.0..=9.0e18).contains(&value) { Ok(value as u64) } else { Err(is_not(text, advice)) }
 }
 
-/// Arithmetic without units, for which fio runs `bc` if a value has a keyword such as `$ncpus`.
+/// Computes an expression without units. fio runs `bc` for it if the value has a keyword such as
+/// `$ncpus`. Returns a whole number as text; `None` if the text is not an expression.
 pub(super) fn calculate(text: &str) -> Option<String> {
     let no_unit = |suffix: &str| suffix.is_empty().then_some(1.0);
     if text.len() > MAX_EXPRESSION_BYTES {
@@ -199,7 +201,7 @@ impl Expression<'_> {
     }
 }
 
-/// A whole percentage.
+/// Checks that a number is a percentage from 0 to 100.
 pub(super) fn percent(number: u64) -> Result<u8, String> {
     let fits = u8::try_from(number).ok().filter(|percent| *percent <= 100);
     fits.ok_or_else(|| "the value is not a percentage; type 0 to 100".to_owned())
@@ -241,8 +243,8 @@ fn separated(text: &str, separator: char) -> Result<[Option<&str>; 3], String> {
 /// Maximum number of ranks of `percentile_list`.
 const MAX_RANKS: usize = 20;
 
-/// Parses ranks of percentiles. Returns them in ascending order, with the largest number of decimals. As in fio, a rank of 0 ends the
-/// list.
+/// Parses ranks of percentiles. Returns them in ascending order, and the largest number of decimals
+/// of a typed rank. As in fio, a rank of 0 ends the list.
 pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     let mut ranks = Vec::new();
     let mut decimals = 0;
@@ -262,7 +264,7 @@ pub(super) fn percentiles(text: &str) -> Result<(Vec<f64>, usize), String> {
     Ok((ranks, decimals))
 }
 
-/// The numbers of the bits that a CPU mask sets, separated by commas.
+/// Converts a CPU mask to the numbers of its CPUs, separated by commas.
 pub(super) fn mask(text: &str) -> Result<String, String> {
     let bits = Units::USUAL.whole(text)?;
     let numbers: Vec<String> =

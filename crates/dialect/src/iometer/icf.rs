@@ -80,9 +80,9 @@ pub(super) struct Icf {
     pub(super) managers: Vec<Manager>,
 }
 
-/// Values of the recorded results.
+/// Values of the heading `'Record Results`, by their numbers in old files.
 const RECORDED: [&str; 5] = ["ALL", "NO_TARGETS", "NO_WORKERS", "NO_MANAGERS", "NONE"];
-/// Values of an access specification's default assignment.
+/// Values of an access specification's default assignment, by their numbers in old files.
 const DEFAULTS: [&str; 4] = ["NONE", "ALL", "DISK", "NET"];
 
 impl Default for Icf {

@@ -16,7 +16,7 @@ use model::units::show_bytes;
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Iometer, extension: "icf", parse };
 
-/// Reads a file whose targets are paths.
+/// Reads a file whose targets are paths as a job for `fathom run`.
 fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     let mut job = read(name, text, &Overrides::default(), also)?;
     // `fathom run` may repeat the job, and reports all workers together.
@@ -35,7 +35,7 @@ pub struct Overrides {
     pub seconds: Option<u64>,
 }
 
-/// The job of a file.
+/// Reads a configuration file as a job.
 ///
 /// # Errors
 /// All errors in the file, each with its place and what to write instead.
@@ -88,7 +88,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Longest run time and ramp-up: a day.
 const MAX_TIME_S: u64 = 86_400;
 
-/// The whole job. The targets are those of the file, or `replacements` in the order in which the file first names its targets.
+/// Translates a file into a job. The targets are those of the file, or `replacements` in the order
+/// in which the file first names its targets.
 ///
 /// # Errors
 /// The errors for settings that fathom does not support, with their places.
@@ -227,8 +228,8 @@ fn workers(icf: &Icf) -> impl Iterator<Item = (&Manager, &Worker)> {
     icf.managers.iter().flat_map(|manager| manager.workers.iter().map(move |worker| (manager, worker)))
 }
 
-/// The name of a worker. If several managers have workers, the name begins with the manager, because each manager numbers its workers
-/// from 1.
+/// The name of a worker. If several managers have workers, the name begins with the manager's name,
+/// because each manager numbers its workers from 1.
 fn worker_name(icf: &Icf, manager: &Manager, worker: &Worker) -> String {
     let needs_manager = icf.managers.iter().filter(|m| !m.workers.is_empty()).count() > 1;
     if needs_manager { format!("{} {}", manager.name, worker.name) } else { worker.name.clone() }
@@ -355,7 +356,7 @@ fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     icf.managers.iter().enumerate().flat_map(loads).collect()
 }
 
-/// The steps up to the maximum, which is always the last step.
+/// The numbers of workers or targets from step to step, up to `most`, which is always the last one.
 fn up_to(rises: Rises, most: usize) -> Vec<usize> {
     let most = u32::try_from(most).unwrap_or(u32::MAX);
     let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);

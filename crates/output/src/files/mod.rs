@@ -130,7 +130,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Begins the file in the directory of its final name. Follows symbolic links.
+    /// Creates the file with a temporary name in the directory of `path`. Follows symbolic links.
     ///
     /// # Errors
     ///

@@ -93,7 +93,8 @@ enum Destination {
 /// error.
 ///
 /// # Errors
-/// As [`Rules::decide`], and if two names lead to the same file.
+/// As [`Rules::decide`], and if two names lead to the same file, or one leads to a file to which
+/// standard output or standard error is redirected.
 pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
     let mut all: Vec<Outlet> = Vec::new();
     for path in typed {
@@ -156,7 +157,8 @@ impl Outlet {
         self.destination == Destination::Descriptor(STDOUT)
     }
 
-    /// Names the standard stream that is redirected to this file. Replacing the file would lose what was printed there.
+    /// Names the standard stream that is redirected to this file; `None` if there is none.
+    /// Replacing the file would lose what was printed there.
     fn redirected_stream(&self) -> Option<&'static str> {
         let Destination::File(path) = &self.destination else { return None };
         let inode = |facts: Metadata| (facts.dev(), facts.ino());
@@ -264,8 +266,8 @@ impl Rules {
     ///
     /// # Errors
     /// [`Failure::Usage`] if fathom does not write to this kind of file or device, does not replace
-    /// this content, or misses the directory; [`Failure::Refused`] if this user cannot write there,
-    /// or if the files there are made by the kernel.
+    /// this content, or the directory does not exist; [`Failure::Refused`] if this user cannot
+    /// write there, or if the kernel makes the files there.
     pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
         let outlet = |destination| Outlet { typed: typed.to_owned(), destination };
         if let Some(number) = descriptor(typed) {
@@ -405,7 +407,8 @@ impl Rules {
     }
 }
 
-/// Follows links to the final path, which may not exist yet. Two spellings of a path give the same one.
+/// Follows links to the final path, which may not exist yet. Different spellings of a path give the
+/// same result.
 fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
     let mut path = typed.to_owned();
     for _ in 0..MAX_LINKS {
@@ -427,7 +430,7 @@ fn resolve_links(typed: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("its symbolic links form a loop"))
 }
 
-/// Describes a character device that must not be written.
+/// Describes a character device that must not be written; `None` for any other.
 fn describe_protected_device(facts: &Metadata) -> Option<String> {
     let (major, minor) = (major(facts.rdev()), minor(facts.rdev()));
     if major == MEMORY_MAJOR && MEMORY_MINORS.contains(&minor) {
@@ -474,7 +477,8 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
 fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let was = path.metadata().ok();
     match files::replace_as(path, bytes, was.as_ref()) {
-        // The directory belongs to another user, or the file is a mount point, as in containers.
+        // The directory is not writable, the file is a mount point (as in containers), or there is
+        // no room for a second file.
         Err(e) if was.is_some() && is_rename_impossible(&e) => overwrite(path, bytes, rules),
         done => done,
     }

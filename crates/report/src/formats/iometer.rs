@@ -48,7 +48,7 @@ struct Worker<'r> {
 fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.clone()).unwrap_or_default();
     let mut out = preamble(report, &typed);
-    let record = default_spec(&typed, "record").unwrap_or("ALL");
+    let record = file_setting(&typed, "record").unwrap_or("ALL");
     for results in groups(report).into_values() {
         let workers: Vec<Worker> = results
             .into_iter()
@@ -68,10 +68,11 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     to.write_all((out + "'End Test\n").as_bytes())
 }
 
-/// Returns the lines that repeat the request.
+/// Returns the lines that repeat the test type, the description and the access specifications of
+/// the user's file.
 fn preamble(report: &Report, typed: &TypedResult) -> String {
     let (kind, about) =
-        (default_spec(typed, "test type").unwrap_or("0"), default_spec(typed, "description").unwrap_or(""));
+        (file_setting(typed, "test type").unwrap_or("0"), file_setting(typed, "description").unwrap_or(""));
     let mut out = format!(
         "'Test Type,Test Description\n{kind},{}\n'Version\n{VERSION}\n'Time Stamp\n{}\n'Access specifications\n",
         clean_field(about),
@@ -92,7 +93,8 @@ fn preamble(report: &Report, typed: &TypedResult) -> String {
     out + "'End access specifications\n"
 }
 
-fn default_spec<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
+/// Returns a setting of the whole Iometer file, such as `record`; `None` if the report lacks it.
+fn file_setting<'t>(typed: &'t TypedResult, name: &str) -> Option<&'t str> {
     typed.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
@@ -207,7 +209,7 @@ struct Row {
     kind: &'static str,
     name: String,
     spec: String,
-    /// Managers, workers and disks.
+    /// Numbers of managers, workers and disks; `None` for an empty field.
     counts: [Option<usize>; 3],
     /// Starting sector, maximum size and queue depth.
     place: [String; 3],

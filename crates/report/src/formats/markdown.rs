@@ -165,7 +165,7 @@ fn rerun_text(rerun: &Rerun) -> String {
     format!("**{}** {}\n", answer.word(), escape(&text))
 }
 
-/// Returns the comparison of a replay with its original.
+/// Returns the comparison of a replay with its original; `None` if the result is not a replay.
 fn replay_text(result: &Measured) -> Option<String> {
     let replay = result.replay.as_deref()?;
     let differs = replay.differs.iter().map(|why| format!("- {}\n", escape(why)));

@@ -43,7 +43,8 @@ pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String
     out
 }
 
-/// Describes the device, the machine and the duration of the capture.
+/// Describes the captured device, the duration and the start of the capture, and what its requests
+/// are.
 pub(crate) fn describe_origin(captured: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &captured.origin;
     let mut facts = match (partition, device, imported) {
@@ -284,7 +285,8 @@ pub(crate) fn task_table(all: &[Task]) -> Table {
         .stacked()
 }
 
-/// Returns how many tasks the table leaves out.
+/// Returns how many tasks the table leaves out, and how many requests they made; empty if it has
+/// all tasks.
 pub(crate) fn describe_other_tasks(profile: &Profile) -> String {
     let listed = profile.tasks.get(MAX_TASKS..).unwrap_or_default();
     let tasks = profile.other_tasks.tasks + listed.len() as u64;

@@ -24,8 +24,9 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
     parts.into_iter().filter(|(shown, _)| *shown).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the gate to print first. If a side measured another workload, a gate that neither failed
-/// nor is invalid decides nothing: returns `None`.
+/// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
+/// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
+/// because it then decides nothing.
 fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
     let gate = gate?;
     let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
@@ -66,7 +67,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
 pub(crate) struct Compared<'c> {
     /// The version of fathom that compared them.
     pub(crate) version: &'c str,
-    /// The gate to print first.
+    /// The outcome of `--fail-if-slower`, which is printed first; `None` if there is none to print.
     pub(crate) gate: Option<&'c Gate>,
     /// The other sides by name.
     pub(crate) others: Vec<(&'c str, &'c Comparison)>,
@@ -76,7 +77,8 @@ pub(crate) struct Compared<'c> {
     /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
     pub(crate) findings: Vec<Finding>,
-    /// Number of results. A finding about all results does not name them.
+    /// Number of results: a finding about this many results does not name them. `usize::MAX` for
+    /// several sides, whose findings always name the side.
     pub(crate) results: usize,
 }
 
@@ -118,7 +120,8 @@ impl<'c> Compared<'c> {
         }
     }
 
-    /// Returns the comparisons whose answer the gate does not contain.
+    /// Returns the comparisons whose sentence is not already part of the sentence of
+    /// [`Self::gate`].
     pub(crate) fn answers(&self) -> impl Iterator<Item = &'c Comparison> {
         let gate = self.gate;
         let others = self.others.iter().map(|(_, comparison)| *comparison);
@@ -126,7 +129,8 @@ impl<'c> Compared<'c> {
             .filter(move |comparison| !gate.is_some_and(|gate| gate.sentence.contains(&comparison.sentence)))
     }
 
-    /// Returns the sentence of a finding, unless the gate or an answer above it has the same sentence.
+    /// Returns the sentence of a finding. If [`Self::gate`] or an answer above it already contains
+    /// this sentence, returns a reference to it instead.
     pub(crate) fn finding_sentence<'f>(&self, finding: &'f Finding) -> &'f str {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);
@@ -177,7 +181,8 @@ fn number_name(pair: &Pair, metric: &Metric) -> String {
     format!("{} {}", pair.name, rank.map_or(metric.name.as_str(), |(_, rank)| rank))
 }
 
-/// Returns the number of runs that would decide an open comparison, if known.
+/// Returns about how many runs of each side would decide an open comparison, or `>1000`. Empty if
+/// the comparison is decided or has no interval.
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),

@@ -12,7 +12,7 @@ const WIDE_INTERVAL: f64 = 0.1;
 /// If half the interval is at least this share of the value, the value is printed with one digit.
 const VERY_WIDE_INTERVAL: f64 = 1.0;
 
-/// Latencies in ns by percentile, such as `99.9`; `None` if too few operations support one.
+/// Latencies in ns by percentile, such as `99.9`; `None` if too few operations support it.
 type Percentiles = BTreeMap<String, Option<u64>>;
 
 /// Returns a percentile in ns; `None` if it is unknown or too few operations support it.
@@ -43,13 +43,13 @@ pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
     if places > 0 { format!("~{rounded:.places$}") } else { format!("~{}", show_count(rounded)) }
 }
 
-/// Returns the verdict on a row, with its accepted findings. A void result is invalid, even if the version of fathom
-/// that measured it gave another verdict.
+/// Returns the verdict on a result, with its accepted findings: `suspect, accepted: A04`.
 pub(crate) fn verdict_mark(result: &Measured) -> String {
     verdict_word(result).to_owned() + &accepted_suffix(&result.accepted)
 }
 
-/// Returns the verdict on a row without its accepted findings, for tables that have a column for them.
+/// Returns the verdict on a result without its accepted findings. A void result is invalid, even if
+/// the version of fathom that measured it gave another verdict.
 pub(crate) fn verdict_word(result: &Measured) -> &'static str {
     match result.verdict {
         _ if result.void => "invalid",
@@ -71,12 +71,14 @@ pub(crate) const SUSPECT_MARK: &str = "*";
 pub(crate) const SUSPECT_MARK_MEANING: &str =
     "* = suspect; void = withheld, because a finding invalidates it";
 
-/// Returns the verdict on a row of several results: the worst of their verdicts.
+/// Returns the worst verdict of several results, with the accepted findings of that result; empty
+/// without results.
 pub(crate) fn worst_verdict_mark<'m>(results: impl Iterator<Item = &'m Measured>) -> String {
     results.max_by_key(|r| (r.void, r.verdict)).map_or_else(String::new, verdict_mark)
 }
 
-/// Returns a figure, marked if its result is suspect, for tables in which a row has several figures.
+/// Returns a figure with [`SUSPECT_MARK`] if its result is suspect, or `void` instead of the figure
+/// if the result is invalid.
 pub(crate) fn with_suspect_mark(figure: String, verdict: Verdict) -> String {
     match verdict {
         Verdict::Valid => figure,
@@ -109,7 +111,9 @@ pub(crate) fn half_width(value: f64, interval: Option<[f64; 2]>) -> String {
     }
 }
 
-/// Returns the rate and size of the requests that the topmost device completed, over all runs that have these counts.
+/// Returns the rate and mean size of the requests that the topmost device completed, over all runs
+/// that have these counts: `1,200 x 4K`. `0` if the device completed no request, `-` if no run has
+/// the counts.
 pub(crate) fn device_rate(result: &Measured) -> String {
     let Some(seen) = result.at_device() else { return "-".into() };
     match seen.request_bytes() {

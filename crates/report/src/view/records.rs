@@ -172,7 +172,8 @@ impl CellRow<'_> {
         self.cell.filter(|_| !self.is_void())
     }
 
-    /// Returns a value of the topmost device.
+    /// Returns a value of the topmost device; `None` if the value is unknown or a finding
+    /// invalidates the cell.
     fn device(&self, value: impl Fn(&AtDevice, f64) -> f64) -> Option<f64> {
         let iops = self.known()?.iops?;
         self.result?.at_device().map(|device| value(&device, iops))

@@ -25,7 +25,7 @@ pub(crate) fn has_rows_of_jobs(report: &Report) -> bool {
 #[derive(Default)]
 struct ResultRow<'r> {
     name: String,
-    /// The result, in its first row.
+    /// The result; `None` in all rows of a result but the first.
     result: Option<&'r Measured>,
     /// Whether the result has no numbers.
     is_empty: bool,
@@ -93,6 +93,7 @@ pub(crate) fn result_table(results: &[Measured]) -> Table {
     Columns::new(results.iter().flat_map(result_rows))
         .label("test", |row| row.name.clone())
         .label("verdict", |row| row.result.map(verdict_mark))
+        // Without numbers the first cell is `none`, and the others are `-`.
         .value("MB/s", |row| if row.is_empty { Some("none".into()) } else { row.byte_rate(|r| r.mb_per_s) })
         .value("MiB/s", |row| row.cell(row.byte_rate(|r| r.mib_per_s)))
         .value("IOPS", |row| row.cell(row.rate(|r| r.iops)))
@@ -184,8 +185,9 @@ pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     fair.sentence.clone()
 }
 
-/// Returns the hosts that ran a job with their rates, ordered by rank, and the number of left out hosts. With many
-/// hosts, returns only the slowest. With `with_lost`, includes the lost hosts, which have no rate.
+/// Returns the hosts that ran a job with their rates, ordered by rank, and how many hosts are left
+/// out. With many hosts, returns only the slowest. With `with_lost`, includes the lost hosts, which
+/// have no rate.
 pub(crate) fn slowest_hosts<'f>(
     fleet: &'f FleetFigures,
     result: &str,
@@ -261,7 +263,8 @@ pub(crate) fn replay_table(replay: &ReplayComparison) -> Table {
 
 /// Returns a row for each figure of a fitted job.
 pub(crate) fn fit_table(fit: &FitCheck) -> Table {
-    // Distances have no unit, other differences are shares.
+    // A distance between distributions (Kolmogorov-Smirnov) has the unit `ks`. Other differences
+    // are shares.
     let is_distance = |figure: &Figure| figure.unit == "ks";
     let difference = |figure: &Figure, difference: f64| {
         if is_distance(figure) {

@@ -49,7 +49,8 @@ pub(crate) fn day_and_time(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
 }
 
-/// Half of the 95 % interval as a share of the value: `4.4 %`.
+/// Half of the 95 % interval as a share of the value: `4.4 %`. `None` without an interval or a
+/// positive value.
 fn half_interval(headline: &Headline) -> Option<String> {
     let value = headline.value.filter(|v| *v > 0.0)?;
     headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
@@ -208,8 +209,8 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
     out
 }
 
-/// Names the command that compares two sessions. Sessions without repeated runs cannot be compared, so their targets are
-/// measured again, in turns.
+/// Names the command that compares two sessions. Sessions without repeated runs cannot be compared,
+/// so their targets are measured again, in alternation.
 fn advise_comparison(first: &Row, second: &Row) -> String {
     let is_unrepeated = |row: &Row| {
         let mut figures = row.figures.iter().flatten().peekable();

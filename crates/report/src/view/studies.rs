@@ -89,7 +89,8 @@ fn before_and_after(row: &ApiRow, show: impl Fn(&Extents) -> Option<String>) -> 
     row.stored_after.as_ref().map_or(before.clone(), |after| format!("{before} -> {}", shown(after)))
 }
 
-/// Returns the row with the device's own sequential rate: the fastest sequential access past the page cache in this direction.
+/// Returns the row with the device's own sequential rate: the fastest sequential access past the
+/// page cache in this direction. `None` without such a row.
 pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> Option<&'a ApiRow> {
     let is_raw = |row: &&ApiRow| {
         let mut streams = results.get(row.result).into_iter().flat_map(|result| result.job.streams());

@@ -27,9 +27,11 @@ pub(crate) struct SweepRow<'r> {
     work: &'r Work,
     name: String,
     cell: &'r CellFigures,
-    /// The ratio of the cell's value to the best one.
+    /// The ratio of the cell's value to the best value; `None` if the cell is not compared with the
+    /// best cell.
     against: Option<&'r Estimate>,
-    /// The settings that distinguish the cell, if every cell has a row.
+    /// The settings that distinguish the cell from the other cells; `None` unless every cell has a
+    /// row.
     distinguishing: Option<String>,
 }
 
@@ -47,8 +49,9 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
 const SWEEP_DROP_ORDER: [&str; 8] =
     ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
 
-/// Returns the table of these cells: MB/s, also IOPS unless MB/s ranks them, and the latency that
-/// ranks them, if one does. A table of all cells has IOPS, mean and longest latency.
+/// Returns the table of these cells. It always has MB/s, and IOPS unless the cells are ranked by
+/// MB/s. If the cells are ranked by a latency, it has that latency. If every cell has a row, it
+/// always has IOPS, mean and longest latency.
 pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
     let measured = |row: &SweepRow, measure: Measure| {
@@ -103,7 +106,8 @@ pub(crate) fn cells_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Vec<&'s CellFi
     sweep.cells.iter().filter(|cell| cell.setting.work() == work.name).collect()
 }
 
-/// Returns the best cell of a workload; the only one if no cell was chosen.
+/// Returns the best cell of a workload. If no cell was chosen, returns the only cell, or `None` if
+/// the workload has several.
 pub(crate) fn best_cell<'s>(sweep: &'s Sweep, work: &Work) -> Option<&'s CellFigures> {
     sweep.winner.get(&work.name).or_else(|| sweep.only_cell(&work.name))
 }
@@ -209,7 +213,8 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
 /// Marks the best setting of a device. Pages print such a cell in bold.
 pub(crate) const BEST: &str = "best";
 
-/// Returns each target of a sweep at the best settings of all; empty unless the grid has several targets as an axis.
+/// Returns each target of a sweep at the best settings of all targets; empty unless the grid has
+/// several targets as an axis.
 pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings> {
     let by_target = sweep.settings(|at| report.void_by(at));
     if by_target.len() < 2 {
@@ -387,7 +392,8 @@ pub(crate) fn share_of_best(value: Option<f64>, best: f64, by: Measure) -> f64 {
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Returns the best value of the cells.
+/// Returns the best value of the cells. Without a value, the best latency is infinity, and any
+/// other best value is 0.
 pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
     let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
     if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
@@ -457,7 +463,7 @@ pub(crate) fn first_round_table(report: &Report, sweep: &Sweep) -> Table {
 }
 
 /// Returns a table of block sizes by workloads. Each row has the worst verdict of its cells. An
-/// invalidated cell has a mark instead of its value.
+/// invalidated cell has `void` instead of its value.
 pub(crate) fn round_table(report: &Report, sweep: &Sweep, value: CellValue) -> Table {
     let settings = || sweep.cells.iter().map(|cell| &cell.setting);
     let works: Vec<&Setting> = distinct_by(settings(), |one, other| one.work() == other.work());
@@ -488,7 +494,7 @@ fn marked_value(cell: &CellFigures, result: Option<&Measured>, value: CellValue)
     }
 }
 
-/// Names a workload by its percentages of reads and writes, as the specification does.
+/// Names a workload by its percentages of reads and writes, as SNIA's test specification does.
 fn read_write_shares(setting: &Setting) -> String {
     let named_by = setting.spec.as_deref().or(setting.mix.as_deref()).unwrap_or(&setting.rw);
     match named_by {

@@ -169,7 +169,7 @@ impl Table {
         self
     }
 
-    /// Adds a row, a cell for each heading.
+    /// Adds a row, which has one cell for each heading.
     pub(crate) fn add(&mut self, row: impl IntoIterator<Item = String>) {
         self.rows.push(row.into_iter().collect());
     }

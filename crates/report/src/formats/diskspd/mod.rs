@@ -383,7 +383,7 @@ fn start_time(report: &Report) -> String {
     at.map_or_else(String::new, |at| at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d %H:%M:%S UTC").to_string())
 }
 
-/// Returns the number of CPUs.
+/// Returns the number of CPUs that were counted; without counts, the number of CPUs of the machine.
 fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
     if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
 }

@@ -137,7 +137,8 @@ pub(super) fn cpu_percents(cpu: &ObservedCpu) -> [f64; 4] {
 }
 
 impl Span {
-    /// Returns the number of requested threads; without a requested target, the number of rows.
+    /// Returns the number of requested threads. If no target was requested, returns the number of
+    /// lanes instead.
     pub(super) fn thread_count(&self) -> u64 {
         if self.requested.targets.is_empty() {
             self.lanes.len() as u64

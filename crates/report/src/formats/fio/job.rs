@@ -33,7 +33,7 @@ pub(super) struct Job<'r> {
     pub(super) group: usize,
     /// Whether all directions are reported together.
     pub(super) mixed: bool,
-    /// Whether all directions are reported together in addition to each.
+    /// Whether all directions are reported together in addition to each direction.
     pub(super) also_mixed: bool,
 }
 
@@ -235,7 +235,7 @@ pub(super) fn named_directions(mixed: bool) -> Vec<(&'static str, &'static [Kind
 /// Rates of a direction over the jobs of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Group {
-    /// Bytes of all jobs.
+    /// Bytes that all jobs moved.
     pub(super) bytes: u64,
     /// Bytes per second of all jobs together.
     pub(super) bytes_per_s: f64,
@@ -312,14 +312,15 @@ const SAMPLE_NS: u64 = 500_000_000;
 /// before the end of the run.
 const SAMPLE_SLACK_NS: u64 = 5_000_000;
 
-/// Figures of one direction, or of all together; all zero if no operation completed, as in fio.
+/// Figures of one direction, or of all directions together. All are 0 if no operation completed, as
+/// in fio.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Direction {
     /// Bytes moved.
     pub(super) bytes: u64,
     /// Bytes moved per second.
     pub(super) bytes_per_s: f64,
-    /// Operations.
+    /// Number of completed operations.
     pub(super) ops: u64,
     /// Operations per second.
     pub(super) iops: f64,
@@ -391,9 +392,9 @@ fn latencies_by_priority(own: &[&ObservedKind]) -> Vec<([u32; 2], Distribution)>
 pub(super) struct RateSamples {
     /// Number of samples.
     pub(super) count: u64,
-    /// Minimum.
+    /// Smallest sample, in the unit of the rate.
     pub(super) min: u64,
-    /// Maximum.
+    /// Largest sample, in the unit of the rate.
     pub(super) max: u64,
     /// Arithmetic average, in the unit of the rate; 0 without samples.
     pub(super) mean: f64,
@@ -475,7 +476,8 @@ pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, lea
     usual.saturating_mul(least_ns.div_ceil(usual))
 }
 
-/// Minimum share in percent of a column of queue depths that has any operations, as in fio.
+/// A column of queue depths that has any operations shows at least this share in percent, as in
+/// fio.
 const MIN_DEPTH_SHARE: f64 = 0.1;
 /// Names of the columns of queue depths.
 pub(super) const DEPTH_LEVELS: [&str; COLUMNS] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -569,9 +571,9 @@ const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2
 pub(super) struct LatencyShares {
     /// Latencies below a microsecond.
     pub(super) ns: [f64; 10],
-    /// Latencies below a millisecond.
+    /// Latencies from a microsecond to below a millisecond.
     pub(super) us: [f64; 10],
-    /// The other latencies.
+    /// Latencies of a millisecond or more.
     pub(super) ms: [f64; 12],
 }
 
@@ -607,7 +609,7 @@ impl LatencyShares {
     }
 }
 
-/// Minimum share in percent of a column of latencies that has any operations, as in fio.
+/// A column of latencies that has any operations shows at least this share in percent, as in fio.
 const MIN_LATENCY_SHARE: f64 = 0.01;
 
 /// Returns a share in percent: 0 if `part` is 0, otherwise at least `least`.

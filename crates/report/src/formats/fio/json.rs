@@ -225,7 +225,8 @@ fn add_costs(job: &Job, out: &mut Value) {
     }
 }
 
-/// Adds the shares by depth, as far as they are known, and by latency.
+/// Adds the shares of operations by queue depth and of calls by number of operations,
+/// as far as they are known, and the shares of operations by latency.
 fn add_shares(job: &Job, out: &mut Value) {
     let Depths { level, submit, complete } = Depths::from_job(job);
     for (key, names, shares) in [

@@ -22,7 +22,7 @@ use std::io::{self, Write};
 const PERCENTILE_TABLE_WIDTH: usize = 73;
 /// Maximum number of digits of a latency; larger numbers are printed in thousands.
 const LATENCY_DIGITS: usize = 6;
-/// Shares of latencies on a line.
+/// Maximum number of shares of latencies on a line.
 const SHARES_PER_LINE: usize = 5;
 
 type Out<'o> = &'o mut dyn Write;
@@ -70,7 +70,8 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Returns the depth that the user typed. A synchronous engine does not reach it, but fio prints it.
+/// Returns the depth that the user typed; `None` if the user typed none. A synchronous engine does
+/// not reach it, but fio prints it.
 fn typed_depth(member: &Member) -> Option<u32> {
     let typed = member.seen.typed.as_ref()?;
     let mut options = typed.stream.options.iter().chain(&typed.defaults);
@@ -296,8 +297,8 @@ fn write_costs(job: &Job, to: Out) -> io::Result<()> {
     writeln!(to, "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}{faults}", workers.switches)
 }
 
-/// Writes the shares by depth, as far as they are known, the number of operations, and the latency
-/// target.
+/// Writes the shares of operations by queue depth and of calls by number of operations, as far as
+/// they are known, then the numbers of operations, and the latency target.
 fn write_depths(job: &Job, to: Out) -> io::Result<()> {
     let mut table = |title: &str, names: [&str; COLUMNS], shares: Option<[f64; COLUMNS]>| -> io::Result<()> {
         let Some(shares) = shares else { return Ok(()) };

@@ -187,7 +187,8 @@ impl TimePlot {
     }
 }
 
-/// Returns a binary unit with its name, so that an axis up to `bytes` has round ticks.
+/// Returns the largest binary unit that `bytes` reaches, in bytes, and its name. An axis in this
+/// unit has round ticks.
 fn byte_unit(bytes: u64) -> (f64, &'static str) {
     let all = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (unit, name) = all.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1, "B"));

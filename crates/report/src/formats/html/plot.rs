@@ -38,7 +38,7 @@ pub(crate) struct Plot {
     pub(crate) paths: String,
     /// Name of the group of plots that share crosshair and zoom; empty without a group.
     pub(crate) link: String,
-    /// Stops of the crosshair, as JSON.
+    /// Places where the crosshair stops, as JSON.
     pub(crate) points: String,
 }
 
@@ -437,7 +437,7 @@ fn strip_edges(row: usize, rows: usize) -> [f64; 2] {
     [each * (row as f64 + STRIP_GAP), each * (row as f64 + 1.0)]
 }
 
-/// Joins neighbours of the same height.
+/// Joins adjacent levels of the same height.
 fn join_levels(levels: impl Iterator<Item = Level>) -> Vec<Level> {
     let mut out: Vec<Level> = Vec::new();
     for level in levels {
@@ -550,7 +550,7 @@ const FLOW_GAP: f64 = 12.0;
 pub(crate) struct Flow {
     /// Path of the bars.
     pub(crate) bars: String,
-    /// Path of the areas between them.
+    /// Path of the areas between the bars.
     pub(crate) between: String,
 }
 

@@ -112,14 +112,14 @@ fn grid_card(report: &Report) -> String {
     card("Every test", &lead, &body)
 }
 
-/// Returns the comparison of a replay with its original.
+/// Returns the comparison of a replay with its original; `None` if the result is not a replay.
 fn replay_card(result: &Measured) -> Option<String> {
     let replay = result.replay.as_deref()?;
     let heading = replay_caption(replay);
     Some(card(&heading, &replay.differs, &page::table("Every figure of both", &replay_table(replay))))
 }
 
-/// Returns each condition of `--fail-if` with its answer.
+/// Returns a table of the conditions of `--fail-if` with their answers; `None` without conditions.
 fn gate_card(report: &Report) -> Option<String> {
     let show = |gate: &Gate, v: f64| {
         if gate.unit == "ns" { time(v) } else { format!("{} {}", show_rate(v), gate.unit) }
@@ -136,7 +136,7 @@ fn gate_card(report: &Report) -> Option<String> {
         .then(|| plain_card("Conditions", &page::table("Every condition and its answer", &table)))
 }
 
-/// Returns the comparison with an earlier session that was measured again.
+/// Returns the comparison with an earlier session that was measured again; `None` without one.
 fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
     let pairs = &rerun.in_turns.pairs;

@@ -106,7 +106,7 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     card(&result.name, &lead, &body)
 }
 
-/// The axis of latency leaves out the fastest operations, up to this share.
+/// Maximum share of operations that the axis of latency leaves out: the fastest ones.
 const OMITTED_SHARE: f64 = 1e-4;
 /// Distance of labels at the right edge: a line of text, in units of the drawing.
 const LABEL_DISTANCE: f64 = 72.0;
@@ -222,7 +222,8 @@ fn histogram_range(buckets: &LatencyBuckets) -> impl Iterator<Item = f64> {
     [first.map(|(from, _)| *from), last].into_iter().flatten()
 }
 
-/// Returns the mean time of a request in the topmost device, over all runs.
+/// Returns the mean time of a request in the topmost device, in ns over all runs; `None` without
+/// requests.
 fn device_mean_ns(result: &Measured) -> Option<f64> {
     let devices = || result.runs.iter().filter_map(|r| r.device);
     let ios: f64 = devices().map(|d| d.ios as f64).sum();

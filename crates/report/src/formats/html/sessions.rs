@@ -377,7 +377,8 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     }
 }
 
-/// Lists the number of the headline for every run of both sides.
+/// Lists the number of the headline for every run of both sides; `None` if the headline is not
+/// compared.
 fn headline_runs(pairs: &[Pair]) -> Option<String> {
     let pair = pairs.iter().find(|p| p.headline)?;
     let metric = pair.metrics.first()?;
@@ -394,7 +395,8 @@ fn headline_runs(pairs: &[Pair]) -> Option<String> {
     Some(plain_card(&format!("Every run: {}, {}", pair.name, metric.name), &facts(&items)))
 }
 
-/// Returns each differing circumstance once.
+/// Returns each aspect in which the sides differ, with its values on both sides. Equal entries of
+/// several results are listed once.
 fn differing_circumstances(comparison: &Comparison) -> Vec<(String, String)> {
     let all = comparison.pairs.iter().flat_map(|pair| &pair.differences);
     distinct(all.map(|d| (d.aspect.clone(), format!("{} -> {}", d.a, d.b))))

@@ -746,7 +746,7 @@ pub(super) struct IntervalRow {
     pub(super) device: Option<f64>,
     /// Whether the value has a hollow dot, because its verdict is not VALID or the answer is open.
     pub(super) is_hollow: bool,
-    /// The range that counts as no difference.
+    /// The range that counts as no difference; `None` if the row has no such range.
     pub(super) margin: Option<[f64; 2]>,
     /// Cells of the columns next to the plot.
     pub(super) cells: Vec<String>,
@@ -764,7 +764,7 @@ struct DrawnRow {
     row: IntervalRow,
     whisker: Option<Whisker>,
     device: Option<Whisker>,
-    /// Start and width of the margin.
+    /// Start and width of the row's margin, in percent of the axis.
     margin: Option<[f64; 2]>,
 }
 

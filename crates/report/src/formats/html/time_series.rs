@@ -1,9 +1,9 @@
 //! The time series of a result: rate, latencies, queue depth and the host's load over time, all runs on one axis.
 //!
-//! [`Timeline`] lays the runs side by side on a common axis. [`TimeDrawing`] draws fathom's values by the second, and also
-//! at the recorded resolution if the report has it, next to the device's counters. [`Events`] adds marks for findings with
-//! a known second, and backgrounds for warm-up and for runs that other processes disturbed. Strips below the rates show
-//! CPU time and waiting, one value per run.
+//! [`Timeline`] lays the runs side by side on a common axis. [`TimeDrawing`] draws fathom's values
+//! by the second, and also at the recorded resolution if the report has it, next to the device's
+//! counters. [`Events`] adds marks for findings with a known second, and backgrounds for warm-up
+//! and for disturbed runs. Strips below the rates show CPU time and waiting, one value per run.
 
 use super::page::{folded, key, rate_tick, short_number, time, time_tick};
 use super::plot::{Axis, Block, LOWEST_LINE, Label, Level, Plot, SIDE, spread_labels, strip, strip_middle};
@@ -45,7 +45,8 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
 
 /// Common scales for the time series of several results.
 pub(super) struct CommonScale {
-    /// The highest rate of fathom or a device.
+    /// The highest rate of fathom or a device in any result, in the unit in which the result is
+    /// quoted (IOPS or MB/s).
     highest_rate: f64,
     /// Duration of the longest result, in seconds.
     longest_s: f64,
@@ -463,7 +464,7 @@ pub(super) struct Classes {
     /// The area below a line.
     pub(super) area: &'static str,
     pub(super) band: &'static str,
-    /// Text.
+    /// Text, such as a label.
     pub(super) ink: &'static str,
 }
 
@@ -504,7 +505,7 @@ const TIMED_CHECKS: [(CheckId, &str); 3] =
 pub(super) struct Events {
     /// Events that happened at a known second of a run.
     pub(super) marks: Vec<Mark>,
-    /// Runs that other processes disturbed but that still count, with the disturbance.
+    /// Disturbed runs that still count, each with the disturbance.
     pub(super) disturbed: Vec<(u32, String)>,
     /// Runs whose mean includes warm-up, each with the duration of the warm-up in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
@@ -601,7 +602,7 @@ impl Timeline {
         self.runs.get(&run).map_or(f64::NAN, |placed| placed.start + second * self.per_second)
     }
 
-    /// Returns the places of the start and end of a run.
+    /// Returns the places of the start and end of a run; `None` for an unknown run.
     pub(super) fn span(&self, run: u32) -> Option<[f64; 2]> {
         let PlacedRun { start, length_s } = self.runs.get(&run)?;
         Some([*start, start + length_s * self.per_second])
@@ -754,7 +755,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
     Some(plot)
 }
 
-/// Returns the mean over the runs that have a value.
+/// Formats the mean over the runs that have a value; `None` if no run has one.
 fn mean_over_runs(row: &HostStrip, result: &Measured) -> Option<String> {
     let all: Vec<f64> = result.runs.iter().filter_map(|run| (row.share)(&run.host)).collect();
     (!all.is_empty()).then(|| short_share(all.iter().sum::<f64>() / all.len() as f64))

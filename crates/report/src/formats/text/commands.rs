@@ -14,7 +14,7 @@ use model::units::{show_bytes, show_count, show_ns, show_share};
 const MAX_DEVICES: usize = 1;
 /// Maximum number of findings in the line of the verdict.
 const MAX_NAMES: usize = 2;
-/// Maximum number of commands whose runs are printed line by line.
+/// If there are several commands, at most this many of them get a line.
 const MAX_COMMANDS: usize = 4;
 
 /// Prints the report after its answer. With `all`, adds every finding, every run and the checks that were not possible.

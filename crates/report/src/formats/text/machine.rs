@@ -201,7 +201,7 @@ fn describe_block_sizes(queue: &Queue) -> String {
 
 /// Width of the longest outcome at the start of a line.
 const WORD_WIDTH: usize = "NOT CHECKED".len();
-/// Gap between the outcome and the check.
+/// Columns between the outcome and the subject.
 const WORD_GAP: usize = 2;
 
 pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -253,7 +253,8 @@ fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&L
     }
 }
 
-/// Prints what to do before measuring, and counts the rest.
+/// Prints what to do before measuring, names the notes, and counts the things that could not be
+/// checked.
 fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
     out.line("");
     let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);

@@ -1,9 +1,10 @@
 //! A report as text: the page that an engineer reads first and pastes.
 //!
-//! It begins with the answer, if any, and the verdict with the headline. The counts, the table, findings, and the target with the
-//! session follow. A report of jobs fits a terminal of [`SCREEN_LINES`] lines. It prints at most three findings, the
-//! worst first, as far as there is room. `--verbose` prints everything, each check once for all its results. An earlier
-//! session that was measured again has a table too.
+//! It begins with the answer, if any, and the verdict with the headline. The counts, the table,
+//! findings, and the target with the session follow. A report of jobs takes at most
+//! [`SCREEN_LINES`] lines if possible. It prints at most three findings, the worst first, as far as
+//! there is room. `--verbose` prints everything, each check once for all its results. The
+//! comparison with an earlier session that was measured again has its own table.
 
 use super::{commands, results, studies, sweep};
 use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
@@ -79,10 +80,10 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 
 /// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is
 /// too little room for a finding, shortens each note to one line, then leaves out the last notes. A
-/// narrow page has a finding even if it becomes too long.
+/// page narrower than [`SCREEN_COLUMNS`] has a finding even if it becomes longer than `max_lines`.
 fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Finding], max_lines: usize) -> (Page, Page) {
     let notes = report.notes.len();
-    // The line that counts one note would be as long as the note.
+    // Never leave out a single note, because the line that counts it would be as long.
     let fewer = (0..notes.saturating_sub(1)).rev().map(|notes| (notes, 1));
     let mut drawn = (out.empty(), out.empty());
     for (shown, lines_each) in [(notes, usize::MAX), (notes, 1)].into_iter().chain(fewer) {
@@ -105,9 +106,9 @@ fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Finding], max_lin
 fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Write) -> io::Result<()> {
     // If a comparison of interfaces has hundreds of rows, findings repeat. Print each once; the
     // JSON has all of them.
-    let less =
+    let distinct =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
-    let shown = findings::shown_findings(less.as_ref().unwrap_or(report));
+    let shown = findings::shown_findings(distinct.as_ref().unwrap_or(report));
     show_head(&mut out, report, &shown, &findings::head_findings(report), true);
     show_study(&mut out, report, &shown, true);
     results::show_hosts(&mut out, report, true);
@@ -115,10 +116,10 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
         show_rerun(&mut out, against);
     }
     show_details(&mut out, report, style);
-    if less.is_none() {
+    if distinct.is_none() {
         show_deductions(&mut out, report);
     }
-    let shown = less.as_ref().unwrap_or(report);
+    let shown = distinct.as_ref().unwrap_or(report);
     show_all_findings(&mut out, shown);
     show_full_foot(&mut out, shown);
     out.write(to)
@@ -296,7 +297,7 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
     out.line("");
 }
 
-/// Prints only the answer and its table.
+/// Prints only the answer of the comparison and its table.
 pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
     let comparison = &against.in_turns;
     out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);
@@ -305,7 +306,8 @@ pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
     }
 }
 
-/// Describes whether the machine changed.
+/// Describes whether the machine changed since the earlier session, by the headline's number then
+/// and now.
 fn describe_machine_changes(since: &Comparison) -> String {
     let Some(pair) = since.headline() else { return format!("A originally: {}", since.sentence) };
     let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
@@ -368,7 +370,7 @@ fn show_findings(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
             alike.extend(next.about.iter().cloned());
         }
         if !alike.is_empty() {
-            let more = alike.len().saturating_sub(if brief { MANY_RESULTS } else { alike.len() });
+            let more = if brief { alike.len().saturating_sub(MANY_RESULTS) } else { 0 };
             let named = join_names(&alike[..alike.len() - more]);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             out.prose("      also ", "           ", &(named + &more));
@@ -404,6 +406,7 @@ fn describe_subject(finding: &Finding, all: usize) -> String {
         about if about.len() == all => "all results".into(),
         [] => "the results".into(),
         [one] => one.clone(),
+        // A name with a comma would look like two names.
         [one, two] if ![one, two].iter().any(|name| name.contains(',')) => format!("{one} and {two}"),
         [one, others @ ..] => format!("{one} and {} more", others.len()),
     }

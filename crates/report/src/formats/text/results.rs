@@ -430,7 +430,7 @@ fn void_meaning(table: &Table) -> &'static str {
     if table.has(VOID) { "; void = withheld, because a finding invalidates it" } else { "" }
 }
 
-/// Draws full blocks and a partial one.
+/// Draws the bar of a value: full blocks and a partial one. `most` is the value of the longest bar.
 fn fractional_bar(value: f64, most: f64) -> String {
     let eighths = if most > 0.0 { (value / most * (8 * CARD_BAR_WIDTH) as f64).round() as usize } else { 0 };
     "█".repeat(eighths / 8) + EIGHTHS.get(eighths % 8).copied().unwrap_or_default()

@@ -104,7 +104,8 @@ fn leave_out_year(table: &mut Table) {
     table.edit(WHEN_COLUMN, |when| when.get(YEAR_BYTES..).unwrap_or(when).into());
 }
 
-/// Returns the shortest end of an id that no other listed id contains, but at least [`SHORT_ID`] bytes.
+/// Returns the shortest suffix of an id that no other listed id contains, but at least [`SHORT_ID`]
+/// bytes.
 fn short_id(id: &str, all: &[&str]) -> String {
     let starts = (0..=id.len().saturating_sub(SHORT_ID)).rev().filter(|at| id.is_char_boundary(*at));
     let mut ends = starts.map(|at| &id[at..]).filter(|end| !end.starts_with('-'));
@@ -173,7 +174,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     out.write(to)
 }
 
-/// Prints the gate, if the user requested one.
+/// Prints the outcome of `--fail-if-slower`, if there is one.
 fn show_gate(out: &mut Page, gate: Option<&Gate>) {
     let Some(gate) = gate else { return };
     let code = match gate.outcome {

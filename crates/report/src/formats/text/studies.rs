@@ -97,7 +97,7 @@ fn show_interface_notes(out: &mut Page, api: &Api) {
     }
 }
 
-/// States whether every run started with a cold cache.
+/// States whether every run started with a cold cache; `None` without rows.
 fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     if rows.is_empty() {
         return None;
@@ -125,7 +125,7 @@ fn cold_cache_note(rows: &[ApiRow]) -> Option<String> {
     ))
 }
 
-/// States which share of the span the runs accessed.
+/// States which share of the span the runs accessed; `None` if no share is known.
 fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     let shares = || rows.iter().filter_map(|row| Some((row.coverage?, row)));
     let by_share = |a: &(f64, &ApiRow), b: &(f64, &ApiRow)| a.0.total_cmp(&b.0);
@@ -143,7 +143,7 @@ fn coverage_note(rows: &[ApiRow]) -> Option<String> {
     ))
 }
 
-/// States each reason for missing counts once.
+/// States each reason for missing counts once; `None` if no count is missing.
 fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     let mut reasons: Vec<(String, &str)> = Vec::new();
     for row in rows {
@@ -356,7 +356,9 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
     })
 }
 
-/// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for overload, and the latency target as a line.
+/// Draws the percentile over the load on a logarithmic scale: a mark for each load, `!` for
+/// overload, and the latency target as a line. Empty with fewer than three known percentiles, or
+/// without the capacity.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
     let value = |p: &LoadPoint| at_rank(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);

@@ -184,7 +184,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     }
 }
 
-/// Describes which half of a file copy the baseline corresponds to.
+/// Describes the baseline of a workload, which corresponds to one half of a file copy.
 fn copy_half(work: &str) -> &'static str {
     if work == "write" {
         "writing a new, growing file until it is stable, which is half of a copy"

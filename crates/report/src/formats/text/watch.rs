@@ -18,7 +18,7 @@ use std::io::{self, Write};
 /// Note on the meaning of `%util`.
 const UTIL_NOTE: &str = "%util: share of the time with a request in flight; 100 % is not saturation, since most devices serve several \
                          requests at once";
-/// Width of a time in ms.
+/// Columns of a time, which is in ms.
 const TIME_WIDTH: usize = 6;
 
 pub(super) fn write_watched(watched: &Watched, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -187,7 +187,7 @@ struct Column {
     name: &'static str,
     /// Unit; empty if it is part of the name.
     unit: &'static str,
-    /// Width, including the gap before it.
+    /// Width of the column, including the gap before it.
     width: usize,
     /// Rank of the column. If the line is too narrow, columns with a high rank are left out first.
     rank: u8,
