@@ -180,7 +180,7 @@ impl BlockEvents {
         self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
-    /// Whether so many tasks occurred that a new recording should begin ([`MAX_TASKS`]).
+    /// Whether more than [`MAX_TASKS`] tasks occurred, so that a new recording should begin.
     pub(crate) fn is_full(&self) -> bool {
         self.decoder.names.all_tasks().len() > MAX_TASKS
     }

@@ -47,6 +47,8 @@ pub(crate) struct Outcome {
 /// A running program.
 pub(crate) struct Running {
     child: Child,
+    /// Reads standard output from the start, so that a full pipe cannot stop a program whose progress the test waits for.
+    stdout: std::thread::JoinHandle<String>,
     stderr: BufReader<std::process::ChildStderr>,
     printed: String,
     since: Instant,
@@ -268,8 +270,10 @@ impl Running {
         let since = Instant::now();
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = child.stdout.take().unwrap();
+        let stdout = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        Self { child, stderr, printed: String::new(), since }
+        Self { child, stdout, stderr, printed: String::new(), since }
     }
 
     /// Process id.
@@ -337,8 +341,6 @@ impl Running {
 
     /// Waits for the end. A program that outlasts this limit is killed, and the test fails.
     pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
-        let out = self.child.stdout.take().unwrap();
-        let reading = std::thread::spawn(move || std::io::read_to_string(out).unwrap_or_default());
         let mut stderr = self.stderr;
         let hearing = std::thread::spawn(move || std::io::read_to_string(&mut stderr).unwrap_or_default());
         let status = loop {
@@ -353,7 +355,7 @@ impl Running {
         };
         Outcome {
             code: status.code(),
-            stdout: reading.join().unwrap(),
+            stdout: self.stdout.join().unwrap(),
             stderr: self.printed + &hearing.join().unwrap(),
             took: self.since.elapsed(),
         }

@@ -441,7 +441,7 @@ const PASSES: usize = 2;
 /// Minimum number of runs for a cell to count as one with many runs.
 const MANY_RUNS: usize = 8;
 /// Minimum number of pairs of successive runs after the passes, counted over all cells with
-/// [`MANY_RUNS`] runs or more. From so many pairs, the noise of these cells is estimated; with
+/// [`MANY_RUNS`] runs or more. From this number of pairs on, the noise of these cells is estimated; with
 /// fewer, from the pairs of all cells.
 const MANY_PAIRS: usize = 30;
 
