@@ -197,7 +197,7 @@ impl Block {
     }
 }
 
-/// Totals of all operations of a worker, including warm-up and drain.
+/// Totals of all operations of a worker by kind, including warm-up and drain.
 pub type Totals = [Issued; Kind::ALL.len()];
 
 /// The worker's end of the exchange of blocks: swaps full blocks for empty ones without waiting.
@@ -251,11 +251,11 @@ impl Tap {
 /// The outcome of one worker.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Why the worker ended early.
+    /// Why the worker ended early; `None` if it ran to its end.
     pub error: Option<String>,
     /// Features that the kernel granted.
     pub granted: Granted,
-    /// The last block. It did not go to the collector.
+    /// The last block, which did not go to the collector; `None` if the worker did not begin.
     pub last: Option<Box<Block>>,
     /// Totals of all operations, including warm-up and drain.
     pub totals: Totals,
@@ -284,9 +284,9 @@ pub struct Outcome {
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,
-    /// Number of turns of the hot loop.
+    /// Number of iterations of the hot loop.
     pub turns: u64,
-    /// The first read with wrong data.
+    /// The first read with wrong data; `None` without such a read.
     pub difference: Option<Difference>,
     /// Number of operations that waited for space in the log ring.
     pub log_waits: u64,

@@ -22,7 +22,7 @@ const MIN_LOG_CAPACITY: usize = 1 << 10;
 
 /// Handles single operations of a loop.
 pub(crate) trait Recorder: Sized {
-    /// Whether the recorder keeps operations.
+    /// Whether the loop passes each operation to the recorder.
     const KEEPS: bool;
     /// Creates the recorder of a worker. Called before the loop takes the sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
@@ -37,7 +37,7 @@ pub(crate) trait Recorder: Sized {
     fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
     /// Records an operation that completed in the measured window.
     fn end(&mut self, slot: u32, seen: Completion);
-    /// Returns whether wrong data was read and ends the run.
+    /// Returns whether a read returned wrong data and must end the run.
     fn is_fatal(&self) -> bool;
     /// Adds the records to the outcome.
     fn close(&self, outcome: Outcome) -> Outcome;

@@ -78,7 +78,7 @@ pub struct WorkerSpec {
     pub warmup_ns: u64,
     /// Length of the measured window in ns.
     pub time_ns: u64,
-    /// Length of an interval in ns.
+    /// Length of an interval of the time series in ns.
     pub interval_ns: u64,
     /// Whether to count system calls. Counting makes each call slower.
     pub count_calls: bool,
@@ -95,7 +95,8 @@ pub struct WorkerSpec {
     pub by_target: Option<ByTargetSpec>,
     /// Time after a completion, in ns, during which the worker waits busily instead of sleeping.
     pub spin_ns: u64,
-    /// Verification settings: the pattern that the worker writes, and whether it checks reads.
+    /// Verification settings: the pattern that the worker writes, and whether it checks reads;
+    /// `None` without verification.
     pub verify: Option<Verify>,
     /// Generates the data of writes. Every worker of a session has different data.
     pub maker: Maker,

@@ -117,8 +117,8 @@ enum Pick {
     Turns(TargetTurns),
 }
 
-/// Gives each target of a group a number of operations in turn. After a pass over all bytes of a target, the next
-/// target replaces it in the group.
+/// Selects targets of a group, in order or at random, each for several consecutive operations.
+/// After a pass over all bytes of a target, the next target replaces it in the group.
 struct TargetTurns {
     drawn: bool,
     operations: u32,
@@ -222,8 +222,8 @@ impl Lines {
         self.next_as(Line::kind)
     }
 
-    /// Returns the next operation, in the direction that `kind` draws. Compiled for each closure, so that drawing a direction costs no
-    /// check.
+    /// Returns the next operation. `kind` draws its direction, unless it is a reply or a
+    /// repetition. Compiled for each closure, so that drawing a direction costs no check.
     #[inline]
     fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
@@ -429,7 +429,8 @@ impl Line {
         if self.has_own_positions { kind as usize } else { 0 }
     }
 
-    /// Returns whether the line has no rows, separate positions, pauses or replies.
+    /// Returns whether the line has no rows, interleaved or separate positions, repeated offsets,
+    /// runs of one direction, pauses or replies.
     fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
         let has_rows = self.row > 1 || self.continue_chance.is_some() || self.interleaved > 1;
@@ -581,7 +582,8 @@ impl TargetTurns {
         self.group.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Counts the bytes of an operation on a target. Removes the target from the group if no operation fits into the rest of its pass.
+    /// Counts the bytes of an operation on a target. If no operation fits into the rest of the
+    /// target's pass, the next target replaces it in the group.
     fn count(&mut self, target: usize, bytes: u64) {
         let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
         *rest = rest.saturating_sub(bytes);

@@ -282,7 +282,7 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
     Ok((choice, ranges))
 }
 
-/// The last operation of a lane on a target.
+/// The bytes of the last operation at a position, relative to the span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     start: u64,
@@ -522,7 +522,7 @@ const MAX_BLOCKS: u64 = 1 << 33;
 pub(super) struct Map {
     seed: u64,
     pass: u64,
-    /// Number of the worker's first block.
+    /// Index of the worker's first block.
     first: u64,
     /// One bit per block, set if this pass has touched the block.
     touched: Vec<u64>,

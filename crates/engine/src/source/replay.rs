@@ -3,8 +3,8 @@
 //! 1. A reader thread feeds operations through a ring ([`feed`]). The thread has determined which
 //!    earlier operation each one waits for.
 //! 2. The source keeps a table of operations that are read but not submitted yet, chained by task.
-//!    For each task it also keeps the times of the last [`REACH`] completions. All memory is
-//!    allocated before the first operation.
+//!    For each task it also keeps the completion times of the last [`REACH`] operations. All memory
+//!    is allocated before the first operation.
 //! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is
 //!    due when that one has completed and the captured wait has passed.
 
@@ -101,7 +101,7 @@ impl Counts {
     }
 }
 
-/// Increments a counter that only this thread writes.
+/// Adds `more` to a counter that only this thread writes.
 fn count(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
@@ -246,7 +246,8 @@ impl Replay {
         new
     }
 
-    /// Takes operations from the ring while there is room. Returns their number.
+    /// Takes up to [`MAX_TAKEN`] operations from the ring while the table has room. Returns their
+    /// number.
     fn take_from_ring(&mut self, now_ns: u64) -> usize {
         let mut taken = 0;
         while taken < MAX_TAKEN && self.free != NONE {
@@ -387,8 +388,9 @@ impl Source for Replay {
 }
 
 impl Task {
-    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, only the first wait is
-    /// shortened.
+    /// Returns a captured wait minus the time outside the driver. If that time exceeds the wait,
+    /// the excess shortens later waits. If several operations wait for the same one, only the first
+    /// of them adds to the excess or uses it.
     fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, outside_driver_ns: u64) -> u64 {
         let left_ns = wait_ns.saturating_sub(outside_driver_ns);
         if waited_for.is_none() || self.counted >= waited_for {
@@ -411,7 +413,8 @@ fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
     is_merged || after.due_ns > before.due_ns.saturating_add(IN_A_CALL_NS)
 }
 
-/// Returns the number of the operation for which the task's next one waits.
+/// Returns the number of the operation for which the task's next one waits; `None` if it waits for
+/// none.
 fn waits_for(task: &Task, step: &Step) -> Option<u64> {
     let back = Some(step.after.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))

@@ -179,7 +179,8 @@ impl Drop for Member {
     }
 }
 
-/// A source whose operations wait while its worker is ahead of its share. All lanes of a worker share this state.
+/// A source whose operations wait while its worker is ahead of its share. All lanes of a worker
+/// have the same `member`.
 pub(super) struct Shared {
     pub(super) inner: Box<dyn Source>,
     pub(super) member: Arc<Member>,

@@ -62,7 +62,8 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Adds a lane's part of the stream's rate to the lane's source.
+/// Adds arrival times or a rate limit to the source of one lane, whose rate is the stream's rate
+/// divided by the number of lanes.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed => inner,
@@ -512,7 +513,8 @@ impl ByKind {
         Ok(Self { inner, kinds: Kinds::new(line.mix)?, limits, syncs, rng, next: None, in_flight: 0 })
     }
 
-    /// Returns the next direction, or the time in ns at which a direction is due.
+    /// Returns the next direction. If none is due yet, the error is the time in ns at which the
+    /// first one is.
     fn kind(&mut self, now_ns: u64) -> Result<Kind, u64> {
         let due_ns =
             |kind: Kind| self.limits.get(kind as usize).and_then(Option::as_ref).map_or(0, Limited::due_ns);
@@ -525,7 +527,7 @@ impl ByKind {
         if due_ns(first) <= now_ns { Ok(first) } else { Err(due_ns(first)) }
     }
 
-    /// Returns the next operation, or the time in ns at which one is due.
+    /// Returns the next operation. If none is due yet, the error is the time in ns at which one is.
     fn draw(&mut self, now_ns: u64) -> Result<Op, u64> {
         if let Some(sync) = self.syncs.as_mut().and_then(Syncs::next) {
             return Ok(sync);

@@ -37,7 +37,7 @@ impl Flushed {
 }
 
 impl Syncs {
-    /// Creates the decisions for `flush`. Fails for a sync after every 0 writes.
+    /// Creates the schedule of syncs for `flush`. Fails for a sync after every 0 writes.
     pub(super) fn new(flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
         let calls = Evenly::new(every, calls).ok_or_else(|| {
@@ -56,7 +56,7 @@ impl Syncs {
         })
     }
 
-    /// Marks which operations follow a sync, and counts the writes.
+    /// Flags the first operation if it follows a sync, and counts the writes.
     #[inline]
     pub(super) fn mark_syncs(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
