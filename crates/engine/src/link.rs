@@ -162,7 +162,7 @@ pub struct Block {
     pub lanes: Box<[LaneTally]>,
 }
 
-/// Counts of one lane in one interval. A histogram allocates its memory with the first value.
+/// Counts of one lane in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct LaneTally {
     /// Counts by kind.

@@ -66,7 +66,8 @@ pub struct Origin {
     pub cpus: u32,
     /// Version of fathom.
     pub version: String,
-    /// The device's counters (`stat`) at the beginning, word for word.
+    /// The device's counters (`stat`) at the beginning, word for word; `None` for an imported
+    /// trace.
     pub stat: Option<Known<String>>,
 }
 

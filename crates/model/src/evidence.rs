@@ -55,16 +55,17 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of the target's data; `None` directly after the last operation, because reading them
-    /// would flush the file.
+    /// Extents of the target's data; `None` at moments at which they are not read. Reading them
+    /// flushes the file, so they are never read directly after the last operation.
     pub extents: Option<Known<Extents>>,
-    /// Extents of the file below a loop device.
+    /// Extents of the file below a loop device; `None` for other targets, or if extents are not
+    /// read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Known<Extents>>,
     /// Identity and length of the file, read at every moment; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Known<FileState>>,
-    /// Free space of the file system; read together with the extents.
+    /// Free space of the file system. It is read together with `extents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
     /// Latencies of single reads before the first run; `None` without a probe.
@@ -292,7 +293,7 @@ impl BlockStat {
         Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }
 
-    /// The sum of two devices or two intervals.
+    /// Returns the sum of two devices or two intervals.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let in_flight = self.in_flight.saturating_add(other.in_flight);
@@ -336,7 +337,7 @@ impl BlockStat {
 }
 
 impl CgroupIo {
-    /// The sum of two devices or two intervals.
+    /// Returns the sum of two devices or two intervals.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -24,7 +24,7 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether no run failed. False too if no run ended, unless a signal ended the session.
+    /// Whether no run failed. Also false if no run ended, unless a signal ended the session.
     pub in_order: bool,
     /// Whether no run is complete, so that the figures are those of the last, incomplete run.
     pub is_cut: bool,
@@ -43,7 +43,7 @@ pub struct Observed {
     pub disks: Vec<ObservedDisk>,
     /// The depth that the first worker found in the last run; `None` without a search.
     pub found_depth: Option<u32>,
-    /// The steadiness rule that ends the stream, and its last values.
+    /// The steadiness rule that ends the stream, and its last values; `None` without a rule.
     pub steadied: Option<(Steady, Steadied)>,
     /// Options that the user typed in the language of another tool.
     pub typed: Option<TypedResult>,
@@ -471,9 +471,9 @@ pub struct Steadiness {
     pub sentence: String,
     /// Longest warm-up within a measured window of any run, in seconds (MSER-5).
     pub warm_up_s: f64,
-    /// Change of the rate per minute as a share of its mean, with its 95 % interval. `None` if too
-    /// few intervals are independent, if the run is too short to extrapolate to minutes, or for a
-    /// cliff.
+    /// Change of the rate per minute as a share of its mean, with its 95 % confidence interval.
+    /// `None` if too few samples of the time series are independent, if the run is too short to
+    /// extrapolate to minutes, or for a cliff.
     pub drift_per_minute: Option<Estimate>,
     /// The steady-state criterion of the SNIA for the rates of the rounds; `None` with fewer than five rounds.
     pub snia: Option<Snia>,
@@ -590,12 +590,14 @@ impl AtDevice {
         })
     }
 
-    /// Requests that the device completes per second at this rate of operations.
+    /// Returns the requests that the device completes per second while fathom completes `iops`
+    /// operations.
     pub fn requests_per_s(&self, iops: f64) -> f64 {
         iops * self.ios as f64 / self.issued_ops as f64
     }
 
-    /// Bytes that the device moves per second at this rate of operations.
+    /// Returns the bytes that the device moves per second while fathom completes `iops` operations
+    /// per second.
     pub fn bytes_per_s(&self, iops: f64) -> f64 {
         iops * self.bytes as f64 / self.issued_ops as f64
     }

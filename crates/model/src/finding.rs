@@ -302,7 +302,8 @@ pub struct Look {
     pub severity: Option<Severity>,
     /// The observation; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
-    /// How to fix the problem, with the command if one exists; empty if the problem cannot be fixed.
+    /// How to fix the problem, with the command if one exists; empty if there is no problem or no
+    /// fix.
     pub cure: String,
     /// The id of the check that tests the same on a measurement; in JSON an empty text if there is none.
     #[serde(serialize_with = "id_or_empty")]

@@ -29,7 +29,7 @@ pub struct Part {
 pub struct Fleet {
     /// One entry per host, by rank.
     pub hosts: Vec<HostSeen>,
-    /// Results of the checks on the hosts, by check and result.
+    /// Outcomes of the checks on the hosts, by check and measured result.
     #[serde(default)]
     pub asked: Vec<CheckedOnHosts>,
     /// Limiters on the hosts, by result and limiter.
@@ -95,11 +95,11 @@ pub struct HostResult {
     pub verdict: Verdict,
     /// Operations per second; `None` if there is no number.
     pub iops: Option<f64>,
-    /// 10^6 bytes per second.
+    /// 10^6 bytes per second; `None` if there is no number.
     pub mb_per_s: Option<f64>,
     /// Median and 99th percentile of latency in ns by kind.
     pub latency_ns: Vec<(Kind, [Option<u64>; 2])>,
-    /// CPU time of the workers per operation in ns.
+    /// CPU time of the workers per operation in ns; `None` if unknown.
     pub cpu_ns_per_op: Option<f64>,
     /// The limiter in a word or two.
     pub limiter: String,
@@ -190,7 +190,7 @@ pub struct HostRate {
     pub verdict: Verdict,
     /// Operations per second: geometric mean over runs; `None` if there is no number.
     pub iops: Option<f64>,
-    /// 10^6 bytes per second.
+    /// 10^6 bytes per second; `None` if there is no number.
     pub mb_per_s: Option<f64>,
     /// Share of the operations of all hosts; `None` without a number.
     pub share: Option<f64>,
@@ -198,7 +198,7 @@ pub struct HostRate {
     pub p50_ns: BTreeMap<String, Option<u64>>,
     /// 99th percentile of latency in ns.
     pub p99_ns: BTreeMap<String, Option<u64>>,
-    /// CPU time of the workers per operation in ns.
+    /// CPU time of the workers per operation in ns; `None` if unknown.
     pub cpu_ns_per_op: Option<f64>,
     /// The limiter in a word or two.
     pub limiter: String,
@@ -281,7 +281,7 @@ impl Which {
 pub struct HostsFinding {
     /// The hosts with this finding.
     pub hosts: Which,
-    /// The result of the check on the host of the lowest rank.
+    /// The outcome of the check on the host of the lowest rank.
     pub finding: Finding,
 }
 
@@ -294,7 +294,7 @@ impl HostsFinding {
     }
 }
 
-/// The results of a check about one result on all hosts.
+/// The outcomes of a check about one measured result on all hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckedOnHosts {
     /// The check.

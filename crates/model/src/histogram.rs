@@ -76,17 +76,17 @@ impl Histogram {
         self.sum_ns
     }
 
-    /// Smallest latency in ns, exact.
+    /// Returns the smallest latency in ns, exact; `None` if nothing was recorded.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// Largest latency in ns, exact.
+    /// Returns the largest latency in ns, exact; `None` if nothing was recorded.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// Mean latency in ns, exact.
+    /// Returns the mean latency in ns, exact; `None` if nothing was recorded.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }

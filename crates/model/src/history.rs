@@ -14,7 +14,7 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Number of sessions that match the request, even if the limit of entries leaves them out.
     pub asked_for: u64,
-    /// Sessions in the whole history.
+    /// Number of sessions in the whole history.
     pub sessions: u64,
     /// Total size of the session files in bytes.
     pub bytes: u64,
@@ -58,7 +58,7 @@ pub struct Entry {
     /// Measured capacities of devices, from valid results with a single kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
-    /// Complete runs of all jobs.
+    /// Number of complete runs of all jobs.
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
@@ -139,7 +139,7 @@ pub struct Device {
 pub struct Mark {
     /// The check of the finding.
     pub id: CheckId,
-    /// Effect on a number, worst first.
+    /// Effect of the finding on the number.
     pub severity: Option<Severity>,
 }
 

@@ -65,7 +65,8 @@ pub struct Place {
     pub layers: Vec<Layer>,
     /// Indices of the layers directly below the file system; of the device itself if the target is a device.
     pub tops: Vec<usize>,
-    /// Whether direct I/O works, and its alignment, according to statx.
+    /// Whether direct I/O works, and its alignment, according to statx; `None` if statx does not
+    /// report it.
     pub direct: Option<DirectIo>,
     /// Why the target is in memory: `tmpfs`, `zram0`, `loop0 on tmpfs`; `None` for storage.
     pub ram: Option<String>,
@@ -104,7 +105,7 @@ pub struct Layer {
     pub kind: LayerKind,
     /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`.
     pub driver: Option<String>,
-    /// Model name that the device reports.
+    /// Model name; `None` if the device reports none.
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
@@ -328,7 +329,7 @@ pub struct BlockDevice {
     pub label: Option<String>,
     /// Size in bytes.
     pub bytes: u64,
-    /// Model name that the device reports.
+    /// Model name; `None` if the device reports none.
     pub model: Option<String>,
     /// Vendor of a SCSI device; SATA disks report `ATA`.
     pub vendor: Option<String>,

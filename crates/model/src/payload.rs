@@ -121,7 +121,8 @@ impl Set {
     }
 }
 
-/// Blocks that can be compressed, or are copies. A block is a function of its key, so a copy needs only the key.
+/// Makes blocks that can be compressed, or that are copies. A block is a function of its key, so a
+/// copy needs only the key.
 #[derive(Clone, Debug)]
 struct Shaped {
     compress_percent: u8,
@@ -316,7 +317,8 @@ impl Content {
         }
     }
 
-    /// Compares data that was read at this offset. Returns the position of the first difference.
+    /// Compares data that was read at this offset. Returns the index of the first wrong byte of
+    /// `data`; `None` if all bytes are right.
     pub fn difference(&self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut first: Option<usize> = None;
         let mut note = |at: usize, are: &[u8], should: &[u8]| {

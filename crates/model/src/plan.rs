@@ -59,8 +59,8 @@ pub struct Plan {
     /// Time limit in ns for creating a test file. When it is reached, the file keeps the size that it has.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
-    /// For a quick look: time in ns from the start of the session after which only the run of the headline may still
-    /// begin.
+    /// For a quick look: time in ns from the start of the session after which only the run of the
+    /// headline may still begin. `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
     /// Time budget of a study, in ns from the start of the session; `None` for no limit. A sweep keeps its budget in
@@ -273,8 +273,8 @@ pub enum Strategy {
         /// Maximum number of runs.
         at_most: u32,
     },
-    /// As often as the plan states. Then the tests with wide intervals are repeated, until all intervals are narrow or
-    /// the time is up.
+    /// As often as the plan states, for tests on several targets. Then the tests with wide
+    /// confidence intervals are repeated, until all intervals are narrow or the time is up.
     Targets(TargetLayout),
     /// The first job measures the capacity in a closed loop. The second job is an open loop: at loads up to the
     /// capacity, then at loads near the lowest one that misses the latency target.

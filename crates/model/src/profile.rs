@@ -23,7 +23,7 @@ pub struct Test {
     pub block_bytes: u32,
     /// Operations in flight per worker.
     pub depth: u32,
-    /// Threads.
+    /// Number of worker threads.
     pub workers: u32,
     /// The tool's name of the test; empty if the tool uses the usual name, such as `RND4K Q32T1`, or the
     /// percentage of `rewrites`.
@@ -299,7 +299,8 @@ impl Test {
         self.name_in_tool().unwrap_or_else(|| show_block(self.block_bytes.into()))
     }
 
-    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a point of the compression benchmark.
+    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a point of the compression
+    /// benchmark. `None` if the tool uses the usual name.
     fn name_in_tool(&self) -> Option<String> {
         match (self.rewrites, self.called) {
             (Some(percent), _) => Some(format!("{percent} %")),
@@ -469,7 +470,7 @@ pub struct ToolCell {
     /// Median over the runs of a rate, or mean of a latency. `None` if a finding invalidates it, or nothing
     /// completed.
     pub value: Option<f64>,
-    /// Smallest and largest value of a run; `None` for a latency, or with fewer than two runs.
+    /// Smallest and largest value over the runs; `None` for a latency, or with fewer than two runs.
     pub range: Option<[f64; 2]>,
     /// The verdict of the findings about this result.
     pub verdict: Verdict,

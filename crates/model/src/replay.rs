@@ -23,7 +23,8 @@ pub struct ReplayComparison {
     /// Figures of the capture and the replay. With several runs, the replay's figures are means, and its latencies
     /// cover all runs.
     pub figures: Vec<Compared>,
-    /// Reasons why the replay could not follow its capture, over all runs; `None` if they were not counted.
+    /// How closely the replay followed its capture: counts of late and omitted operations over all
+    /// runs; `None` if they were not counted.
     pub counted: Option<Replayed>,
     /// Sentences about where latencies are measured, and how and why capture and replay differ.
     pub differs: Vec<String>,
@@ -254,7 +255,7 @@ pub struct Figure {
     pub goal: f64,
     /// Whether the difference is within the goal; `None` if undecided.
     pub met: Option<bool>,
-    /// Why `met` is undecided.
+    /// Why `met` is undecided; `None` if it is decided.
     pub why: Option<String>,
 }
 

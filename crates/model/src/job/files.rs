@@ -92,7 +92,7 @@ pub struct Flush {
     pub drain: bool,
 }
 
-/// Returns the value of counts in files of versions that had no such setting.
+/// Returns the default of a count that older session files do not have.
 pub(super) fn one() -> u32 {
     1
 }
@@ -219,7 +219,8 @@ impl Filling {
 pub struct Shared {
     /// The layout of the parts.
     pub layout: Layout,
-    /// Number of passes over its own part after which a worker ends; `None` if another rule ends the worker.
+    /// Number of passes over the worker's own part after which the worker ends; `None` if another
+    /// rule ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u32>,
 }
@@ -248,7 +249,7 @@ impl Layout {
     }
 }
 
-/// One of the workers of all hosts that share a file.
+/// A task, which is IOR's word for a worker: one of the workers of all hosts that share a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskNumber {
     /// Index of the worker, counted host by host.

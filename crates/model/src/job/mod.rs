@@ -138,7 +138,8 @@ pub struct Stream {
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
     pub cache: Cache,
-    /// Advice to the kernel about the order of accesses through the page cache.
+    /// Advice to the kernel about the order of accesses through the page cache; `None` to give
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
     /// Operations that one call submits and waits for.
@@ -173,13 +174,14 @@ pub struct Stream {
     /// The latency target that chooses the depth, up to `depth`; `None` for a fixed depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
-    /// The rule that ends the stream as soon as its rate is steady.
+    /// The rule that ends the stream as soon as its rate is steady; `None` without such a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// The lowest allowed rate. A lower rate ends the run with an error.
+    /// The lowest allowed rate; `None` for no limit. A lower rate ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
-    /// Largest allowed latency of a read, write or trim in ns. A longer one ends the run with an error.
+    /// Largest allowed latency of a read, write or trim in ns; `None` for no limit. A longer one
+    /// ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
     /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
@@ -280,14 +282,14 @@ pub enum Sharing {
     },
 }
 
-/// Workers that each do all of the work instead of dividing it. Each worker covers all blocks in its own order.
+/// Workers that each do the full amount of work instead of a share of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clones {
-    /// All workers use the same targets.
+    /// All workers use the same targets. Each worker covers all blocks in its own order.
     Same,
-    /// The targets are divided among the workers: the first worker uses the first targets.
+    /// Each worker has its own targets: the first worker the first targets of the list, and so on.
     Own,
 }
 
@@ -594,8 +596,8 @@ impl Stream {
     }
 }
 
-/// Operations of one kind in a row. A stream repeats its turns in order. A turn begins when all
-/// operations of the previous turn have completed.
+/// A number of consecutive operations of one access. A stream repeats its turns in order. A turn
+/// begins when all operations of the previous turn have completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {

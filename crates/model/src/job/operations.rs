@@ -642,7 +642,7 @@ impl Access {
         self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
     }
 
-    /// Returns the share of reads if all lines have the same share and none trims.
+    /// Returns the share of reads; `None` if a line trims, or if the lines have different mixes.
     pub fn read_percent(&self) -> Option<Percent> {
         let first = self.lines.first()?.mix;
         (!first.does(Kind::Trim) && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)

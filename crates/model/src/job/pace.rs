@@ -134,11 +134,11 @@ impl Arrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
-    /// Number of submitted operations.
+    /// Maximum number of submitted operations; `None` for no limit.
     pub operations: Option<u64>,
-    /// Bytes of the submitted operations.
+    /// Maximum total bytes of the submitted operations; `None` for no limit.
     pub bytes: Option<u64>,
-    /// Time in ns since the stream's first operation.
+    /// Maximum time in ns since the stream's first operation; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }

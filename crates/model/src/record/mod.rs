@@ -539,7 +539,7 @@ pub enum Unreadable {
     Disorder(#[from] Disorder),
 }
 
-/// A frame as a line, including the line feed.
+/// Formats a frame as a line, including the line feed.
 ///
 /// # Errors
 /// Only if a number has no JSON form. No frame built by fathom contains such a number.

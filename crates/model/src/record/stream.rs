@@ -208,7 +208,7 @@ pub struct Issued {
     pub errors: BTreeMap<i32, u64>,
     /// Operations that moved fewer bytes than requested.
     pub short: u64,
-    /// Longest latency in ns, including the drain.
+    /// Longest time from the submission to the completion in ns.
     pub max_ns: u64,
 }
 
@@ -344,13 +344,13 @@ impl ThreadIo {
         })
     }
 
-    /// The sum of two counts.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.combine(other, u64::saturating_add)
     }
 
-    /// The difference to `earlier`.
+    /// Returns the counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.combine(earlier, u64::saturating_sub)
@@ -446,7 +446,7 @@ impl DepthCounts {
         self.complete[call_column(operations)] += 1;
     }
 
-    /// The sum of two counts.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let add =
