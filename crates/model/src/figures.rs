@@ -266,7 +266,7 @@ pub struct LayerRow {
     pub name: String,
     /// `8K random read`.
     pub work: String,
-    /// Index of the layer's result.
+    /// Index of the layer's result in the report's `results`.
     pub result: usize,
     /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
     pub tool: Option<Pace>,

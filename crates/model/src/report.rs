@@ -336,12 +336,12 @@ pub struct QuotedRate {
     pub unit: &'static str,
     /// The rate; `None` if a finding invalidates it, or there is no rate.
     pub value: Option<f64>,
-    /// 95 % interval of the rate over runs.
+    /// 95 % interval of the rate over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Measured {
-    /// Bytes per second for sequential access that moves data, otherwise operations per second.
+    /// Returns the rate to quote: MB/s for sequential access that moves data, otherwise IOPS.
     pub fn quoted_rate(&self) -> QuotedRate {
         let phase = self.job.phases.get(self.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.stream as usize));
@@ -402,7 +402,7 @@ pub struct Cost {
     pub cycles: Option<f64>,
     /// Instructions per operation; `None` if they were not counted.
     pub instructions: Option<f64>,
-    /// The reason why cycles and instructions were not counted.
+    /// The reason why cycles and instructions were not counted; `None` if they were.
     pub not_counted: Option<String>,
     /// CPU cost of fathom's own loop per operation with the stream's settings in ns, measured before the first run;
     /// `None` if it was not measured.
@@ -492,8 +492,8 @@ pub struct RunFigures {
     pub depth_mean: f64,
     /// Requests, bytes and mean depth of the topmost device; `None` if not counted.
     pub device: Option<DeviceFigures>,
-    /// 95 % interval of `iops` within this run alone; it does not predict the next run. `None` if too few intervals
-    /// are independent.
+    /// 95 % confidence interval of `iops` from the time series of this run alone. It does not
+    /// predict the next run. `None` if the series has too few independent samples.
     #[serde(default)]
     pub iops_within: Option<[f64; 2]>,
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
@@ -505,9 +505,10 @@ pub struct RunFigures {
     /// Use of the host during the run; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
     pub host: HostFigures,
-    /// The tail of latency in ns by direction (`read`). The k-th entry, from k = 1, is the latency that one operation
-    /// in 10^(k/10) exceeded. The list ends where fewer than ten operations lie beyond. `None` as in [`Latency`].
-    /// Absent in studies of many settings, and of more than 40 runs.
+    /// The tail of latency in ns by direction (`read`). The k-th entry, from k = 1, is the latency
+    /// that one operation in 10^(k/10) exceeded. The list ends where fewer than ten operations lie
+    /// beyond. `None` as in [`Latency`]. Absent in studies of many settings, and in results of more
+    /// than 40 runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }

@@ -13,8 +13,9 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Maximum number of wrong bits in a sector that counts as a damaged stamp: an eighth of its bits. In random data, half
-/// of the bits are wrong.
+/// Up to this number of wrong bits, an eighth of its bits, a sector with a damaged head counts as a
+/// damaged stamp. In random data, half of the bits are wrong. A sector with an intact head counts
+/// with any number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
 /// The fields of a stamp.
@@ -22,7 +23,8 @@ const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 pub struct Stamp {
     /// Id of the verification; no two have the same.
     pub id: u64,
-    /// Byte offset of the block on its target.
+    /// Byte offset of the sector on its target. [`write`] takes the offset of the block and sets
+    /// that of each sector.
     pub offset: u64,
     /// Number of the write, from 1.
     pub sequence: u64,
@@ -33,7 +35,7 @@ pub struct Stamp {
 pub struct Expected {
     /// Id of the verification.
     pub id: u64,
-    /// Byte offset of the block.
+    /// Byte offset of the block on its target.
     pub offset: u64,
     /// Number of the last write that the block must contain; 0 if no write to the block is certain.
     pub synced: u64,

@@ -42,7 +42,7 @@ macro_rules! keyed_by_study {
 
         impl $name {
             $(
-                #[doc = concat!("The data of a study of this kind; `None` for other studies (key `", stringify!($key), "`).")]
+                #[doc = concat!("Returns the data of a study of this kind; `None` for other studies (key `", stringify!($key), "`).")]
                 pub fn $get(&self) -> Option<&$plain> {
                     if let Self::$variant(data) = self { Some(data) } else { None }
                 }
@@ -139,7 +139,7 @@ keyed_by_study! {
 }
 
 impl Study {
-    /// Returns the latency target of a search for a load.
+    /// Returns the latency target of a search for a load; `None` for other studies.
     pub fn latency_target(&self) -> Option<&LatencyTarget> {
         if let Self::Limit(target) = self { Some(target) } else { None }
     }
@@ -232,7 +232,7 @@ pub struct ApiRow {
     pub work: String,
     /// Bytes per operation.
     pub block_bytes: u32,
-    /// Index of the row's result.
+    /// Index of this row's result in the report's `results`.
     pub result: usize,
     /// 10^6 bytes per second without the final sync; `None` if a finding invalidates it or there is no number.
     pub mb_per_s: Option<f64>,
@@ -348,7 +348,7 @@ impl TargetLayout {
         if job < compared { job / self.targets.max(1) as usize } else { self.tests as usize + job - compared }
     }
 
-    /// The jobs of a group.
+    /// Returns the indices of the jobs of a group.
     pub fn jobs(self, group: usize) -> Range<usize> {
         let (tests, targets) = (self.tests as usize, self.targets as usize);
         if group < tests {
@@ -393,7 +393,7 @@ pub struct TargetRow {
     pub test: String,
     /// Index of the target.
     pub target: usize,
-    /// Index of the row's result.
+    /// Index of this row's result in the report's `results`.
     pub result: usize,
     /// The comparison of the first target (A) with this one (B); `None` for the first target, and if the first target
     /// does not have the test.
@@ -436,7 +436,7 @@ pub struct Scaling {
 pub struct ScalingRow {
     /// Number of hosts.
     pub hosts: u32,
-    /// Index of the row's result.
+    /// Index of this row's result in the report's `results`.
     pub result: usize,
     /// Mean operations per second of a host; `None` if there is no number.
     pub iops_per_host: Option<f64>,
@@ -507,7 +507,7 @@ impl LoadCurve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPoint {
-    /// Index of the row's result.
+    /// Index of this load's result in the report's `results`.
     pub result: usize,
     /// Operations per second that arrived.
     pub offered_iops: u64,

@@ -24,7 +24,7 @@ pub struct Axes {
     pub bs: Vec<u32>,
     /// Operations in flight per worker.
     pub depth: Vec<u32>,
-    /// Threads.
+    /// Number of worker threads.
     pub workers: Vec<u32>,
     /// Engines, each with its options.
     pub engine: Vec<EngineSpec>,
@@ -64,7 +64,8 @@ pub struct Axis {
     pub scale: Option<Scale>,
 }
 
-/// Distinguishes the name of an engine from an option of the previous engine.
+/// Returns whether a word is the name of an engine. Otherwise it is an option of the previous
+/// engine.
 pub type IsEngine = fn(&str) -> bool;
 
 /// The number in a setting that belongs to an axis.
@@ -90,7 +91,7 @@ pub const DEPTHS: Scale = Scale {
     show: |v| v.to_string(),
     without: |s| Setting { depth: 0, ..s.clone() },
 };
-/// Threads.
+/// Number of worker threads.
 pub const WORKERS: Scale = Scale {
     value: |s| Some(s.workers),
     show: |v| v.to_string(),
@@ -361,7 +362,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
     Ok(all.into_iter().map(Offset::Percent).collect())
 }
 
-/// A whole number of percent below 100.
+/// Parses a whole number of percent below 100.
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
     number.filter(|percent| *percent < WHOLE_PERCENT).ok_or_else(|| {
@@ -417,9 +418,10 @@ pub enum Procedure {
 /// Rounds of the SNIA's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Block size of the tracked cell. This cell only writes.
+    /// Block size of the tracked cell, which only writes. Its values decide when the rounds are
+    /// steady.
     pub tracked_bytes: u32,
-    /// The value of the cell that is tracked over the rounds.
+    /// The value of the tracked cell that must become steady.
     pub variable: Variable,
     /// Number of bytes, as a multiple of the target's size, after which the rounds end; `None` if
     /// they end when the tracked cell is steady.

@@ -75,7 +75,7 @@ impl Problem {
         Self { keys: keys.to_vec(), phase: 0, stream: 0, message }
     }
 
-    /// The message with its keys as flags: `--rw randrw`.
+    /// Returns the message with its keys as flags: `--rw randrw`.
     pub fn in_flags(&self) -> String {
         replace_keys(&self.message, |key, value| match value {
             Some(value) => format!("--{key} {value}"),
@@ -83,12 +83,12 @@ impl Problem {
         })
     }
 
-    /// The message, with each key and its value written by `format_key`.
+    /// Returns the message, with each key and its value written by `format_key`.
     pub fn spelled(&self, format_key: impl Fn(&str, Option<&str>) -> String) -> String {
         replace_keys(&self.message, format_key)
     }
 
-    /// The message with its keys as in a job file: `rw = "randrw"`.
+    /// Returns the message with its keys as in a job file: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
         replace_keys(&self.message, |key, value| match value {
             Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
@@ -115,7 +115,7 @@ fn replace_keys(message: &str, format_key: impl Fn(&str, Option<&str>) -> String
 }
 
 impl JobSpec {
-    /// All contradictions, and all settings that would change nothing.
+    /// Returns all contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.check_repeats().into_iter().chain(self.check_gated()).collect();
         if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
@@ -154,7 +154,8 @@ impl JobSpec {
         problems
     }
 
-    /// Problems of streams without their own targets, which use the `named` targets named outside the job.
+    /// Returns the problems of streams without their own targets. They use the targets that are
+    /// named outside the job; `named` is their number.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
@@ -192,7 +193,7 @@ impl JobSpec {
             ),
             Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "precision"],
-                format!("{{runs {runs}}} is too few to stop at: an interval of fewer runs than {FEWEST_ROUNDS} is narrow by luck too often; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
+                format!("{{runs {runs}}} is too few for {{precision}}: with fewer than {FEWEST_ROUNDS} runs the confidence interval is too often narrow by chance; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
             ),
             Self { until: Some(_), attempts: Some(_), .. } => (
                 &["attempts", "until"],
@@ -254,7 +255,8 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
 }
 
 impl StreamSpec {
-    /// All contradictions, and all settings that would change nothing; phase and stream of the problems are 0.
+    /// Returns all contradictions, and all settings that would change nothing; phase and stream of
+    /// the problems are 0.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.check_lines(&mut found);
@@ -476,7 +478,7 @@ impl StreamSpec {
             && (targets as u64).checked_rem(u64::from(workers)) != Some(0)
         {
             let message = format!(
-                "{{clones own}} gives each of {workers} workers as many targets, and there are {targets}; name a multiple of {workers}, or type {{clones same}}"
+                "{{clones own}} cannot divide {targets} targets equally among {workers} workers; name a multiple of {workers} targets, or type {{clones same}}"
             );
             return Some(Problem::new(&["clones", "target"], message));
         }
@@ -896,7 +898,7 @@ impl StreamSpec {
 }
 
 impl TurnSpec {
-    /// All contradictions, and all settings that would change nothing.
+    /// Returns all contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = self.what.check();
         match self.operations {
@@ -921,7 +923,7 @@ impl TurnSpec {
         found
     }
 
-    /// Returns the call that makes the writes of the turn stable.
+    /// Returns the call that makes the writes of the turn stable; `None` without one.
     fn sync_call(&self) -> Option<SyncCall> {
         let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.what;
         let all = [

@@ -870,7 +870,7 @@ pub const KEYS: &[Key] = &[
         "clones",
         Group::HowDeep,
         "WORD",
-        "Each worker does the whole work, with its own pass over the blocks: same (all on the same targets) or own (the targets are divided among them)",
+        "Each worker does the full amount of work instead of a share, with its own pass over the blocks: same (all on the same targets) or own (each on its own part of the targets)",
         &[Run],
         option!(resolved.clones, t => word(t, &Clones::WORDS), v => word_of(&Clones::WORDS, v)),
     ),
@@ -1394,7 +1394,8 @@ fn names_of_tool(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static For
     all.filter(move |(_, foreign)| foreign.tool == tool)
 }
 
-/// The first candidate with values, otherwise the first whose key takes values.
+/// Returns the first candidate with values, otherwise the first whose key takes values; `None`
+/// without either.
 fn best_candidate(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
     let all: Vec<Counterpart> = all.collect();
     let with_values = all.iter().find(|m| !m.values.is_empty());

@@ -168,11 +168,11 @@ pub struct StreamSpec {
     pub dedup_set: Option<u64>,
     /// Whether copies repeat the sets of all workers with this setting.
     pub dedup_shared: bool,
-    /// Write zeros.
+    /// Whether writes contain only zeros.
     pub zeros: bool,
-    /// Write the bytes 0 to 255 repeatedly.
+    /// Whether writes contain the bytes 0 to 255, repeated.
     pub counting: bool,
-    /// Write the bytes of this file repeatedly.
+    /// File whose bytes the stream writes, repeated.
     pub data: Option<String>,
     /// Number of passes over the region after which the stream ends.
     pub passes: Option<u32>,
@@ -204,7 +204,7 @@ pub struct EngineSpec {
 /// The rule that ends measuring a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// The rates of its last rounds are steady.
+    /// Until the rates of the job's last rounds are steady.
     Steady,
 }
 
@@ -498,7 +498,7 @@ pub struct TypedResult {
 }
 
 impl Typed {
-    /// Returns the typed options of a result.
+    /// Returns the typed options of a result; `None` if none were typed for its stream.
     pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
         let stream = self.phases.get(phase)?.get(stream)?.clone();
         let (defaults, profile) = (self.defaults.clone(), self.profile.clone());
