@@ -93,7 +93,7 @@ pub(crate) struct Loop<'a, E, R> {
     stage: Stage,
     /// End of the current interval or stage.
     next_edge_stamp: u64,
-    /// The depth search of `--latency-target`.
+    /// The depth search of `--latency-target`; `None` without it.
     search: Option<Search>,
     turn_count: u64,
 }
@@ -771,7 +771,8 @@ pub(crate) struct Lane {
     ahead: usize,
     /// Slots that are not in use.
     free: Vec<u32>,
-    /// The slot of the next operation, if its buffer is already filled.
+    /// The slot of the next operation whose buffer is already filled; `None` if it is not filled
+    /// yet.
     ready: Option<u32>,
     /// Operations for which later operations wait. Boxed to keep a lane without conditions small.
     noted: Box<Noted>,
@@ -784,7 +785,8 @@ pub(crate) struct Lane {
 /// Operations whose completion later operations wait for.
 #[derive(Default)]
 struct Noted {
-    /// The slot of the trim for which the write of a pair waits.
+    /// The slot of the trim for which the write of a pair waits; `None` if no trim of a pair is in
+    /// flight.
     trim: Option<u32>,
     /// The last operation on each slot, for operations that must not overlap others in flight.
     serial: Vec<(u32, Op)>,

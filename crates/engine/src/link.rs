@@ -22,7 +22,7 @@ use sys::thread::Usage;
 /// A worker's connections to the thread that started it. The hot loop uses them without locks.
 pub(crate) struct Link {
     pub(crate) port: Port,
-    /// Ring for the worker's logged operations.
+    /// Ring for the worker's logged operations; `None` if they are not logged.
     pub(crate) log: Option<Producer<Operation>>,
     pub(crate) barrier: Arc<StartBarrier>,
     pub(crate) stop: Arc<AtomicBool>,
@@ -165,9 +165,9 @@ pub struct Block {
 /// Counts of one lane in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct LaneTally {
-    /// Counts by kind.
+    /// Counts of each kind of operation.
     pub kinds: [Tally; Kind::ALL.len()],
-    /// Open loop only: service times and lateness, by kind.
+    /// Service times and lateness of each kind of operation; `None` in a closed loop.
     pub open: Option<Box<[OpenLoop; Kind::ALL.len()]>>,
 }
 

@@ -214,7 +214,7 @@ pub(crate) struct Priorities {
     share_by_slot: Vec<u8>,
     /// Latencies from the submission, by priority share (0 for none) and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
-    /// Priority of operations that belong to no priority share.
+    /// Priority of operations that belong to no priority share; `None` if the worker sets none.
     own: Option<IoPriority>,
 }
 

@@ -170,7 +170,7 @@ pub struct Counter {
     pub captured: u64,
 }
 
-/// Selects the requests of a profile by time and task. `None` does not limit them.
+/// Selects the requests of a profile by time and task. A field that is `None` does not limit them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restriction {
     /// Start of the range, in ns since the capture began.
@@ -416,7 +416,7 @@ pub struct Flushes {
     pub asked: u64,
     /// Writes that requested a flush before or after them.
     pub with_data: u64,
-    /// Time from queueing a requested flush to its completion.
+    /// Time from queueing a requested flush to its completion; `None` if no such flush completed.
     pub asked_ns: Option<Latency>,
     /// The tasks that requested the most flushes, most first; at most five.
     pub owners: Vec<Owner>,

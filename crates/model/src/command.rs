@@ -21,10 +21,10 @@ pub struct CommandStudy {
     pub cold: Cold,
     /// Whether dirty data in the page cache is synced after each run.
     pub final_sync: bool,
-    /// Shell command before each run, outside of the measured time.
+    /// Shell command before each run, outside of the measured time; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare: Option<String>,
-    /// Shell command after each run, outside of the measured time.
+    /// Shell command after each run, outside of the measured time; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup: Option<String>,
 }

@@ -22,7 +22,8 @@ pub struct Profile {
     pub progress: u32,
     /// `-Rxml`: whether results are XML instead of text.
     pub xml: bool,
-    /// `PrecreateFiles` in XML profiles: files are made before the first time span, by this rule.
+    /// `PrecreateFiles` in XML profiles: the rule by which files are created before the first time
+    /// span; `None` without it.
     pub precreate: Option<String>,
     /// The time spans; at least one.
     pub spans: Vec<TimeSpan>,
@@ -112,11 +113,12 @@ pub struct Target {
     /// `-ZSIZE`: size in bytes of a random buffer from which writes take their data; 0 if not
     /// given.
     pub buffer: u64,
-    /// `-ZSIZE,FILE`: file from which that buffer is filled.
+    /// `-ZSIZE,FILE`: file from which the buffer `-ZSIZE` is filled; `None` if it is filled at
+    /// random.
     pub buffer_file: Option<String>,
     /// `-i`: number of operations in a burst; `None` without bursts.
     pub burst: Option<u32>,
-    /// `-j`: pause between bursts, in ms.
+    /// `-j`: pause between bursts, in ms; `None` if not given.
     pub think_ms: Option<u32>,
     /// `-g`: limit of each thread's throughput; `None` without a limit.
     pub throughput: Option<Throughput>,

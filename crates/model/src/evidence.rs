@@ -65,7 +65,7 @@ pub struct TargetState {
     /// Identity and length of the file, read at every moment; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Known<FileState>>,
-    /// Free space of the file system. It is read together with `extents`.
+    /// Free space of the file system; `None` at moments at which `extents` are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
     /// Latencies of single reads before the first run; `None` without a probe.

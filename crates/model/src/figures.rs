@@ -34,8 +34,8 @@ pub struct Observed {
     pub errors: BTreeMap<i32, u64>,
     /// Number of errors that the stream ignores.
     pub ignored_errors: u64,
-    /// Error number of the first failed sync or close after the stream's writes. Set only if an option of another tool
-    /// requested that sync.
+    /// Error number of the first failed sync or close after the stream's writes; `None` if none
+    /// failed, or if no option of another tool requested that sync.
     pub sync_error: Option<i32>,
     /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,
@@ -45,7 +45,7 @@ pub struct Observed {
     pub found_depth: Option<u32>,
     /// The steadiness rule that ends the stream, and its last values; `None` without a rule.
     pub steadied: Option<(Steady, Steadied)>,
-    /// Options that the user typed in the language of another tool.
+    /// Options that the user typed in the language of another tool; `None` if there are none.
     pub typed: Option<TypedResult>,
     /// Operations of each worker on each target in the last run; empty unless the plan requests
     /// them.
@@ -608,8 +608,8 @@ impl AtDevice {
     }
 }
 
-/// Use of the host's CPUs and memory during a run, including warm-up and drain. Each value is a share of the run's
-/// time; `None` if it was not counted.
+/// Use of the host's CPUs and memory during a run, including warm-up and drain. Each value is a
+/// share of the run's time, or `None` if it was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFigures {

@@ -117,7 +117,7 @@ ids! {
 pub struct Newer([u8; 3]);
 
 impl Newer {
-    /// Parses a capital letter and two digits; nothing else is an id.
+    /// Parses a capital letter and two digits; `None` for any other text, which is not an id.
     fn read(text: &str) -> Option<Self> {
         let bytes: [u8; 3] = text.as_bytes().try_into().ok()?;
         let [group, number @ ..] = bytes;
@@ -305,7 +305,8 @@ pub struct Look {
     /// How to fix the problem, with the command if one exists; empty if there is no problem or no
     /// fix.
     pub cure: String,
-    /// The id of the check that tests the same on a measurement; in JSON an empty text if there is none.
+    /// The id of the check that tests the same on a measurement; `None`, and in JSON an empty text,
+    /// if there is none.
     #[serde(serialize_with = "id_or_empty")]
     pub check: Option<CheckId>,
 }

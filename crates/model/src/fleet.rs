@@ -126,15 +126,17 @@ pub struct RunSeen {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
-    /// Offered operations per second, if the strategy chose them. Runs of a load curve may have the
-    /// same `index` and differ in this field.
+    /// Offered operations per second; `None` unless the strategy chose them. Runs of a load curve
+    /// may have the same `index` and differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
-    /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
+    /// Time between the first operations of the first and of the last host in ns, by corrected
+    /// clocks; `None` unless at least two hosts ran and all of them began.
     pub spread_ns: Option<u64>,
-    /// Largest possible clock error of a host in ns: half of the round trip that measured it.
+    /// Largest possible clock error of a host in ns: half of the round trip that measured it;
+    /// `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// Rank of the host that began last.
+    /// Rank of the host that began last; `None` as for `spread_ns`.
     pub last: Option<u32>,
     /// Time during which the load of all hosts ran at once, in ns.
     pub common_ns: u64,
@@ -194,9 +196,9 @@ pub struct HostRate {
     pub mb_per_s: Option<f64>,
     /// Share of the operations of all hosts; `None` without a number.
     pub share: Option<f64>,
-    /// Median of latency in ns, by direction (`read`).
+    /// Median of latency in ns, by direction (`read`); `None` with too few operations.
     pub p50_ns: BTreeMap<String, Option<u64>>,
-    /// 99th percentile of latency in ns.
+    /// 99th percentile of latency in ns, by direction; `None` with too few operations.
     pub p99_ns: BTreeMap<String, Option<u64>>,
     /// CPU time of the workers per operation in ns; `None` if unknown.
     pub cpu_ns_per_op: Option<f64>,
@@ -304,10 +306,11 @@ pub struct CheckedOnHosts {
     /// Number of hosts on which the check found nothing.
     #[serde(default)]
     pub held: u32,
-    /// The worst finding, and the hosts that have a finding of the same severity.
+    /// The worst finding, and the hosts that have a finding of the same severity; `None` if no host
+    /// has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<HostsFinding>,
-    /// The hosts on which the check could not be done.
+    /// The hosts on which the check could not be done; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_checked: Option<HostsFinding>,
 }

@@ -20,7 +20,8 @@ pub struct Listing {
     pub bytes: u64,
 }
 
-/// A session in the history. `None` marks a value that its file does not contain.
+/// A session in the history. A value is `None` if the session's file does not contain it or cannot
+/// be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
@@ -124,9 +125,9 @@ const MB_PER_S: &str = "MB/s";
 pub struct Device {
     /// Kernel name, such as `vda`.
     pub name: String,
-    /// Model name.
+    /// Model name; `None` if unknown.
     pub model: Option<String>,
-    /// Serial number.
+    /// Serial number; `None` if unknown.
     pub serial: Option<String>,
     /// Size in bytes; 0 if unknown.
     #[serde(default)]
@@ -155,7 +156,8 @@ impl Entry {
         self.verdict.map(Verdict::word)
     }
 
-    /// Returns how the session ended if it did not end as planned, such as `interrupted`.
+    /// Returns how the session ended if it did not end as planned, such as `interrupted`; `None` if
+    /// it ended as planned.
     pub fn unplanned(&self) -> Option<&'static str> {
         match &self.ending {
             _ if self.running => Some("running"),

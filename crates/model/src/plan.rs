@@ -43,7 +43,8 @@ pub struct Plan {
     /// Conditions under which the measurement fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
-    /// The limit on how much slower this session may be than the earlier session that is measured again (`against`).
+    /// The limit on how much slower this session may be than the earlier session that is measured
+    /// again (`against`); `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
@@ -54,7 +55,7 @@ pub struct Plan {
     pub seed_again: Option<Known<String>>,
     /// Whether the targets are evicted from the page cache and written back before each run.
     pub cold: bool,
-    /// Length of the idle watch before the first run.
+    /// Length of the idle watch before the first run, in ns.
     pub baseline_ns: u64,
     /// Time limit in ns for creating a test file. When it is reached, the file keeps the size that it has.
     #[serde(default = "making_ns")]
@@ -72,7 +73,8 @@ pub struct Plan {
     /// Fault that fathom's own tests inject; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
-    /// Kernel name or serial number of the device that the user expects below every target, if given.
+    /// Kernel name or serial number of the device that the user expects below every target; `None`
+    /// if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
     /// The earlier session whose jobs are measured again next to those of this session; `None` without `--against`.
@@ -324,7 +326,7 @@ pub struct Target {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
     /// How fathom creates the file before the first run, or replaces a file that it created
-    /// earlier.
+    /// earlier; `None` if it does neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
     /// The workers that a test file is for.

@@ -249,7 +249,8 @@ pub struct Figure {
     pub original: Option<f64>,
     /// Figure of the fitted job; `None` if unknown, or if this is a distance.
     pub fit: Option<f64>,
-    /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1.
+    /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1;
+    /// `None` if it cannot be computed.
     pub difference: Option<f64>,
     /// The largest allowed difference.
     pub goal: f64,

@@ -153,7 +153,7 @@ impl Report {
         voids.filter(|f| f.about.contains(&result.name)).map(|f| f.id).collect()
     }
 
-    /// Returns the result that the headline quotes.
+    /// Returns the result that the headline quotes; `None` if it quotes none.
     pub fn headline_result(&self) -> Option<&Measured> {
         self.results.iter().find(|result| result.true_name == self.headline.name)
     }
@@ -284,7 +284,7 @@ pub struct Measured {
     pub trim: Option<Figures>,
     /// Calls between writes that make them stable; `None` if the job has none.
     pub sync: Option<Figures>,
-    /// Reads, writes and trims together.
+    /// Reads, writes and trims together; `None` if there is no rate.
     pub total: Option<Rates>,
     /// Rates of all directions with the final sync included in the time; `None` if nothing was written or a sync
     /// failed.

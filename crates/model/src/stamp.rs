@@ -39,7 +39,8 @@ pub struct Expected {
     pub offset: u64,
     /// Number of the last write that the block must contain; 0 if no write to the block is certain.
     pub synced: u64,
-    /// Number of a later write that was begun. The block may contain it completely or partly.
+    /// Number of a later write that was begun, which the block may contain completely or partly;
+    /// `None` without one.
     pub begun: Option<u64>,
 }
 
@@ -226,7 +227,8 @@ struct Tally {
     newest_first: u32,
     /// Write of the first sector.
     first: u64,
-    /// Index and write of the first sector that is from another write than the first sector.
+    /// Index and write of the first sector that is not from the write `first`; `None` if there is
+    /// none.
     first_other: Option<(u32, u64)>,
     /// Whether a sector is from a write that the block may not contain.
     has_forbidden: bool,

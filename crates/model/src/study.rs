@@ -242,34 +242,35 @@ pub struct ApiRow {
     pub iops: Option<f64>,
     /// 10^6 bytes per second including the final sync; `None` if nothing was written or the sync failed.
     pub synced_mb_per_s: Option<f64>,
-    /// 95 % interval of `synced_mb_per_s` over runs.
+    /// 95 % interval of `synced_mb_per_s` over runs; `None` with fewer than three runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
     /// Seconds from the first operation to the last completion, without the final sync: mean over runs. `None` if a
     /// finding invalidates it or no run was complete.
     #[serde(default)]
     pub run_seconds: Option<f64>,
-    /// Bytes that a run moved in `run_seconds`: mean over runs.
+    /// Bytes that a run moved in `run_seconds`: mean over runs; `None` as for `run_seconds`.
     #[serde(default)]
     pub run_bytes: Option<f64>,
-    /// Median of latency in ns.
+    /// Median of latency in ns; `None` with too few operations.
     pub p50_ns: Option<u64>,
     /// 99th percentile of the latency in ns; `None` with too few operations.
     pub p99_ns: Option<u64>,
-    /// CPU time of the process in user space, in ns per byte.
+    /// CPU time of the process in user space, in ns per byte; `None` if it was not counted.
     pub user_ns_per_byte: Option<f64>,
-    /// CPU time of the process in the kernel, in ns per byte.
+    /// CPU time of the process in the kernel, in ns per byte; `None` if it was not counted.
     pub system_ns_per_byte: Option<f64>,
     /// System calls per MiB, counted by the kernel in a trial before the first run, or the reason why they were not
     /// counted.
     pub calls_per_mib: Known<f64>,
-    /// Page faults without I/O, per MiB.
+    /// Page faults without I/O, per MiB; `None` if they were not counted.
     pub minor_faults_per_mib: Option<f64>,
-    /// Page faults that waited for I/O, per MiB.
+    /// Page faults that waited for I/O, per MiB; `None` if they were not counted.
     pub major_faults_per_mib: Option<f64>,
     /// Bytes that the topmost device read and wrote, per byte that the program requested; includes the final sync if
     /// there is one. Or the reason why they were not counted.
     pub device_bytes_per_byte: Known<[f64; 2]>,
-    /// Mean share of the span that a run touched.
+    /// Mean share of the span that a run touched if it touched no block twice; `None` if no run was
+    /// complete.
     pub coverage: Option<f64>,
     /// Share of the span that each run was planned to touch; `None` if runs ended only by their time.
     #[serde(default)]
@@ -297,7 +298,8 @@ pub struct Advice {
     /// The other interfaces of the fastest group: indistinguishable from the fastest one, or at most 5 % slower.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %.
+    /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %;
+    /// `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_faster_at_most: Option<f64>,
     /// The recommendation with its numbers, in one sentence.
@@ -440,9 +442,11 @@ pub struct ScalingRow {
     pub result: usize,
     /// Mean operations per second of a host; `None` if there is no number.
     pub iops_per_host: Option<f64>,
-    /// The total rate divided by the total rate of the smallest number of hosts.
+    /// The total rate divided by the total rate of the smallest number of hosts; `None` if one of
+    /// them is unknown.
     pub speed_up: Option<f64>,
-    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for perfect scaling.
+    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for
+    /// perfect scaling; `None` if one of them is unknown.
     pub efficiency: Option<f64>,
     /// 95 % interval of the efficiency, from runs of the same rounds; `None` for the smallest number of hosts, and with
     /// fewer than three runs.
@@ -527,8 +531,8 @@ pub struct LoadPoint {
     /// `None` as for `mean_ns`, and if fewer than ten operations lie beyond. They include fathom's
     /// own lateness, so they are an upper bound on the latency of the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on the latency of storage
-    /// that serves in order of arrival.
+    /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on
+    /// the latency of storage that serves in order of arrival. `None` as for `percentiles_ns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
     /// 95 % interval of each percentile of a typical run, over runs; withheld percentiles and those with fewer than

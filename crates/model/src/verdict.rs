@@ -197,9 +197,9 @@ pub enum Limit {
         /// The largest allowed latency in ns.
         at_most_ns: u64,
     },
-    /// Lower limit of operations per second.
+    /// Lower limit of the rate of operations.
     Iops {
-        /// Operations per second.
+        /// The smallest allowed rate, in operations per second.
         at_least: f64,
     },
     /// Upper limit of the wall time of a command.
@@ -207,9 +207,9 @@ pub enum Limit {
         /// The largest allowed time in ns.
         at_most_ns: u64,
     },
-    /// Lower limit of bytes per second.
+    /// Lower limit of the throughput.
     MbPerS {
-        /// 10^6 bytes per second.
+        /// The smallest allowed throughput, in 10^6 bytes per second.
         at_least: f64,
     },
 }

@@ -45,7 +45,8 @@ pub(super) struct Splice {
     arena: Arena,
     targets: Targets,
     pipe: Pipe,
-    /// An open `/dev/null`, if the option `discard` sends read data there.
+    /// An open `/dev/null`, to which the option `discard` sends read data; `None` without the
+    /// option.
     null: Option<File>,
 }
 

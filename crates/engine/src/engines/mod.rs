@@ -237,7 +237,7 @@ pub static ENGINES: &[Entry] = &[
     },
 ];
 
-/// Finds an engine by its name.
+/// Returns the engine of this name; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENGINES.iter().find(|e| e.name == name)
 }

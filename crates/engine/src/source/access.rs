@@ -52,7 +52,8 @@ pub(super) struct Lines {
     /// Start of the current burst, if bursts begin at fixed times: the time of [`Op::AT`] in ns.
     clock_ns: u64,
     reply: Option<Reply>,
-    /// The operation to repeat at the same offset, and the number of repetitions left.
+    /// The operation to repeat at the same offset, and the number of repetitions left; `None` if
+    /// none is left.
     repeated: Option<(Op, u32)>,
 }
 
@@ -86,7 +87,7 @@ struct Line {
     times: u32,
     /// Whether the direction is drawn only with a new random place.
     mix_by_run: bool,
-    /// The direction of the current run, if directions are drawn by run.
+    /// The direction of the current run of operations; `None` unless `mix_by_run` is set.
     run_kind: Option<Kind>,
 }
 

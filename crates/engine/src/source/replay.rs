@@ -159,7 +159,8 @@ struct Task {
     stamps: Box<[Stamp]>,
     /// Excess in ns: time outside the driver that exceeded a wait. The next waits are shortened by it.
     owed_ns: u64,
-    /// Number of the last operation whose time outside the driver was deducted.
+    /// Number of the last operation whose time outside the driver was deducted; `None` if there was
+    /// none yet.
     counted: Option<u64>,
 }
 
@@ -196,7 +197,7 @@ pub struct Replay {
     is_dry: bool,
     in_flight: u32,
     depth: u32,
-    /// The last operation of the current call.
+    /// The last operation of the current call; `None` if the call has no operation yet.
     last_in_call: Option<DueStep>,
     /// Whether operations are due at captured times, so that late ones are counted.
     is_timed: bool,
@@ -290,7 +291,8 @@ impl Replay {
         }
     }
 
-    /// Schedules the first operation of a task if its due time is known. Returns the time.
+    /// Schedules the first operation of a task and returns its due time; `None` if there is no such
+    /// operation, or if it waits for another one that has not completed.
     fn set_due(&mut self, at: usize) -> Option<u64> {
         let task = &mut self.tasks[at];
         let step = &self.held.get(task.first as usize)?.step;

@@ -137,7 +137,8 @@ impl Member {
         Ok(member)
     }
 
-    /// Allows an operation and counts it, or returns when to ask again, like [`Source::hold`].
+    /// Allows an operation, counts it and returns `None`. Otherwise returns when to ask again, like
+    /// [`Source::hold`].
     fn hold(&self) -> Option<u64> {
         if !self.is_active.load(Ordering::Relaxed) {
             self.begin();

@@ -402,7 +402,7 @@ fn quantile(all: &[(f64, f64)], share: f64) -> f64 {
 pub(super) struct Timed {
     inner: Box<dyn Source>,
     bursts: Bursts,
-    /// An operation that was drawn and waits until nothing is in flight.
+    /// An operation that was drawn and waits until nothing is in flight; `None` if none waits.
     next: Option<Op>,
     in_flight: u32,
     /// Number of operations of the current burst.
@@ -487,7 +487,7 @@ pub(super) struct ByKind {
     limits: [Option<Limited>; 3],
     syncs: Option<Syncs>,
     rng: Xoshiro256PlusPlus,
-    /// An operation that was drawn and waits until nothing is in flight.
+    /// An operation that was drawn and waits until nothing is in flight; `None` if none waits.
     next: Option<Op>,
     in_flight: u32,
 }

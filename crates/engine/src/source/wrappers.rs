@@ -47,7 +47,7 @@ impl Syncs {
         Ok(Self { calls, flags, file: 0, next_flags: 0 })
     }
 
-    /// Returns the next sync if one is due.
+    /// Returns the next sync; `None` if none is due.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Op> {
         self.calls.take().then(|| {

@@ -156,7 +156,7 @@ pub struct Stream {
     /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
-    /// Calls between writes that make them stable.
+    /// Calls between writes that make them stable; `None` without such calls.
     #[serde(default)]
     pub flush: Option<Flush>,
     /// The data that the stream writes.
@@ -212,7 +212,8 @@ pub struct Stream {
     /// workers are reported together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each_worker_ns: Option<u64>,
-    /// The captured load that the stream replays. `access` then only summarizes the load.
+    /// The captured load that the stream replays; `access` then only summarizes the load. `None` if
+    /// the stream is not a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<Replay>>,
 }
@@ -608,7 +609,7 @@ pub struct Turn {
     pub turns: u32,
     /// The blocks and directions, as a single line.
     pub access: Access,
-    /// Calls between writes that make them stable.
+    /// Calls between writes that make them stable; `None` without such calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
 }

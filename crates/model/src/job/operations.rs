@@ -266,7 +266,7 @@ impl Sizes {
 pub enum Pattern {
     /// One block after another.
     Sequential,
-    /// Anywhere.
+    /// At random offsets.
     #[default]
     Random,
 }

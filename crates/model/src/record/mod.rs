@@ -66,7 +66,7 @@ pub struct Record {
     pub runs: Vec<Run>,
     /// Attempts that do not count because another attempt at the same run does.
     pub aside: Vec<Run>,
-    /// The hosts, if their runs are merged into this session.
+    /// The hosts whose runs are merged into this session; `None` for a session of one host.
     pub fleet: Option<Box<Fleet>>,
     /// How the session ended; `None` if fathom was killed.
     pub end: Option<End>,
@@ -459,7 +459,7 @@ pub struct WorkerStates {
     pub stopped: u64,
     /// Samples that found a tracer attached to a worker.
     pub traced: u64,
-    /// The tracer that was seen first: `strace (pid 4711)`.
+    /// The tracer that was seen first: `strace (pid 4711)`; `None` if none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracer: Option<String>,
 }

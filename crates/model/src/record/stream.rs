@@ -27,7 +27,8 @@ pub struct StreamEnd {
     /// Durations of the calls in the window that only submitted operations and did not wait.
     #[serde(default)]
     pub submit: Histogram,
-    /// The last rates, if the stream ends as soon as its rate is steady.
+    /// The last rates of a stream that ends as soon as its rate is steady; `None` for any other
+    /// stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
     /// How compressible and repetitive the written data is, measured on data that was made again with the same

@@ -445,7 +445,7 @@ pub struct Mode {
     pub cache: Cache,
     /// Whether only reads use this mode.
     pub reads_only: bool,
-    /// A remark about the mode on this system, if needed.
+    /// A remark about the mode on this system; empty if none is needed.
     pub remark: &'static str,
 }
 
@@ -624,7 +624,7 @@ impl Preset {
     }
 }
 
-/// Returns the preset of that name.
+/// Returns the preset of this name; `None` if there is none.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }

@@ -167,7 +167,8 @@ impl JobSpec {
         problems
     }
 
-    /// Reports contradictions among the settings for the number of runs, and settings that would change nothing.
+    /// Reports contradictions among the settings for the number of runs, and settings that would
+    /// change nothing; `None` without a problem.
     fn check_repeats(&self) -> Option<Problem> {
         let few = |n: &u32| *n < FEWEST_ROUNDS;
         let (keys, message): (&[&'static str], String) = match self {
@@ -216,7 +217,7 @@ impl JobSpec {
         Some(Problem::new(keys, message))
     }
 
-    /// Reports too few runs for a percentile in a condition.
+    /// Reports too few runs for a percentile in a condition; `None` without this problem.
     pub(super) fn check_gated(&self) -> Option<Problem> {
         if !self.gates_a_percentile() {
             return None;

@@ -279,7 +279,8 @@ impl Line {
         default_line(100, 0, 100)
     }
 
-    /// Percentage of operations at random offsets; the others continue from the last one.
+    /// Returns the percentage of operations at random offsets. All others begin where the previous
+    /// operation ended.
     pub fn random_percent(&self) -> f64 {
         match (&self.order, self.order.pattern()) {
             (Order::Mixed(percent), _) => *percent,

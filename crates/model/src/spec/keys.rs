@@ -42,7 +42,8 @@ pub struct Key {
     pub elsewhere: &'static [Foreign],
     /// The level that the key configures, and the parser of the value.
     pub set: Set,
-    /// Tests whether the key has an effect in a stream, with the message if it has none.
+    /// Tests whether the key has an effect in a stream, with the message if it has none; `None` if
+    /// it always has an effect.
     pub(super) needs: Option<Need>,
 }
 
@@ -80,7 +81,7 @@ impl Command {
         ("api", Self::Api),
     ];
 
-    /// Returns the command of that name, if it takes keys.
+    /// Returns the command of this name; `None` if no command that takes keys has it.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, command)| command)
     }
@@ -228,7 +229,7 @@ pub fn taken_by(command: Command) -> impl Iterator<Item = &'static Key> {
     groups.flat_map(move |g| KEYS.iter().filter(move |k| k.group == g && k.taken.contains(&command)))
 }
 
-/// Returns the key of that name.
+/// Returns the key of this name; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
 }
@@ -1268,7 +1269,7 @@ impl StreamSpec {
         key.is_set(self) || (!key.is_switch() && self.given.contains(name))
     }
 
-    /// As [`Key::shown`], for the key of this name.
+    /// Returns [`Key::shown`] of the key with this name; `None` also if there is no such key.
     pub fn shown(&self, name: &str) -> Option<String> {
         find(name)?.shown(self)
     }
@@ -1369,8 +1370,8 @@ impl Counterpart {
     }
 }
 
-/// Finds the equivalent of an option of fio or of a name that several other tools use. `values` are possible
-/// values, the likeliest first.
+/// Finds the equivalent of an option of fio, or of a name that several other tools use; `None` if
+/// there is none. `values` are possible values, the likeliest first.
 pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     let all = names_of_tool(Tool::Fio).chain(names_of_tool(Tool::Other));
     best_candidate(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
@@ -1379,7 +1380,8 @@ pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     }))
 }
 
-/// Finds the equivalent of a DISKSPD option, given without its dash and with its value: `b4K`.
+/// Finds the equivalent of a DISKSPD option, given without its dash and with its value, `b4K`;
+/// `None` if there is none.
 pub fn in_diskspd(word: &str) -> Option<Counterpart> {
     let mut all: Vec<(usize, Counterpart)> = names_of_tool(Tool::Diskspd)
         .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
