@@ -23,9 +23,9 @@ use model::job::Kind;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Time limit for operations in flight at the end.
+/// Time limit in ns for operations in flight at the end.
 const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
-/// Maximum length of one pause, so that a stop is noticed.
+/// Maximum length of one pause in ns, so that a stop is noticed.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
 /// The loop's data about an operation in flight.
@@ -84,7 +84,7 @@ pub(crate) struct Loop<'a, E, R> {
     last_completion: u64,
     /// The most recent timestamp.
     now: u64,
-    /// First timestamp.
+    /// Timestamp of the start.
     start: u64,
     /// The timestamp that arrival times count from.
     arrivals_start: u64,
@@ -186,7 +186,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.drain()
     }
 
-    /// Runs turns until the run ends.
+    /// Runs turns of the loop until the run ends.
     fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
@@ -771,8 +771,7 @@ pub(crate) struct Lane {
     ahead: usize,
     /// Slots that are not in use.
     free: Vec<u32>,
-    /// The slot of the next operation whose buffer is already filled; `None` if it is not filled
-    /// yet.
+    /// The slot of the next operation, if its buffer is already filled; otherwise `None`.
     ready: Option<u32>,
     /// Operations for which later operations wait. Boxed to keep a lane without conditions small.
     noted: Box<Noted>,

@@ -54,9 +54,9 @@ pub struct WorkerSpec {
     pub sync_call: SyncCall,
     /// Open loop: whether latency counts from the time of [`crate::source::Op::AT`] instead of the submission.
     pub open_loop: bool,
-    /// Time from the start to the first operation.
+    /// Time from the start to the first operation, in ns.
     pub delay_ns: u64,
-    /// Time after the measured window in which operations continue.
+    /// Time in ns after the measured window in which operations continue.
     pub cooldown_ns: u64,
     /// Operation and byte limits that end the worker before its time.
     pub limit: StopRule,

@@ -371,7 +371,7 @@ pub fn all_lost(verification: &Verification, mark: Mark, end: u64) -> ReadBack {
 struct Reader<'a> {
     verification: &'a Verification,
     mark: Mark,
-    /// End of the target.
+    /// Size of the target in bytes.
     end: u64,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),

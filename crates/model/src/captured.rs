@@ -108,7 +108,8 @@ pub struct Ending {
     pub lost_events: u64,
     /// Number of rows in the file.
     pub rows: u64,
-    /// Requests with a completion but no issue: in flight at the beginning, or with a lost issue event.
+    /// Number of requests with a completion but no issue: they were in flight at the beginning, or
+    /// their issue event was lost.
     pub without_issue: u64,
     /// Requests with an issue but no completion.
     pub without_completion: u64,
@@ -257,7 +258,7 @@ pub const TASKS: usize = 20;
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
-    /// Kind.
+    /// Kind of the requests.
     pub op: Op,
     /// Number of requests.
     pub requests: u64,
@@ -292,11 +293,11 @@ pub struct Operation {
 pub struct Sizes {
     /// Arithmetic mean.
     pub mean: f64,
-    /// Smallest.
+    /// The smallest value.
     pub min: u64,
     /// Quantiles by their names: 10, 50, 90, 99.
     pub percentiles: BTreeMap<String, u64>,
-    /// Largest.
+    /// The largest value.
     pub max: u64,
     /// The most frequent sizes, at most six, each with at least 0.5 % of the requests.
     pub frequent: Vec<Share>,
@@ -305,7 +306,7 @@ pub struct Sizes {
 /// A size and its share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// A multiple of 512.
+    /// Size in bytes; a multiple of 512.
     pub bytes: u64,
     /// Share of the requests.
     pub share: f64,
@@ -334,14 +335,14 @@ pub struct Sequence {
 pub struct Latency {
     /// Number of values.
     pub count: u64,
-    /// Smallest.
+    /// The smallest value.
     pub min: u64,
     /// Arithmetic mean, exact.
     pub mean: f64,
     /// Values by percentile: 50, 99, 99.9. `None` for a percentile with fewer than ten values above
     /// it.
     pub percentiles: BTreeMap<String, Option<u64>>,
-    /// Largest.
+    /// The largest value.
     pub max: u64,
 }
 
@@ -452,7 +453,7 @@ pub struct Task {
     pub share: f64,
     /// Number of reads.
     pub reads: u64,
-    /// Sum of the sizes of the reads.
+    /// Sum of the sizes of the reads in bytes.
     pub read_bytes: u64,
     /// Number of writes.
     pub writes: u64,
@@ -471,7 +472,7 @@ pub struct Task {
 pub struct OtherTasks {
     /// Number of tasks.
     pub tasks: u64,
-    /// Requests of these tasks.
+    /// Number of requests of these tasks.
     pub requests: u64,
 }
 
@@ -493,11 +494,11 @@ pub struct Course {
 /// Time series of one kind of request: a number for each interval, by time of issue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CourseOf {
-    /// Kind.
+    /// Kind of the requests.
     pub op: Op,
     /// Number of requests.
     pub requests: Vec<u64>,
-    /// Bytes; for discards, the discarded bytes.
+    /// Sum of the sizes in bytes; for discards, of the discarded bytes.
     pub bytes: Vec<u64>,
     /// Mean latency in ns; `None` if no latency is known.
     pub latency_mean_ns: Vec<Option<f64>>,

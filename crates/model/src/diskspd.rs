@@ -202,7 +202,7 @@ impl Throughput {
     }
 }
 
-/// Shares of random operations by consecutive parts of the target.
+/// The shares of the random operations that go to consecutive parts of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Whether lengths are percent of the target; bytes otherwise.
@@ -216,7 +216,8 @@ pub struct Distribution {
 pub struct Range {
     /// Percent of the operations; 0 for none.
     pub io: u32,
-    /// Length of the part; 0 for the rest of the target.
+    /// Length of the part in the unit that `Distribution::percent` sets; 0 for the rest of the
+    /// target.
     pub length: u64,
 }
 

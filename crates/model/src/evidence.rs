@@ -100,7 +100,7 @@ pub struct FileState {
 pub struct Room {
     /// Total size in bytes.
     pub total_bytes: u64,
-    /// Free space for users other than root.
+    /// Free space for users other than root, in bytes.
     pub free_bytes: u64,
 }
 
@@ -121,7 +121,7 @@ pub struct Probe {
 /// Pages of a file in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
-    /// Size of a memory page on this machine.
+    /// Size of a memory page on this machine in bytes.
     pub page_bytes: u64,
     /// Number of pages of the file in the page cache.
     pub cached: u64,
@@ -133,7 +133,7 @@ pub struct Pages {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extents {
-    /// Length of the span, including holes.
+    /// Length of the span in bytes, including holes.
     pub span_bytes: u64,
     /// Number of extents.
     pub count: u64,
@@ -357,7 +357,7 @@ impl BlockFlow {
         })
     }
 
-    /// Returns the sum of two directions or devices.
+    /// Returns the sum of this flow and that of another direction or device.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.combine(other, ADD).unwrap_or_default()

@@ -238,7 +238,7 @@ pub struct Entry {
 pub struct Moved {
     /// Number of operations, or of a device's requests.
     pub ios: u64,
-    /// Sum of the lengths of these operations or requests.
+    /// Sum of the lengths of these operations or requests in bytes.
     pub bytes: u64,
     /// Requests that were merged into others; `None` if this layer does not merge.
     pub merges: Option<u64>,
@@ -432,7 +432,7 @@ impl LatencyBuckets {
     /// Number of buckets per power of ten.
     pub const PER_DECADE: f64 = 50.0;
 
-    /// Returns the end of the bucket that starts at `from_ns`.
+    /// Returns the end in ns of the bucket that starts at `from_ns`.
     pub fn end_ns(from_ns: f64) -> f64 {
         from_ns * 10_f64.powf(1.0 / Self::PER_DECADE)
     }
@@ -602,7 +602,7 @@ impl AtDevice {
         iops * self.bytes as f64 / self.issued_ops as f64
     }
 
-    /// Returns the mean size of the device's requests; `None` without requests.
+    /// Returns the mean size of the device's requests in bytes; `None` without requests.
     pub fn request_bytes(&self) -> Option<u64> {
         self.bytes.checked_div(self.ios)
     }

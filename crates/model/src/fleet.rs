@@ -27,7 +27,7 @@ pub struct Part {
 /// Observations of a measurement on several hosts, in addition to the merged runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
-    /// One entry per host, by rank.
+    /// What was observed on each host, in the order of ranks.
     pub hosts: Vec<HostSeen>,
     /// Outcomes of the checks on the hosts, by check and measured result.
     #[serde(default)]
@@ -78,7 +78,7 @@ pub struct HostSeen {
     /// Number of the host's kernel. Hosts with the same number are one machine. `None` if unknown.
     #[serde(default)]
     pub kernel: Option<u32>,
-    /// Size of each target on the host in the last run; empty without a run.
+    /// Size of each target on the host in the last run, in bytes; empty without a run.
     #[serde(default)]
     pub target_bytes: Vec<u64>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The block size of most compressors and deduplicators in storage.
+/// The block size in bytes of most compressors and deduplicators in storage.
 const BLOCK_BYTES: usize = 4096;
 /// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without unique bytes
 /// all blocks would be copies of each other.

@@ -307,7 +307,7 @@ pub struct Target {
     /// Bytes that operations may touch. For a file that fathom creates: the requested size; preparation may make the
     /// file smaller.
     pub bytes: u64,
-    /// Alignment of offsets and lengths that direct I/O needs.
+    /// Alignment of offsets and lengths that direct I/O needs, in bytes.
     pub block_bytes: u32,
     /// Whether this invocation may write to the target.
     pub writable: bool,

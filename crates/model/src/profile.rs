@@ -25,8 +25,8 @@ pub struct Test {
     pub depth: u32,
     /// Number of worker threads.
     pub workers: u32,
-    /// The tool's name of the test; empty if the tool uses the usual name, such as `RND4K Q32T1`, or the
-    /// percentage of `rewrites`.
+    /// The tool's name of the test. Empty if the tool calls it by the usual name, such as `RND4K
+    /// Q32T1`, or by the percentage of `rewrites`.
     pub called: &'static str,
     /// The only direction of the test, as a read share in percent; `None` for all directions of the profile.
     pub only: Option<u8>,
@@ -111,7 +111,8 @@ const fn ior(called: &'static str, files: Files) -> Test {
 /// Bytes per transfer of IO500's ior-hard, which is deliberately not aligned.
 const IOR_HARD_BYTES: u32 = 47_008;
 
-/// The transfer sizes of ATTO: 512 bytes, and each of the others twice the one before.
+/// The tests of ATTO: the smallest has 512 bytes per transfer, each other one twice as many as the
+/// test before it.
 const ATTO: [Test; 18] = {
     let mut tests = [Test { span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }; 18];
     let mut at = 0;

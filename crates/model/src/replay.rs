@@ -164,7 +164,7 @@ pub struct OriginalKind {
     pub kind: Kind,
     /// Number of operations.
     pub operations: u64,
-    /// Sum of the sizes.
+    /// Sum of the sizes in bytes.
     pub bytes: u64,
     /// Smallest and largest size in bytes.
     pub sizes: [u64; 2],
@@ -312,7 +312,8 @@ impl FitCheck {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
-    /// Operations that were read from the capture after their submission time.
+    /// Number of operations that were late because they were read from the capture after they were
+    /// due.
     pub starved: u64,
     /// Longest delay in ns of an operation that was read from the capture too late.
     pub starved_ns: u64,

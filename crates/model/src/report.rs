@@ -220,13 +220,14 @@ pub struct Counts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum Ending {
-    /// As planned.
+    /// It ended as planned.
     Complete,
-    /// By a signal; everything measured before the signal is kept.
+    /// A signal ended it. Everything measured before the signal is kept.
     Interrupted,
-    /// By an error, in a sentence.
+    /// An error ended it. The text is the error as a sentence.
     Failed(String),
-    /// Before the first run: facts about the target would have invalidated every number, in a sentence.
+    /// It ended before the first run, because facts about the target would have invalidated every
+    /// number. The text names them in a sentence.
     NotMeasured(String),
     /// The session file has no end: the program was killed.
     Cut,
@@ -465,11 +466,11 @@ pub struct Figures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// Smallest.
+    /// The smallest latency.
     pub min: u64,
     /// Arithmetic average over all operations.
     pub mean: f64,
-    /// Largest.
+    /// The largest latency.
     pub max: u64,
     /// Latency in ns by percentile (`"99.9"`); `None` if fewer than ten operations lie beyond it.
     pub percentiles: BTreeMap<String, Option<u64>>,

@@ -225,10 +225,10 @@ struct Tally {
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
-    /// Write of the first sector.
+    /// Number of the write that the first sector is from.
     first: u64,
-    /// Index and write of the first sector that is not from the write `first`; `None` if there is
-    /// none.
+    /// Index of the first sector that is not from the write `first`, and the number of its write;
+    /// `None` if there is none.
     first_other: Option<(u32, u64)>,
     /// Whether a sector is from a write that the block may not contain.
     has_forbidden: bool,

@@ -535,8 +535,8 @@ pub struct LoadPoint {
     /// the latency of storage that serves in order of arrival. `None` as for `percentiles_ns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// 95 % interval of each percentile of a typical run, over runs; withheld percentiles and those with fewer than
-    /// three runs are left out.
+    /// 95 % interval in ns of each percentile of a typical run, over runs; withheld percentiles and
+    /// those with fewer than three runs are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentile_intervals_ns: BTreeMap<String, [f64; 2]>,
     /// 99th percentile of the lateness of submissions in ns; `None` if no operation completed.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The only format of a state.
 const FORMAT: u32 = 1;
-/// Maximum size of a block, as for operations.
+/// Maximum size of a block in bytes, as for operations.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Seed of the order in which blocks are read back.
 const READ_BACK_PASS: u64 = u64::MAX;
@@ -246,7 +246,7 @@ pub const LISTED: usize = 100;
 pub struct Verifications {
     /// The program that verified.
     pub fathom: Producer,
-    /// The results by rank.
+    /// The results of the hosts, in the order of ranks.
     pub hosts: Vec<OnHost>,
 }
 

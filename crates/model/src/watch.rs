@@ -136,17 +136,17 @@ impl RateUnit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShares {
-    /// Running programs, including guests.
+    /// Time spent running programs, including guests.
     pub user_percent: f64,
-    /// Running programs with a lowered priority.
+    /// Time spent running programs with a lowered priority.
     pub nice_percent: f64,
-    /// Running the kernel, including interrupts.
+    /// Time spent running the kernel, including interrupts.
     pub system_percent: f64,
-    /// Idle while a program on this CPU waited for storage.
+    /// Idle time in which a program on this CPU waited for storage.
     pub iowait_percent: f64,
     /// Time that the hypervisor took.
     pub steal_percent: f64,
-    /// Idle, with no program waiting for storage.
+    /// Idle time without a program waiting for storage.
     pub idle_percent: f64,
 }
 

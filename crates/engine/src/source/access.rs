@@ -105,7 +105,8 @@ struct Place {
     span: Span,
     next_offset: NextOffset,
     walk: Walk,
-    /// Last operation of each interleaved position, for three directions each; empty if positions are not interleaved.
+    /// Last operations of the interleaved positions: three for each position, one per direction.
+    /// Empty if positions are not interleaved.
     heads: Vec<Last>,
 }
 

@@ -407,11 +407,11 @@ pub(super) struct Timed {
     in_flight: u32,
     /// Number of operations of the current burst.
     done: u32,
-    /// Start time of the current burst.
+    /// Start time of the current burst in ns.
     since_ns: u64,
     /// Whether the current burst is over.
     is_over: bool,
-    /// Time of the last completion.
+    /// Time of the last completion in ns.
     completed_ns: u64,
 }
 

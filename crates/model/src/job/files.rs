@@ -170,7 +170,7 @@ impl SyncCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Create {
-    /// Length of the file.
+    /// Length of the file in bytes.
     pub bytes: u64,
     /// Content of the file before the first run.
     pub filling: Filling,

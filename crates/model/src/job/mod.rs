@@ -84,11 +84,11 @@ impl Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
-    /// Time before the measured window, in which operations run but do not count.
+    /// Time in ns before the measured window, in which operations run but do not count.
     pub warmup_ns: u64,
-    /// Length of the measured window, unless a stop rule of a stream ends it earlier.
+    /// Length of the measured window in ns, unless a stop rule of a stream ends it earlier.
     pub time_ns: u64,
-    /// Time after the measured window, in which operations still run but do not count.
+    /// Time in ns after the measured window, in which operations still run but do not count.
     #[serde(default)]
     pub cooldown_ns: u64,
     /// Streams that run together; at least one.
@@ -165,7 +165,8 @@ pub struct Stream {
     /// The rule that ends the stream early.
     #[serde(default)]
     pub limit: StopRule,
-    /// Failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`] for no limit.
+    /// Number of failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`]
+    /// for no limit.
     #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
     pub max_errors: u64,
     /// Errors that do not count towards `max_errors`.
@@ -193,7 +194,7 @@ pub struct Stream {
     /// Whether all other streams of the phase end as soon as this one has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_others: bool,
-    /// Time from the phase's start to the stream's first operation.
+    /// Time from the phase's start to the stream's first operation, in ns.
     #[serde(default)]
     pub delay_ns: u64,
     /// CPUs, memory nodes and priority of the stream's threads.
@@ -271,12 +272,12 @@ pub enum Sharing {
     Random,
     /// A random target for every operation, by weight; one weight per target.
     Weighted(Vec<u32>),
-    /// Several operations in a row on each target of a group. When the pass over a target is complete, the next target
-    /// replaces it in the group.
+    /// Several consecutive operations on each target of a group. When the pass over a target is
+    /// complete, the next target replaces it in the group.
     Turns {
         /// Whether the next target is chosen at random. Otherwise the targets take turns.
         drawn: bool,
-        /// Operations in a row.
+        /// Number of consecutive operations on one target.
         operations: u32,
         /// Number of targets in the group.
         open: u32,
@@ -691,13 +692,13 @@ impl IoPriority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpPriority {
-    /// Reads or writes; both if `None`.
+    /// Kind of the operations that the share is of, reads or writes; `None` for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Operations of this size; all sizes if `None`.
+    /// Size in bytes of the operations that the share is of; `None` for all sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
-    /// Percentage of the operations of this kind and size that have the priority.
+    /// Percentage of these operations that have the priority.
     pub percent: u8,
     /// Priority that the kernel gets with the operation.
     pub priority: IoPriority,

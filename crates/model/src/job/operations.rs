@@ -450,7 +450,8 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Distance from the beginning of one zone to the beginning of the next; at least 1.
+    /// Returns the distance in bytes from the beginning of one zone to the beginning of the next;
+    /// at least 1.
     pub fn step_bytes(&self) -> u64 {
         self.range_bytes.saturating_add(self.skip_bytes).max(1)
     }
@@ -548,7 +549,7 @@ pub struct Line {
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,
-    /// Mean pause before each burst, from the completion of the previous one; 0 for none.
+    /// Mean pause in ns before each burst, from the completion of the previous one; 0 for none.
     pub delay_ns: u64,
     /// How pauses vary around `delay_ns`.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -604,7 +605,7 @@ impl Access {
         patterns.all(|p| p == Some(first)).then_some(first)
     }
 
-    /// The only size of all operations; `None` if sizes differ.
+    /// Returns the only size of all operations in bytes; `None` if sizes differ.
     pub fn block_bytes(&self) -> Option<u32> {
         let (least, most) = (self.smallest_bytes(), self.largest_bytes());
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)

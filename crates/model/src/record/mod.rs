@@ -455,9 +455,9 @@ pub struct Still {
 pub struct WorkerStates {
     /// Number of samples.
     pub samples: u64,
-    /// Samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
+    /// Number of samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
     pub stopped: u64,
-    /// Samples that found a tracer attached to a worker.
+    /// Number of samples that found a tracer attached to a worker.
     pub traced: u64,
     /// The tracer that was seen first: `strace (pid 4711)`; `None` if none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -511,7 +511,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size of a session file that is read. Ends of runs are written without a limit: 10,000 runs have about 20 MiB.
+/// Maximum size in bytes of a session file that is read. Ends of runs are written without a limit:
+/// 10,000 runs have about 20 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.

@@ -377,7 +377,7 @@ fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     Err(reject(piece, "does not rise; type the smaller value first, such as 0%..90%+10%"))
 }
 
-/// Default memory limit for the buffers of one cell: the limit of CCSIO Benchmark.
+/// Default limit in bytes for the buffers of one cell: the limit of CCSIO Benchmark.
 pub const MEMORY_BYTES: u64 = 64 * MIB;
 
 /// A named grid.
@@ -408,7 +408,7 @@ pub enum Procedure {
     Once,
     /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
-        /// Window of a cell, unless `--time` sets it.
+        /// Window of a cell in ns, unless `--time` sets it.
         time_ns: u64,
     },
     /// Repeated rounds of all cells, as the specification requires.
@@ -418,8 +418,8 @@ pub enum Procedure {
 /// Rounds of the SNIA's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Block size of the tracked cell, which only writes. Its values decide when the rounds are
-    /// steady.
+    /// Block size in bytes of the tracked cell, which only writes. Its values decide when the
+    /// rounds are steady.
     pub tracked_bytes: u32,
     /// The value of the tracked cell that must become steady.
     pub variable: Variable,
@@ -614,7 +614,8 @@ impl Preset {
         }
     }
 
-    /// Returns the window of a cell, unless `--time` sets it; `None` for the default of a sweep.
+    /// Returns the window of a cell in ns, unless `--time` sets it; `None` for the default of a
+    /// sweep.
     pub fn time_ns(&self) -> Option<u64> {
         match self.procedure {
             Procedure::Sought | Procedure::Each | Procedure::Once => None,

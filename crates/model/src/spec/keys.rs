@@ -1141,7 +1141,7 @@ fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 /// Adds a line to a stream.
 ///
 /// # Errors
-/// There are too many.
+/// If the stream already has the maximum number of lines.
 pub fn add_line(stream: &mut StreamSpec, line: Line) -> Result<(), String> {
     if stream.resolved.access.lines.len() == MAX_LINES {
         return Err(format!("there are too many lines; type {MAX_LINES} at most"));
