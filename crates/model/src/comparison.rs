@@ -279,7 +279,7 @@ pub fn side_name(at: usize) -> String {
 }
 
 impl Answer {
-    /// The word shown in every format.
+    /// Returns the word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Faster => "FASTER",

@@ -70,7 +70,7 @@ pub struct ObservedLane {
 pub struct ObservedLaneKind {
     /// Bytes moved.
     pub bytes: u64,
-    /// Latencies.
+    /// Latencies of the completed operations.
     pub latency: Distribution,
     /// Time series in intervals of the requested length; empty if none was requested.
     pub course: Vec<Bucket>,
@@ -497,7 +497,7 @@ pub enum State {
 }
 
 impl State {
-    /// The word shown in every format.
+    /// Returns the word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Steady => "STEADY",
@@ -785,8 +785,8 @@ impl Intervals {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotMeasured {
-    /// Name in the table and work: `vda, 8K random write`. Empty if an old session has only a sentence, which is
-    /// then in `why`.
+    /// Name in the table, followed by the work: `vda, 8K random write`. Empty if an old session has
+    /// only a sentence, which is then in `why`.
     pub name: String,
     /// The reason.
     pub why: String,

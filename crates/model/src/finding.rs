@@ -61,7 +61,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word in formats for programs, the same as in JSON.
+    /// Returns the word in formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Void => "void",
@@ -71,7 +71,7 @@ impl Severity {
         }
     }
 
-    /// The effect of a finding on a number, as printed in reports for people.
+    /// Returns the effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {
             Self::Void => "invalidates",
@@ -312,7 +312,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// An observation without a problem.
+    /// Creates an observation without a problem.
     pub fn ok(about: &str, sentence: impl Into<String>) -> Self {
         Self {
             about: about.to_owned(),
@@ -324,12 +324,12 @@ impl Look {
         }
     }
 
-    /// An observation that could not be made, with the reason.
+    /// Creates an observation that could not be made, with the reason.
     pub fn unknown(about: &str, why: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
     }
 
-    /// An observation with a problem.
+    /// Creates an observation with a problem.
     pub fn finding(about: &str, severity: Severity, sentence: impl Into<String>) -> Self {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }

@@ -252,12 +252,12 @@ pub struct Which {
 }
 
 impl Which {
-    /// A group of one host.
+    /// Creates a group of one host.
     pub fn only(rank: u32) -> Self {
         Self { count: 1, first: vec![rank] }
     }
 
-    /// A group of several hosts.
+    /// Creates a group of several hosts.
     pub fn from_ranks(ranks: impl IntoIterator<Item = u32>) -> Self {
         let mut all = Self::default();
         ranks.into_iter().for_each(|rank| all.add(&Self::only(rank)));
@@ -272,7 +272,7 @@ impl Which {
         self.first.truncate(MOST_NAMED);
     }
 
-    /// The lowest rank of the group.
+    /// Returns the lowest rank of the group.
     fn lowest(&self) -> u32 {
         self.first.first().copied().unwrap_or(u32::MAX)
     }

@@ -476,7 +476,7 @@ impl Cost {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
 
-    /// `about 94 s, and up to 15 s before that to write test files`.
+    /// Returns text such as `about 94 s, and up to 15 s before that to write test files`.
     fn time(&self) -> String {
         let word = if self.at_most { "at most" } else { "about" };
         let mut parts = Vec::new();
@@ -497,7 +497,8 @@ impl Cost {
         if parts.is_empty() { "no time".into() } else { parts.join(", and ") }
     }
 
-    /// `at most 1 GiB of test files, then as much as the target can write in 35 s`.
+    /// Returns text such as `at most 1 GiB of test files, then as much as the target can write in
+    /// 35 s`.
     fn writes(&self) -> String {
         let mut parts = Vec::new();
         if self.made_bytes > 0 {

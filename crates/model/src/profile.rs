@@ -103,7 +103,7 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
     }
 }
 
-/// A test like those of IOR: each task makes sequential transfers, one at a time.
+/// Creates a test like those of IOR: each task makes sequential transfers, one at a time.
 const fn ior(called: &'static str, files: Files) -> Test {
     Test { called, files, ..test(Sequential, 2048, 1, 1) }
 }

@@ -79,7 +79,7 @@ impl ReplayPace {
     pub const ALL: [(&'static str, Self); 3] =
         [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
 
-    /// The word of the flag `--pace`.
+    /// Returns the word of the flag `--pace`.
     pub fn word(self) -> &'static str {
         word_of(&Self::ALL, &self)
     }
@@ -192,7 +192,7 @@ impl Original {
 }
 
 impl Replay {
-    /// The capture's name without its folders: `db.capture`.
+    /// Returns the capture's name without its folders: `db.capture`.
     pub fn file_name(&self) -> &str {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }

@@ -515,8 +515,9 @@ pub struct RunFigures {
 }
 
 impl Measured {
-    /// Requests of the topmost device for this result; `None` if they are not known. A device does not distinguish
-    /// streams, so there is no value for a stream that ran together with others.
+    /// Returns the requests of the topmost device for this result; `None` if they are not known. A
+    /// device does not distinguish streams, so there is no value for a stream that ran together
+    /// with others.
     pub fn at_device(&self) -> Option<AtDevice> {
         if self.job.phases.get(self.phase as usize).is_some_and(|p| p.streams.len() > 1) {
             return None;

@@ -281,7 +281,8 @@ impl Tally {
 }
 
 impl DamageKind {
-    /// One word: `flipped`, `misplaced`, `stale`, `torn`, `future`, `foreign`, `zeros`, `strange`.
+    /// Returns one word: `flipped`, `misplaced`, `stale`, `torn`, `future`, `foreign`, `zeros`,
+    /// `strange`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Flipped { .. } => "flipped",

@@ -296,7 +296,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The printed form.
+    /// Returns the printed form.
     pub fn word(self) -> &'static str {
         match self {
             Self::Verified => "VERIFIED",

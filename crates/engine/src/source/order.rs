@@ -192,7 +192,7 @@ fn draw_normal(deviation: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     }
 }
 
-/// Uniform places with replacement.
+/// Draws places with equal probability; a place may be drawn repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uniform {
     span: Span,

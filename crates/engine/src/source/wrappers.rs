@@ -101,7 +101,7 @@ pub(super) struct Evenly {
 }
 
 impl Evenly {
-    /// Returns `None` if a number is zero.
+    /// Creates the spread; `None` if a number is zero.
     pub(super) fn new(every: u32, times: u32) -> Option<Self> {
         (every > 0 && times > 0).then(|| Self { every: every.into(), times: times.into(), due: 0 })
     }

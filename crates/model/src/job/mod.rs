@@ -59,7 +59,8 @@ impl Job {
         self.name.clone() + &self.part_name(phase, stream)
     }
 
-    /// The part of the name that distinguishes a stream from the others of its job; empty for the only stream.
+    /// Returns the part of the name that distinguishes a stream from the others of its job; empty
+    /// for the only stream.
     pub fn part_name(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -483,7 +484,8 @@ impl Stream {
         }
     }
 
-    /// Operations in flight over all workers and targets when every queue is full.
+    /// Returns the number of operations in flight over all workers and targets when every queue is
+    /// full.
     pub fn total_depth(&self) -> u64 {
         u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
     }
@@ -590,7 +592,7 @@ impl Stream {
         out
     }
 
-    /// The kinds of operation that this stream submits.
+    /// Returns the kinds of operation that this stream submits.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         let replayed = self.replay.as_ref().is_some_and(|replay| replay.original.count(Kind::Sync) > 0);
         let sync = replayed || (self.flush.is_some() && self.access.writes());
@@ -621,7 +623,7 @@ impl Turn {
         f64::from(self.operations) / f64::from(self.turns.max(1))
     }
 
-    /// `61.5 x 4K sequential write`.
+    /// Returns text such as `61.5 x 4K sequential write`.
     fn describe(&self) -> String {
         format!("{} x {}", self.length(), self.access.describe())
     }

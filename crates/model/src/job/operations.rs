@@ -28,7 +28,7 @@ impl Kind {
     /// The kinds that move bytes between memory and target.
     pub const MOVING: [Self; 2] = [Self::Read, Self::Write];
 
-    /// `read`, `write`, `trim` or `sync`.
+    /// Returns `read`, `write`, `trim` or `sync`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -63,7 +63,7 @@ impl Percent {
     /// 100 %.
     pub const ALL: Self = Self(100 * PARTS);
 
-    /// A whole number of percent; values above 100 count as 100.
+    /// Creates a share of a whole number of percent; values above 100 count as 100.
     pub const fn whole(percent: u8) -> Self {
         if percent >= 100 { Self::ALL } else { Self(percent as u32 * PARTS) }
     }
@@ -145,7 +145,7 @@ impl Mix {
         self.share(kind) > Percent::NONE
     }
 
-    /// `read`, `write`, `trim`, `70/30`, `60/30/10`.
+    /// Returns text such as `read`, `write`, `trim`, `70/30`, `60/30/10`.
     pub fn describe(self) -> String {
         let [read, write, trim] = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| self.share(kind));
         match (read, trim) {
@@ -171,7 +171,7 @@ pub struct PerKind<T> {
 }
 
 impl<T: Clone> PerKind<T> {
-    /// The same value for every direction.
+    /// Creates the same value for every direction.
     pub fn all(value: T) -> Self {
         Self { read: value.clone(), write: value.clone(), trim: value }
     }
@@ -232,7 +232,7 @@ impl Sizes {
         }
     }
 
-    /// `4K`, `4K-64K`, `4K:60,64K:40`.
+    /// Returns text such as `4K`, `4K-64K`, `4K:60,64K:40`.
     pub fn describe(&self) -> String {
         let block = |b: u32| show_block(u64::from(b));
         match self {
@@ -395,7 +395,7 @@ impl Order {
         }
     }
 
-    /// `sequential`, `random`, `zipf 1.1`, ...
+    /// Returns text such as `sequential`, `random`, `zipf 1.1`, ...
     pub fn describe(&self) -> String {
         match self {
             Self::Sequential(steps) => {
@@ -456,7 +456,7 @@ impl Strided {
         self.range_bytes.saturating_add(self.skip_bytes).max(1)
     }
 
-    /// The number of complete zones in a span of `span_bytes`.
+    /// Returns the number of complete zones in a span of `span_bytes`.
     pub fn whole(&self, span_bytes: u64) -> u64 {
         span_bytes.checked_sub(self.range_bytes).map_or(0, |rest| rest / self.step_bytes() + 1)
     }
@@ -478,7 +478,7 @@ impl Strided {
         self.bytes.checked_next_multiple_of(size.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// `in zones of 1G`, `in zones of 1G (256M each), 2G apart`.
+    /// Returns text such as `in zones of 1G`, `in zones of 1G (256M each), 2G apart`.
     pub fn describe(&self) -> String {
         let each = if self.bytes == self.range_bytes {
             String::new()
@@ -566,7 +566,7 @@ pub struct Line {
 }
 
 impl Access {
-    /// The plain access: one order, one size, reads and writes.
+    /// Creates a plain access: one order, one size, reads and writes.
     pub fn plain(pattern: Pattern, block_bytes: u32, read_percent: u8) -> Self {
         let order = match pattern {
             Pattern::Sequential => Order::Sequential(Steps::default()),
@@ -581,7 +581,8 @@ impl Access {
         Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
     }
 
-    /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
+    /// Returns text such as `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K
+    /// zipf 1.1 read`.
     pub fn describe(&self) -> String {
         let text = match self.lines.as_slice() {
             [line] => line.describe(),
@@ -590,7 +591,8 @@ impl Access {
         self.strided.map_or(text.clone(), |zones| format!("{text} {}", zones.describe()))
     }
 
-    /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`; `mixed` for several lines.
+    /// Returns `read`, `write`, `trim`, or the mix as `70/30`, with trims as `60/30/10`; `mixed`
+    /// for several lines.
     pub fn direction(&self) -> String {
         match self.lines.as_slice() {
             [line] => line.direction(),
@@ -708,7 +710,7 @@ impl Line {
         self.writes_after_trims && self.mix.does(Kind::Trim)
     }
 
-    /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
+    /// Returns `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
     pub fn direction(&self) -> String {
         match self.mix.describe() {
             mix if !self.has_pairs() => mix,
@@ -736,8 +738,8 @@ impl Line {
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
-    /// The probabilities that a read, a write or a trim continues a run from a random offset; `None` if the mean
-    /// length of runs is not possible.
+    /// Returns the probabilities that a read, a write or a trim continues a run from a random
+    /// offset; `None` if the mean length of runs is not possible.
     pub fn chances_to_continue(&self) -> Option<[f64; 3]> {
         let chances = match (self.run_length, &self.order) {
             (Some(length), _) if length.is_infinite() => return None,
@@ -832,10 +834,10 @@ pub struct Think {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkLaw {
-    /// All the same.
+    /// All pauses are equal.
     #[default]
     Fixed,
-    /// Memoryless, as between independent users.
+    /// Exponentially distributed pauses, as between independent users.
     Exponential,
     /// Lognormal: the logarithms of the pauses are normally distributed.
     Lognormal {
@@ -869,7 +871,7 @@ impl Think {
         Self { mean_ns: mean.sum::<f64>().round() as u64, law: ThinkLaw::Quantiles(quantiles) }
     }
 
-    /// `100 us`, `exponential, mean 100 us`.
+    /// Returns text such as `100 us`, `exponential, mean 100 us`.
     pub fn describe(&self) -> String {
         self.law.describe_mean(self.mean_ns)
     }

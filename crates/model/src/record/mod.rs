@@ -223,7 +223,7 @@ impl Record {
         all
     }
 
-    /// The runs of one phase of a job, in order of time.
+    /// Returns the runs of one phase of a job, in order of time.
     pub fn runs_of(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
@@ -234,7 +234,7 @@ impl Record {
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
     }
 
-    /// The runs of one phase that were complete.
+    /// Returns the runs of one phase that were complete.
     pub fn complete_runs(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         let complete = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
         self.runs_of(job, phase).filter(complete)

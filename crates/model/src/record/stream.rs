@@ -165,12 +165,12 @@ impl Bucket {
         }
     }
 
-    /// Mean in ns; 0 without operations.
+    /// Returns the mean of the latencies in ns; 0 without operations.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 
-    /// Standard deviation in ns; 0 without operations.
+    /// Returns the standard deviation of the latencies in ns; 0 without operations.
     pub fn deviation_ns(&self) -> f64 {
         (self.sum_of_squares / self.count.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }

@@ -320,7 +320,7 @@ impl StreamSpec {
         self.rw.unwrap_or(Rw::Randread)
     }
 
-    /// The key that sets directions.
+    /// Returns the key that sets directions.
     fn direction_key(&self) -> &'static str {
         match (self.resolved.access.lines.is_empty(), self.turns.is_empty()) {
             (true, true) => "rw",

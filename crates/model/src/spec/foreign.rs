@@ -25,12 +25,12 @@ pub struct Foreign {
     pub(super) here: fn(&str) -> Vec<String>,
 }
 
-/// An option of fio.
+/// Creates the entry of an option of fio.
 pub(super) const fn fio(name: &'static str, example: &'static str, here: fn(&str) -> Vec<String>) -> Foreign {
     Foreign { tool: Tool::Fio, name, example, here }
 }
 
-/// A name that several other tools use.
+/// Creates the entry of a name that several other tools use.
 pub(super) const fn other(
     name: &'static str,
     example: &'static str,
@@ -39,7 +39,7 @@ pub(super) const fn other(
     Foreign { tool: Tool::Other, name, example, here }
 }
 
-/// An option of DISKSPD.
+/// Creates the entry of an option of DISKSPD.
 pub(super) const fn diskspd(
     name: &'static str,
     example: &'static str,
@@ -49,7 +49,7 @@ pub(super) const fn diskspd(
 }
 
 impl Tool {
-    /// The tool's name.
+    /// Returns the tool's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fio => "fio",

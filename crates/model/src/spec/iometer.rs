@@ -388,7 +388,7 @@ impl Cycle {
         word_of(&Self::ALL, &self)
     }
 
-    /// The effect of the test type in fathom, where one computer measures.
+    /// Returns the effect of the test type in fathom, where one computer measures.
     pub fn about(self) -> &'static str {
         match self {
             Self::Normal => "all workers on all targets, once",

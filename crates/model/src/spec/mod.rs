@@ -215,13 +215,13 @@ pub enum Rw {
     Read,
     /// Sequential writes.
     Write,
-    /// Sequential, mixed.
+    /// Sequential operations in mixed directions.
     Rw,
     /// Random reads.
     Randread,
     /// Random writes.
     Randwrite,
-    /// Random, mixed.
+    /// Random operations in mixed directions.
     Randrw,
     /// Sequential trims.
     Trim,
@@ -454,7 +454,7 @@ pub enum LogValue {
 }
 
 impl LogKind {
-    /// The name of the log in file names.
+    /// Returns the name of the log in file names.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Lat => "lat",

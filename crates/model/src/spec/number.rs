@@ -246,7 +246,7 @@ pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }
 
-/// `a, b or c`.
+/// Joins words: `a, b or c`.
 pub fn any_of(words: &[&str]) -> String {
     match words {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
