@@ -577,7 +577,8 @@ pub struct AtDevice {
 }
 
 impl AtDevice {
-    /// Adds up runs, each with its operations per second; `None` if nothing was issued.
+    /// Adds up the counters of runs, and averages their operations per second, the first value of
+    /// each pair; `None` if nothing was issued.
     pub fn sum_runs(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
         let sum =
             |of: fn(&DeviceFigures) -> u64| runs.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));

@@ -92,7 +92,7 @@ pub struct Figure {
     pub interval: Option<[f64; 2]>,
     /// The verdict of the findings about this result.
     pub verdict: Verdict,
-    /// The rate in 10^6 bytes per second; `None` if `value` is `None`.
+    /// The rate in 10^6 bytes per second; `None` if `value` is `None`, or without such a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mb_per_s: Option<f64>,
 }

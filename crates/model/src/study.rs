@@ -491,8 +491,9 @@ pub struct LoadCurve {
 }
 
 impl LoadPoint {
-    /// Returns the share of a percentile that may be fathom's own lateness: the difference between the upper and the
-    /// lower bound of the percentile. `None` without both bounds.
+    /// Returns the share of a percentile that may be fathom's own lateness: the difference between
+    /// the upper and the lower bound of the percentile, divided by the upper one. `None` unless
+    /// both are known.
     pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
         let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
         let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);

@@ -73,8 +73,8 @@ fn scale(number: &str, factor: f64) -> Option<u64> {
     (value.is_finite() && value >= 0.0 && value < u64::MAX as f64).then_some(value as u64)
 }
 
-/// Formats a size in the largest unit that divides it exactly, otherwise with two decimals: `4 KiB`, `1 GiB`, `1.50
-/// GiB`.
+/// Formats a size in the largest unit that is not larger than the size: `4 KiB`, `1 GiB`. With two
+/// decimals if the number of units is not whole: `1.50 GiB`.
 pub fn show_bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     for (name, unit) in UNITS {
@@ -116,8 +116,8 @@ pub fn show_seconds(seconds: f64) -> String {
     if (0.0..0.1).contains(&seconds) { show_ns(seconds * 1e9) } else { format!("{seconds:.1} s") }
 }
 
-/// Formats a number with three significant digits, of which at most two are decimals: `0.05`,
-/// `85.3`. From a thousand on, as a whole number.
+/// Formats a number with three digits, of which at most two are decimals: `0.05`, `85.3`. From a
+/// thousand on, as a whole number.
 fn three_digits(value: f64) -> String {
     // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {

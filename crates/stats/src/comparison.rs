@@ -102,9 +102,11 @@ impl Shift {
         margin + self.times_error(upper_level(comparisons)) + self.times_error(POWER)
     }
 
-    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would be decided, assuming the observed difference
-    /// and variance. Decided means that the interval is beyond the margin or within the tolerance, whichever needs fewer runs. Only the
-    /// former is corrected for the number of comparisons. `None` above [`MOST_RUNS`].
+    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would be
+    /// decided, assuming the observed difference and variance. Decided means that the interval is
+    /// beyond the margin or within the tolerance, whichever needs fewer runs. Only the former is
+    /// corrected for the number of comparisons. `None` above [`MOST_RUNS`], or if no number of runs
+    /// would decide.
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
         let differs = || self.runs_for(beyond, upper_level(comparisons), POWER, RUNS_FOR_RANKS);

@@ -582,7 +582,7 @@ impl Map {
         (self.first + block, run)
     }
 
-    /// Returns the first free block from `from` to below `end`; `None` if all are in use.
+    /// Returns the first free block from `from` to below `end`; `None` if none of them is free.
     fn free_from(&self, from: u64, end: u64) -> Option<u64> {
         let mut at = from;
         while at < end {

@@ -59,8 +59,8 @@ impl Job {
         self.name.clone() + &self.part_name(phase, stream)
     }
 
-    /// Returns the part of the name that distinguishes a stream from the others of its job; empty
-    /// for the only stream.
+    /// Returns the part of the name that distinguishes a stream from the others of its job,
+    /// beginning with a comma; empty for a single stream without a name.
     pub fn part_name(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -457,8 +457,9 @@ impl Stream {
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
-    /// Returns the number of bytes after which the stream ends if each worker has `own_bytes` of a shared file: the
-    /// bytes of its passes or its byte limit, whichever is smaller. `None` without both.
+    /// Returns the number of bytes after which the stream ends if each worker has `own_bytes` of a
+    /// shared file: the bytes of its passes or its byte limit, whichever is smaller. `None` if it
+    /// has neither.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
         // A trim and the write after it touch the same bytes.
         let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };

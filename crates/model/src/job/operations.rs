@@ -600,7 +600,7 @@ impl Access {
         }
     }
 
-    /// Returns the pattern that all lines have; `None` if lines are sequential and random.
+    /// Returns the pattern that all lines have; `None` if they differ, or if a line blends both.
     pub fn pattern(&self) -> Option<Pattern> {
         let mut patterns = self.lines.iter().map(Line::pattern);
         let first = patterns.next().flatten()?;
@@ -727,7 +727,8 @@ impl Line {
             .filter_map(|(kind, sizes)| self.mix.does(kind).then_some(sizes))
     }
 
-    /// Whether the access is sequential or random; `None` for a blend of both.
+    /// Returns whether the access is sequential or random; `None` for a blend of both, such as
+    /// sequential runs from random offsets.
     pub fn pattern(&self) -> Option<Pattern> {
         self.order.pattern().filter(|_| !self.is_in_rows())
     }
@@ -752,7 +753,8 @@ impl Line {
         chances.iter().all(|chance| (0.0..=1.0).contains(chance)).then_some(chances)
     }
 
-    /// Describes the order with all its options; one word without options.
+    /// Describes the order of this line, followed by its settings that differ from the defaults:
+    /// `random, aligned to 4K`.
     pub fn describe_order(&self) -> String {
         let mut order = self.order.describe() + self.describe_clusters();
         if let Order::Sequential(steps) = &self.order

@@ -1221,8 +1221,8 @@ impl Key {
         self.field().is_some_and(|field| (field.differs)(stream, &UNCHANGED))
     }
 
-    /// Formats the value in a stream for the list of settings in a plan; `None` if the key was not given and has its
-    /// default value.
+    /// Formats the value in a stream for the list of settings in a plan; `None` if the key was not
+    /// given and has its default value, and for keys that do not belong to a stream.
     pub fn shown(&self, stream: &StreamSpec) -> Option<String> {
         let is_given = stream.given.contains(self.name) || self.is_set(stream);
         self.field().filter(|_| is_given).and_then(|field| (field.show)(stream))

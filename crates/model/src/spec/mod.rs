@@ -292,7 +292,7 @@ fn replay_align(text: &str) -> Result<u64, String> {
     Err(reject(text, "is not a power of two; type one, such as 4k"))
 }
 
-/// Parses kinds separated by commas, each at most once.
+/// Parses kinds separated by commas. Returns each kind once.
 ///
 /// # Errors
 /// The unknown word, and the known ones.
@@ -469,8 +469,8 @@ impl LogKind {
 }
 
 impl Logs {
-    /// Returns the length in ns of the longest intervals from which all log files can be made; 0 if they need each
-    /// operation.
+    /// Returns the length in ns of the intervals that all log files have; 0 if they have different
+    /// ones, or if a log needs each operation.
     pub fn interval_ns(&self) -> u64 {
         let each = |(kind, _): &(LogKind, String)| match kind {
             LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
