@@ -291,7 +291,7 @@ impl StreamSpec {
             if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
                 let message = format!(
-                    "{{min-rate}} sets a limit for {word}s, and {{{}}} has none; name other directions",
+                    "{{min-rate}} sets a limit for {word}s, and {{{}}} has no {word}s; name other directions",
                     self.direction_key()
                 );
                 found.push(Problem::new(&["min-rate"], message));
@@ -307,7 +307,7 @@ impl StreamSpec {
         if let Some(kinds) = of_none {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
             let message = format!(
-                "{{op-priority}} is for {}, and {{{}}} has none; name other directions",
+                "{{op-priority}} is for {}, and {{{}}} has none of them; name other directions",
                 words.join(" and "),
                 self.direction_key()
             );
@@ -633,7 +633,7 @@ impl StreamSpec {
                 "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
         } else if self.line.positions != Positions::Shared {
-            let message = "{positions own} gives each direction its own position, and {mix-by-run} all directions the same; type one of them";
+            let message = "{positions own} gives each direction its own position, and {mix-by-run} needs one for all directions; type one of them";
             found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
         }
     }
@@ -729,7 +729,7 @@ impl StreamSpec {
                 Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.has_kind(*kind));
             if let Some(kind) = missing {
                 let message = format!(
-                    "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type an {{rw}} with them",
+                    "{{{key}}} limits {0}s, and {{rw {1}}} has no {0}s; leave {{{key}}} out, or type an {{rw}} with {0}s",
                     kind.word(),
                     self.rw_or_default().word()
                 );

@@ -979,7 +979,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
-    .defaults(&[(Limit, "3, or more if they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
+    .defaults(&[(Limit, "3, or more if the runs disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
     .elsewhere(&[fio("loops", "3", unchanged), other("repeat", "3", unchanged), other("iterations", "3", unchanged)]),
     key(
         "precision",
