@@ -194,7 +194,7 @@ pub struct BlockFlow {
     pub ios: u64,
     /// Requests that were merged into others.
     pub merges: u64,
-    /// Bytes completed.
+    /// Bytes that the completed requests moved or discarded.
     pub bytes: u64,
     /// Total time of all requests in ms.
     pub ms: u64,

@@ -557,7 +557,7 @@ pub struct DeviceFigures {
     pub issued_bytes: u64,
     /// Requests that the device completed.
     pub ios: u64,
-    /// Bytes completed.
+    /// Bytes that the completed requests moved.
     pub bytes: u64,
     /// Mean number of requests in the queue.
     pub depth_mean: f64,

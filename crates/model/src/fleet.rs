@@ -264,7 +264,7 @@ impl Which {
         all
     }
 
-    /// Adds other hosts.
+    /// Adds the hosts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.first.extend(&other.first);
@@ -403,7 +403,7 @@ pub struct Limited {
 }
 
 impl Limited {
-    /// Adds other hosts. Both lists are ordered by result and limiter.
+    /// Adds the hosts of `other`. Both lists are ordered by result and limiter.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.result.clone(), one.limiter.name.clone()), Self::absorb);
     }

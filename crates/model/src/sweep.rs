@@ -53,7 +53,7 @@ pub struct Grid {
 pub struct Cell {
     /// Block size, depth, threads and other axes of the cell.
     pub setting: Setting,
-    /// Index of the job that measures it.
+    /// Index of the job that measures this setting.
     pub job: usize,
 }
 
@@ -75,7 +75,7 @@ pub struct Baseline {
     pub name: String,
     /// Block size, depth and other axes that imitate the program.
     pub setting: Setting,
-    /// Index of the job that measures it.
+    /// Index of the job that measures this setting.
     pub job: usize,
 }
 

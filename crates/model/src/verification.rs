@@ -20,7 +20,8 @@ pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Seed of the order in which blocks are read back.
 const READ_BACK_PASS: u64 = u64::MAX;
 
-/// The writes of a verification, from which their data, places and order are computed.
+/// The settings of a verification, from which the data, the places and the order of its writes are
+/// computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {

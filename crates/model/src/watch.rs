@@ -320,7 +320,8 @@ pub struct Latency {
     /// Share of requests that began where one of the last 64 requests in this direction ended, in percent; `None` for
     /// discards and flushes.
     pub sequential_percent: Option<f64>,
-    /// Mean size of the other requests in bytes; `None` without such requests, and for discards and flushes.
+    /// Mean size in bytes of the requests that did not begin where an earlier one ended; `None`
+    /// without such requests, and for discards and flushes.
     pub random_bytes: Option<f64>,
 }
 

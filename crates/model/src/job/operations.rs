@@ -201,7 +201,7 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
-    /// Always the same.
+    /// One size for all operations.
     Fixed(u32),
     /// Every multiple of the alignment between two sizes, equally likely. Without an alignment, every multiple of the
     /// smaller size.
