@@ -403,7 +403,7 @@ pub struct Limited {
 }
 
 impl Limited {
-    /// Adds the hosts of `other`. Both lists are ordered by result and limiter.
+    /// Adds the entries of other hosts to `all`. Both lists are ordered by result and limiter.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.result.clone(), one.limiter.name.clone()), Self::absorb);
     }
