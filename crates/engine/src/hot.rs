@@ -2,7 +2,7 @@
 //!
 //! 1. Everything is decided and allocated before the first operation.
 //! 2. A turn queues at most one batch, lane after lane, and submits it. It waits for a completion
-//!    only if no lane may submit another operation before one.
+//!    only if no lane may submit another operation until one completes.
 //! 3. It reaps completions and counts them: in the measured window into the current block,
 //!    otherwise only into the totals.
 //! 4. One timestamp is taken directly before each call that submits operations, and one directly
@@ -23,9 +23,9 @@ use model::job::Kind;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Time limit for operations in flight at the end.
+/// Time limit in ns for operations in flight at the end.
 const DRAIN_LIMIT_NS: u64 = 5_000_000_000;
-/// Maximum length of one pause, so that a stop is noticed.
+/// Maximum length of one pause in ns, so that a stop is noticed.
 const PAUSE_LIMIT_NS: u64 = 100_000_000;
 
 /// The loop's data about an operation in flight.
@@ -50,7 +50,7 @@ struct Held {
     due: u64,
 }
 
-/// What the stop rule still allows.
+/// The operations and bytes that the stop rule still allows.
 #[derive(Clone, Copy, Default)]
 struct Budget {
     operations: u64,
@@ -78,13 +78,13 @@ pub(crate) struct Loop<'a, E, R> {
     totals: Totals,
     /// Failed operations that the worker still tolerates before it gives up.
     failures_left: u64,
-    /// Depth integral: the timestamp up to which it is complete, and its value in ticks since the start of the
-    /// interval.
+    /// The timestamp up to which the depth integral is complete, and the integral since the start
+    /// of the interval, in operations times ticks.
     depth_integral: (u64, u64),
     last_completion: u64,
     /// The most recent timestamp.
     now: u64,
-    /// First timestamp.
+    /// Timestamp of the start.
     start: u64,
     /// The timestamp that arrival times count from.
     arrivals_start: u64,
@@ -93,7 +93,7 @@ pub(crate) struct Loop<'a, E, R> {
     stage: Stage,
     /// End of the current interval or stage.
     next_edge_stamp: u64,
-    /// The depth search of `--latency-target`.
+    /// The depth search of `--latency-target`; `None` without it.
     search: Option<Search>,
     turn_count: u64,
 }
@@ -186,7 +186,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.drain()
     }
 
-    /// Runs turns until the run ends.
+    /// Runs turns of the loop until the run ends.
     fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
@@ -199,7 +199,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         }
     }
 
-    /// Waits until a stream's start delay is over.
+    /// Waits until the stream's start delay is over or a stop is requested.
     fn wait_for_start_delay(&mut self) -> Result<(), String> {
         while self.now < self.arrivals_start && !self.link.stop.load(Ordering::Relaxed) {
             self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
@@ -209,7 +209,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// One turn: submits operations while there is room, otherwise waits, then takes completions.
+    /// Runs one turn: submits a batch, waits if no lane may submit more, and takes completions.
     #[inline]
     fn turn(&mut self) -> Result<(), String> {
         self.turn_count += 1;
@@ -276,7 +276,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
                 self.count_in_totals(self.done[i]);
             }
         }
-        // Alternate the lanes, because a lane whose operations complete at once would keep the other lanes from their turn.
+        // Alternate the lanes, because a lane whose operations complete at once would keep the
+        // other lanes from submitting.
         if self.lanes.len() > 1 {
             self.advance_lane();
         }
@@ -347,7 +348,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.len() < limit
     }
 
-    /// Lets the next lane begin the next turn.
+    /// Advances to the next lane, which is the first to submit in the next turn.
     #[cold]
     fn advance_lane(&mut self) {
         self.next_lane = if self.next_lane + 1 == self.lanes.len() { 0 } else { self.next_lane + 1 };
@@ -770,7 +771,7 @@ pub(crate) struct Lane {
     ahead: usize,
     /// Slots that are not in use.
     free: Vec<u32>,
-    /// The slot of the next operation, if its buffer is already filled.
+    /// The slot of the next operation, if its buffer is already filled; otherwise `None`.
     ready: Option<u32>,
     /// Operations for which later operations wait. Boxed to keep a lane without conditions small.
     noted: Box<Noted>,
@@ -783,7 +784,8 @@ pub(crate) struct Lane {
 /// Operations whose completion later operations wait for.
 #[derive(Default)]
 struct Noted {
-    /// The slot of the trim for which the write of a pair waits.
+    /// The slot of the trim for which the write of a pair waits; `None` if no trim of a pair is in
+    /// flight.
     trim: Option<u32>,
     /// The last operation on each slot, for operations that must not overlap others in flight.
     serial: Vec<(u32, Op)>,
@@ -837,7 +839,8 @@ impl Lane {
         self.last_completion = now;
     }
 
-    /// Reserves a slot for the next operation, so that its buffer can be filled; `None` if it already has one or none is free.
+    /// Reserves a slot for the next operation, so that the slot's buffer can be filled. Returns the
+    /// slot and the operation; `None` if a slot is already reserved or no slot is free.
     pub(crate) fn prepare(&mut self) -> Option<(u32, Op)> {
         if self.ready.is_some() {
             return None;

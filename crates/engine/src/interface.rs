@@ -59,7 +59,7 @@ pub trait Engine: Queue + Sized {
 
 /// A call that executes one operation and returns when it is complete.
 pub(crate) trait Call: Sized {
-    /// Opens the target files, like [`Engine::open`].
+    /// Sets up the call on the thread that will use it, like [`Engine::open`].
     fn open(spec: &mut WorkerSpec) -> io::Result<(Self, Granted)>;
     /// Returns the buffer of a slot.
     fn slot_mut(&mut self, slot: u32) -> &mut [u8];

@@ -22,7 +22,7 @@ use sys::thread::Usage;
 /// A worker's connections to the thread that started it. The hot loop uses them without locks.
 pub(crate) struct Link {
     pub(crate) port: Port,
-    /// Ring for the worker's logged operations.
+    /// Ring for the worker's logged operations; `None` if they are not logged.
     pub(crate) log: Option<Producer<Operation>>,
     pub(crate) barrier: Arc<StartBarrier>,
     pub(crate) stop: Arc<AtomicBool>,
@@ -162,12 +162,12 @@ pub struct Block {
     pub lanes: Box<[LaneTally]>,
 }
 
-/// Counts of one lane in one interval. A histogram allocates its memory with the first value.
+/// Counts of one lane in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct LaneTally {
-    /// Counts by kind.
+    /// Counts of each kind of operation.
     pub kinds: [Tally; Kind::ALL.len()],
-    /// Open loop only: service times and lateness, by kind.
+    /// Service times and lateness of each kind of operation; `None` in a closed loop.
     pub open: Option<Box<[OpenLoop; Kind::ALL.len()]>>,
 }
 
@@ -197,7 +197,7 @@ impl Block {
     }
 }
 
-/// Totals of all operations of a worker, including warm-up and drain.
+/// Totals of all operations of a worker by kind, including warm-up and drain.
 pub type Totals = [Issued; Kind::ALL.len()];
 
 /// The worker's end of the exchange of blocks: swaps full blocks for empty ones without waiting.
@@ -251,11 +251,11 @@ impl Tap {
 /// The outcome of one worker.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Why the worker ended early.
+    /// Why the worker ended early; `None` if it ran to its end.
     pub error: Option<String>,
     /// Features that the kernel granted.
     pub granted: Granted,
-    /// The last block. It did not go to the collector.
+    /// The last block, which did not go to the collector; `None` if the worker did not begin.
     pub last: Option<Box<Block>>,
     /// Totals of all operations, including warm-up and drain.
     pub totals: Totals,
@@ -284,9 +284,9 @@ pub struct Outcome {
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
     pub lanes: Vec<LaneEnd>,
-    /// Number of turns of the hot loop.
+    /// Number of iterations of the hot loop.
     pub turns: u64,
-    /// The first read with wrong data.
+    /// The first read with wrong data; `None` without such a read.
     pub difference: Option<Difference>,
     /// Number of operations that waited for space in the log ring.
     pub log_waits: u64,

@@ -22,7 +22,7 @@ const MIN_LOG_CAPACITY: usize = 1 << 10;
 
 /// Handles single operations of a loop.
 pub(crate) trait Recorder: Sized {
-    /// Whether the recorder keeps operations.
+    /// Whether the loop passes each operation to the recorder.
     const KEEPS: bool;
     /// Creates the recorder of a worker. Called before the loop takes the sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
@@ -37,7 +37,7 @@ pub(crate) trait Recorder: Sized {
     fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
     /// Records an operation that completed in the measured window.
     fn end(&mut self, slot: u32, seen: Completion);
-    /// Returns whether wrong data was read and ends the run.
+    /// Returns whether a read returned wrong data and must end the run.
     fn is_fatal(&self) -> bool;
     /// Adds the records to the outcome.
     fn close(&self, outcome: Outcome) -> Outcome;
@@ -214,7 +214,7 @@ pub(crate) struct Priorities {
     share_by_slot: Vec<u8>,
     /// Latencies from the submission, by priority share (0 for none) and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
-    /// Priority of operations that belong to no priority share.
+    /// Priority of operations that belong to no priority share; `None` if the worker sets none.
     own: Option<IoPriority>,
 }
 

@@ -54,9 +54,9 @@ pub struct WorkerSpec {
     pub sync_call: SyncCall,
     /// Open loop: whether latency counts from the time of [`crate::source::Op::AT`] instead of the submission.
     pub open_loop: bool,
-    /// Time from the start to the first operation.
+    /// Time from the start to the first operation, in ns.
     pub delay_ns: u64,
-    /// Time after the measured window in which operations continue.
+    /// Time in ns after the measured window in which operations continue.
     pub cooldown_ns: u64,
     /// Operation and byte limits that end the worker before its time.
     pub limit: StopRule,
@@ -78,7 +78,7 @@ pub struct WorkerSpec {
     pub warmup_ns: u64,
     /// Length of the measured window in ns.
     pub time_ns: u64,
-    /// Length of an interval in ns.
+    /// Length of an interval of the time series in ns.
     pub interval_ns: u64,
     /// Whether to count system calls. Counting makes each call slower.
     pub count_calls: bool,
@@ -95,7 +95,8 @@ pub struct WorkerSpec {
     pub by_target: Option<ByTargetSpec>,
     /// Time after a completion, in ns, during which the worker waits busily instead of sleeping.
     pub spin_ns: u64,
-    /// Verification settings: the pattern that the worker writes, and whether it checks reads.
+    /// Verification settings: the pattern that the worker writes, and whether it checks reads;
+    /// `None` without verification.
     pub verify: Option<Verify>,
     /// Generates the data of writes. Every worker of a session has different data.
     pub maker: Maker,

@@ -193,7 +193,8 @@ impl Flight {
 pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,
-    /// Time after which no further write begins. The writing continues until it has made at least one mark.
+    /// Time after which no further write begins; `None` without a limit. The writing continues
+    /// until it has made at least one mark.
     pub until: Option<Instant>,
     /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
@@ -370,7 +371,7 @@ pub fn all_lost(verification: &Verification, mark: Mark, end: u64) -> ReadBack {
 struct Reader<'a> {
     verification: &'a Verification,
     mark: Mark,
-    /// End of the target.
+    /// Size of the target in bytes.
     end: u64,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),

@@ -183,7 +183,7 @@ impl Workers {
     }
 
     /// Passes the logged operations that have arrived to `read`, in chunks of one worker. The
-    /// operations of a worker are in their order.
+    /// operations of a worker are in the order of their completion.
     pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };

@@ -66,7 +66,8 @@ pub struct Origin {
     pub cpus: u32,
     /// Version of fathom.
     pub version: String,
-    /// The device's counters (`stat`) at the beginning, word for word.
+    /// The device's counters (`stat`) at the beginning, word for word; `None` for an imported
+    /// trace.
     pub stat: Option<Known<String>>,
 }
 
@@ -107,7 +108,8 @@ pub struct Ending {
     pub lost_events: u64,
     /// Number of rows in the file.
     pub rows: u64,
-    /// Requests with a completion but no issue: in flight at the beginning, or with a lost issue event.
+    /// Number of requests with a completion but no issue: they were in flight at the beginning, or
+    /// their issue event was lost.
     pub without_issue: u64,
     /// Requests with an issue but no completion.
     pub without_completion: u64,
@@ -169,7 +171,7 @@ pub struct Counter {
     pub captured: u64,
 }
 
-/// Selects the requests of a profile by time and task. `None` does not limit them.
+/// Selects the requests of a profile by time and task. A field that is `None` does not limit them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restriction {
     /// Start of the range, in ns since the capture began.
@@ -256,13 +258,13 @@ pub const TASKS: usize = 20;
 /// Requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
-    /// Kind.
+    /// Kind of the requests.
     pub op: Op,
     /// Number of requests.
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// Sum of the sizes; for discards, of the discarded bytes.
+    /// Sum of the sizes in bytes; for discards, the number of discarded bytes.
     pub bytes: u64,
     /// Requests per second.
     pub iops: f64,
@@ -291,11 +293,11 @@ pub struct Operation {
 pub struct Sizes {
     /// Arithmetic mean.
     pub mean: f64,
-    /// Smallest.
+    /// The smallest value.
     pub min: u64,
     /// Quantiles by their names: 10, 50, 90, 99.
     pub percentiles: BTreeMap<String, u64>,
-    /// Largest.
+    /// The largest value.
     pub max: u64,
     /// The most frequent sizes, at most six, each with at least 0.5 % of the requests.
     pub frequent: Vec<Share>,
@@ -304,7 +306,7 @@ pub struct Sizes {
 /// A size and its share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// A multiple of 512.
+    /// Size in bytes; a multiple of 512.
     pub bytes: u64,
     /// Share of the requests.
     pub share: f64,
@@ -333,14 +335,14 @@ pub struct Sequence {
 pub struct Latency {
     /// Number of values.
     pub count: u64,
-    /// Smallest.
+    /// The smallest value.
     pub min: u64,
     /// Arithmetic mean, exact.
     pub mean: f64,
     /// Values by percentile: 50, 99, 99.9. `None` for a percentile with fewer than ten values above
     /// it.
     pub percentiles: BTreeMap<String, Option<u64>>,
-    /// Largest.
+    /// The largest value.
     pub max: u64,
 }
 
@@ -415,7 +417,7 @@ pub struct Flushes {
     pub asked: u64,
     /// Writes that requested a flush before or after them.
     pub with_data: u64,
-    /// Time from queueing a requested flush to its completion.
+    /// Time from queueing a requested flush to its completion; `None` if no such flush completed.
     pub asked_ns: Option<Latency>,
     /// The tasks that requested the most flushes, most first; at most five.
     pub owners: Vec<Owner>,
@@ -451,7 +453,7 @@ pub struct Task {
     pub share: f64,
     /// Number of reads.
     pub reads: u64,
-    /// Sum of the sizes of the reads.
+    /// Sum of the sizes of the reads in bytes.
     pub read_bytes: u64,
     /// Number of writes.
     pub writes: u64,
@@ -470,7 +472,7 @@ pub struct Task {
 pub struct OtherTasks {
     /// Number of tasks.
     pub tasks: u64,
-    /// Requests of these tasks.
+    /// Number of requests of these tasks.
     pub requests: u64,
 }
 
@@ -492,11 +494,11 @@ pub struct Course {
 /// Time series of one kind of request: a number for each interval, by time of issue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CourseOf {
-    /// Kind.
+    /// Kind of the requests.
     pub op: Op,
     /// Number of requests.
     pub requests: Vec<u64>,
-    /// Bytes; for discards, the discarded bytes.
+    /// Sum of the sizes in bytes; for discards, the number of discarded bytes.
     pub bytes: Vec<u64>,
     /// Mean latency in ns; `None` if no latency is known.
     pub latency_mean_ns: Vec<Option<f64>>,

@@ -21,10 +21,10 @@ pub struct CommandStudy {
     pub cold: Cold,
     /// Whether dirty data in the page cache is synced after each run.
     pub final_sync: bool,
-    /// Shell command before each run, outside of the measured time.
+    /// Shell command before each run, outside of the measured time; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare: Option<String>,
-    /// Shell command after each run, outside of the measured time.
+    /// Shell command after each run, outside of the measured time; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup: Option<String>,
 }
@@ -210,7 +210,7 @@ pub struct NamedFiles {
 pub struct FilesState {
     /// Number of files; 0 for a path that does not exist.
     pub files: u64,
-    /// Total length of the files.
+    /// Total length of the files in bytes.
     pub bytes: u64,
     /// Bytes in holes: no storage is allocated for them.
     pub hole_bytes: u64,
@@ -425,13 +425,13 @@ pub struct Interface {
 pub struct DeviceUse {
     /// Kernel name.
     pub name: String,
-    /// Data read by all processes, from the kernel's counters of the device.
+    /// Bytes read by all processes, from the kernel's counters of the device.
     pub read_bytes: u64,
     /// Completed reads, counted after merging.
     pub read_requests: u64,
     /// Read requests that were merged into others.
     pub read_merges: u64,
-    /// Data written by all processes, from the kernel's counters of the device.
+    /// Bytes written by all processes, from the kernel's counters of the device.
     pub written_bytes: u64,
     /// Completed writes, counted after merging.
     pub write_requests: u64,
@@ -447,8 +447,8 @@ pub struct DeviceUse {
     pub synced_bytes: u64,
 }
 
-/// Shortest run for which the mean depth and the busy share of a device are computed. The kernel counts the times of
-/// devices in ms or in ticks of up to 10 ms.
+/// Length in seconds of the shortest run for which the mean depth and the busy share of a device
+/// are computed. The kernel counts the times of devices in ms or in ticks of up to 10 ms.
 pub const LEAST_SECONDS: f64 = 0.05;
 
 impl DeviceUse {

@@ -143,11 +143,11 @@ pub struct Pair {
     pub left_out: Vec<String>,
 }
 
-/// A circumstance that differs.
+/// An aspect in which the two sides differ, such as the kernel or the block size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// The name of the circumstance: `kernel`, `block size`.
+    /// The name of the aspect: `kernel`, `block size`.
     pub aspect: String,
     /// Value on side A.
     pub a: String,
@@ -162,7 +162,7 @@ pub struct Difference {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
-    /// `IOPS`, `MB/s`, `read p99`, `CPU per operation`.
+    /// Name of the number, such as `IOPS`, `MB/s`, `read p99` or `CPU per operation`.
     pub name: String,
     /// `IOPS`, `MB/s` or `ns`.
     pub unit: String,
@@ -199,8 +199,8 @@ pub struct Metric {
     /// change. The 95th percentile of all pairs of sessions, or the largest with fewer than 20
     /// pairs. `None` if each side has one session.
     pub floor: Option<f64>,
-    /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in four of five
-    /// repetitions.
+    /// Smallest difference, as a share, that this comparison would detect (`FASTER` or `SLOWER`) in
+    /// four of five repetitions. `None` if there are too few runs to detect any.
     pub could_have_seen: Option<f64>,
     /// Number of runs on each side with which this comparison would answer `FASTER`, `SLOWER` or `SAME` in four of five
     /// repetitions. Only for `NO DIFFERENCE SEEN` and `CANNOT TELL`, and `None` above a thousand runs.
@@ -209,11 +209,11 @@ pub struct Metric {
     /// `None` above a thousand runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_to_halve: Option<u32>,
-    /// p-value: probability of a difference this far beyond the margin if there is no true difference, corrected for
-    /// the number of compared values (Welch, Holm).
+    /// p-value: probability of a difference this large if the true difference equals the margin,
+    /// corrected for the number of compared values (Welch, Holm). `None` with too few runs.
     pub p: Option<f64>,
-    /// p-value of the rank test: probability of ranks this uneven if there is no true difference (Mann and Whitney,
-    /// exact).
+    /// p-value of the rank test: probability of ranks this uneven if there is no true difference
+    /// (Mann and Whitney, exact). `None` if it cannot be computed.
     pub p_ranks: Option<f64>,
     /// B divided by A, as the median of all pairs of runs (Hodges and Lehmann).
     pub ratio_by_ranks: f64,
@@ -279,7 +279,7 @@ pub fn side_name(at: usize) -> String {
 }
 
 impl Answer {
-    /// The word shown in every format.
+    /// Returns the word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Faster => "FASTER",

@@ -16,13 +16,14 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// The command line, as repeated in the text output.
     pub command: String,
-    /// Option `-v`.
+    /// `-v`: whether the text output has more detail.
     pub verbose: bool,
     /// `-P`: operations of a thread after which progress is shown; 0 for none.
     pub progress: u32,
     /// `-Rxml`: whether results are XML instead of text.
     pub xml: bool,
-    /// `PrecreateFiles` in XML profiles: files are made before the first time span, by this rule.
+    /// `PrecreateFiles` in XML profiles: the rule by which files are created before the first time
+    /// span; `None` without it.
     pub precreate: Option<String>,
     /// The time spans; at least one.
     pub spans: Vec<TimeSpan>,
@@ -39,25 +40,25 @@ pub struct TimeSpan {
     pub warmup_s: u32,
     /// `-C`, in seconds.
     pub cooldown_s: u32,
-    /// Option `-z`.
+    /// `-z`: seed of the random numbers.
     pub seed: u32,
     /// `-F`: threads that each work on all targets; 0 if each target has its own threads.
     pub threads: u32,
     /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own number.
     pub requests: u32,
-    /// Option `-n`.
+    /// `-n`: whether threads are not bound to CPUs.
     pub disable_affinity: bool,
     /// `-a`: processor group and CPU for each thread in turn.
     pub affinity: Vec<(u32, u32)>,
     /// `-L`: whether latencies are measured.
     pub latency: bool,
-    /// Option `-D`.
+    /// `-D`: whether the deviation of IOPS is reported.
     pub iops: bool,
     /// `-D`: length in ms of the intervals in which IOPS are recorded.
     pub bucket_ms: u32,
-    /// Option `-x`.
+    /// `-x`: whether completions are taken by completion routines instead of completion ports.
     pub completion_routines: bool,
-    /// Option `-Zr`.
+    /// `-Zr`: whether each write has new random data.
     pub random_writes: bool,
     /// The targets; at least one.
     pub targets: Vec<Target>,
@@ -70,62 +71,64 @@ pub struct TimeSpan {
 pub struct Target {
     /// Path of the target. `*1` in an XML profile is the first target of the command line.
     pub path: String,
-    /// Option `-b`.
+    /// `-b`: block size in bytes.
     pub block: u32,
     /// `-r` and `-s` with a number: the alignment of random offsets, or the stride of sequential ones; `None` for the
     /// block size.
     pub alignment: Option<u64>,
     /// `-r`, `-rs`: percent of random operations.
     pub random_percent: u32,
-    /// Option `-rd`.
+    /// `-rd`: which parts of the target random operations use; `None` for all places equally.
     pub distribution: Option<Distribution>,
-    /// Option `-si`.
+    /// `-si`: whether the threads of the target share one sequential position.
     pub interlocked: bool,
-    /// Option `-p`.
+    /// `-p`: whether all operations in flight of a thread have the same offset.
     pub parallel: bool,
-    /// `-T`; 0 if not given.
+    /// `-T`: distance in bytes between the first offsets of the target's threads; 0 if not given.
     pub thread_stride: u64,
-    /// Option `-B`.
+    /// `-B`: offset in bytes of the first byte that may be touched.
     pub base: u64,
     /// `-f`, or the end of `-B`: the first byte that may not be touched; 0 for the end of the target.
     pub end: u64,
-    /// Option `-c`.
+    /// `-c`: size in bytes of the file to create; `None` to use the existing file.
     pub create: Option<u64>,
-    /// Option `-fs`.
+    /// `-fs`: whether the file is opened with the hint of sequential access.
     pub sequential_hint: bool,
-    /// Option `-fr`.
+    /// `-fr`: whether the file is opened with the hint of random access.
     pub random_hint: bool,
-    /// Option `-ft`.
+    /// `-ft`: whether the file is opened as a temporary file.
     pub temporary_hint: bool,
-    /// Option `-l`.
+    /// `-l`: whether buffers are in large pages.
     pub large_pages: bool,
-    /// Option `-S`.
+    /// `-S`: use of the page cache.
     pub cache: Cache,
-    /// Option `-Sw`.
+    /// `-Sw`: whether writes go through to the medium.
     pub write_through: bool,
-    /// Option `-Sm`.
+    /// `-Sm`: whether the file is accessed through a mapping.
     pub mapped: bool,
-    /// Option `-N`.
+    /// `-N`: how writes to a mapping are flushed; `None` if they are not.
     pub flush: Option<Flush>,
-    /// Option `-Z`.
+    /// `-Z`: whether writes contain only zeros.
     pub zeros: bool,
-    /// `-ZSIZE`; 0 if not given.
+    /// `-ZSIZE`: size in bytes of a random buffer from which writes take their data; 0 if not
+    /// given.
     pub buffer: u64,
-    /// `-ZSIZE,FILE`.
+    /// `-ZSIZE,FILE`: file from which the buffer `-ZSIZE` is filled; `None` if it is filled at
+    /// random.
     pub buffer_file: Option<String>,
-    /// Option `-i`.
+    /// `-i`: number of operations in a burst; `None` without bursts.
     pub burst: Option<u32>,
-    /// `-j`, in ms.
+    /// `-j`: pause between bursts, in ms; `None` if not given.
     pub think_ms: Option<u32>,
-    /// Option `-g`.
+    /// `-g`: limit of each thread's throughput; `None` without a limit.
     pub throughput: Option<Throughput>,
-    /// Option `-o`.
+    /// `-o`: operations in flight of each thread.
     pub requests: u32,
-    /// Option `-w`.
+    /// `-w`: percent of operations that write.
     pub write_percent: u32,
-    /// Option `-t`.
+    /// `-t`: number of threads of this target. Not used with `-F`.
     pub threads: u32,
-    /// `-I`, from 1 to 3.
+    /// `-I`: I/O priority, from 1 (very low) to 3 (normal).
     pub priority: u32,
     /// `Weight` in XML profiles: the target's share of the operations of each thread. Only with `-F` and `-O`.
     pub weight: u32,
@@ -168,12 +171,12 @@ impl Flush {
         ("NonVolatileMemoryNoDrain", "FlushNonVolatileMemory with no drain", Self::NonVolatileNoDrain),
     ];
 
-    /// The word in XML.
+    /// Returns the word in XML.
     pub fn in_xml(self) -> &'static str {
         Self::ALL.iter().find(|(.., flush)| *flush == self).map_or("", |(xml, ..)| xml)
     }
 
-    /// The words in text.
+    /// Returns the words in text.
     pub fn in_text(self) -> &'static str {
         Self::ALL.iter().find(|(.., flush)| *flush == self).map_or("", |(_, text, _)| text)
     }
@@ -199,7 +202,7 @@ impl Throughput {
     }
 }
 
-/// Shares of random operations by consecutive parts of the target.
+/// The shares of the random operations that go to consecutive parts of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Whether lengths are percent of the target; bytes otherwise.
@@ -213,7 +216,8 @@ pub struct Distribution {
 pub struct Range {
     /// Percent of the operations; 0 for none.
     pub io: u32,
-    /// Length of the part; 0 for the rest of the target.
+    /// Length of the part in the unit that `Distribution::percent` sets; 0 for the rest of the
+    /// target.
     pub length: u64,
 }
 

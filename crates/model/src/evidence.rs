@@ -55,16 +55,17 @@ pub enum Moment {
 pub struct TargetState {
     /// Pages of the target in the page cache.
     pub pages: Known<Pages>,
-    /// Extents of the target's data; `None` directly after the last operation, because reading them
-    /// would flush the file.
+    /// Extents of the target's data; `None` at moments at which they are not read. Reading them
+    /// flushes the file, so they are never read directly after the last operation.
     pub extents: Option<Known<Extents>>,
-    /// Extents of the file below a loop device.
+    /// Extents of the file below a loop device; `None` for other targets, or if extents are not
+    /// read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Known<Extents>>,
     /// Identity and length of the file, read at every moment; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Known<FileState>>,
-    /// Free space of the file system; read together with the extents.
+    /// Free space of the file system; `None` at moments at which `extents` are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Known<Room>>,
     /// Latencies of single reads before the first run; `None` without a probe.
@@ -99,7 +100,7 @@ pub struct FileState {
 pub struct Room {
     /// Total size in bytes.
     pub total_bytes: u64,
-    /// Free space for users other than root.
+    /// Free space for users other than root, in bytes.
     pub free_bytes: u64,
 }
 
@@ -120,7 +121,7 @@ pub struct Probe {
 /// Pages of a file in the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
-    /// Size of a memory page on this machine.
+    /// Size of a memory page on this machine in bytes.
     pub page_bytes: u64,
     /// Number of pages of the file in the page cache.
     pub cached: u64,
@@ -132,7 +133,7 @@ pub struct Pages {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extents {
-    /// Length of the span, including holes.
+    /// Length of the span in bytes, including holes.
     pub span_bytes: u64,
     /// Number of extents.
     pub count: u64,
@@ -193,7 +194,7 @@ pub struct BlockFlow {
     pub ios: u64,
     /// Requests that were merged into others.
     pub merges: u64,
-    /// Bytes completed.
+    /// Bytes that the completed requests moved or discarded.
     pub bytes: u64,
     /// Total time of all requests in ms.
     pub ms: u64,
@@ -292,7 +293,7 @@ impl BlockStat {
         Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }
 
-    /// The sum of two devices or two intervals.
+    /// Returns the sum of two devices or two intervals.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let in_flight = self.in_flight.saturating_add(other.in_flight);
@@ -336,7 +337,7 @@ impl BlockStat {
 }
 
 impl CgroupIo {
-    /// The sum of two devices or two intervals.
+    /// Returns the sum of two devices or two intervals.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -356,7 +357,7 @@ impl BlockFlow {
         })
     }
 
-    /// Returns the sum of two directions or devices.
+    /// Returns the sum of this flow and that of another direction or device.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         self.combine(other, ADD).unwrap_or_default()

@@ -24,7 +24,7 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether no run failed. False too if no run ended, unless a signal ended the session.
+    /// Whether no run failed. Also false if no run ended, unless a signal ended the session.
     pub in_order: bool,
     /// Whether no run is complete, so that the figures are those of the last, incomplete run.
     pub is_cut: bool,
@@ -34,8 +34,8 @@ pub struct Observed {
     pub errors: BTreeMap<i32, u64>,
     /// Number of errors that the stream ignores.
     pub ignored_errors: u64,
-    /// Error number of the first failed sync or close after the stream's writes. Set only if an option of another tool
-    /// requested that sync.
+    /// Error number of the first failed sync or close after the stream's writes; `None` if none
+    /// failed, or if no option of another tool requested that sync.
     pub sync_error: Option<i32>,
     /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,
@@ -43,9 +43,9 @@ pub struct Observed {
     pub disks: Vec<ObservedDisk>,
     /// The depth that the first worker found in the last run; `None` without a search.
     pub found_depth: Option<u32>,
-    /// The steadiness rule that ends the stream, and its last values.
+    /// The steadiness rule that ends the stream, and its last values; `None` without a rule.
     pub steadied: Option<(Steady, Steadied)>,
-    /// Options that the user typed in the language of another tool.
+    /// Options that the user typed in the language of another tool; `None` if there are none.
     pub typed: Option<TypedResult>,
     /// Operations of each worker on each target in the last run; empty unless the plan requests
     /// them.
@@ -70,7 +70,7 @@ pub struct ObservedLane {
 pub struct ObservedLaneKind {
     /// Bytes moved.
     pub bytes: u64,
-    /// Latencies.
+    /// Latencies of the completed operations.
     pub latency: Distribution,
     /// Time series in intervals of the requested length; empty if none was requested.
     pub course: Vec<Bucket>,
@@ -238,7 +238,7 @@ pub struct Entry {
 pub struct Moved {
     /// Number of operations, or of a device's requests.
     pub ios: u64,
-    /// Sum of the lengths of these operations or requests.
+    /// Sum of the lengths of these operations or requests in bytes.
     pub bytes: u64,
     /// Requests that were merged into others; `None` if this layer does not merge.
     pub merges: Option<u64>,
@@ -266,7 +266,7 @@ pub struct LayerRow {
     pub name: String,
     /// `8K random read`.
     pub work: String,
-    /// Index of the layer's result.
+    /// Index of the layer's result in the report's `results`.
     pub result: usize,
     /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
     pub tool: Option<Pace>,
@@ -432,7 +432,7 @@ impl LatencyBuckets {
     /// Number of buckets per power of ten.
     pub const PER_DECADE: f64 = 50.0;
 
-    /// Returns the end of the bucket that starts at `from_ns`.
+    /// Returns the end in ns of the bucket that starts at `from_ns`.
     pub fn end_ns(from_ns: f64) -> f64 {
         from_ns * 10_f64.powf(1.0 / Self::PER_DECADE)
     }
@@ -471,9 +471,9 @@ pub struct Steadiness {
     pub sentence: String,
     /// Longest warm-up within a measured window of any run, in seconds (MSER-5).
     pub warm_up_s: f64,
-    /// Change of the rate per minute as a share of its mean, with its 95 % interval. `None` if too
-    /// few intervals are independent, if the run is too short to extrapolate to minutes, or for a
-    /// cliff.
+    /// Change of the rate per minute as a share of its mean, with its 95 % confidence interval.
+    /// `None` if too few samples of the time series are independent, if the run is too short to
+    /// extrapolate to minutes, or for a cliff.
     pub drift_per_minute: Option<Estimate>,
     /// The steady-state criterion of the SNIA for the rates of the rounds; `None` with fewer than five rounds.
     pub snia: Option<Snia>,
@@ -497,7 +497,7 @@ pub enum State {
 }
 
 impl State {
-    /// The word shown in every format.
+    /// Returns the word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Steady => "STEADY",
@@ -557,7 +557,7 @@ pub struct DeviceFigures {
     pub issued_bytes: u64,
     /// Requests that the device completed.
     pub ios: u64,
-    /// Bytes completed.
+    /// Bytes that the completed requests moved.
     pub bytes: u64,
     /// Mean number of requests in the queue.
     pub depth_mean: f64,
@@ -577,7 +577,8 @@ pub struct AtDevice {
 }
 
 impl AtDevice {
-    /// Adds up runs, each with its operations per second; `None` if nothing was issued.
+    /// Adds up the counters of runs, and averages their operations per second, the first value of
+    /// each pair; `None` if nothing was issued.
     pub fn sum_runs(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
         let sum =
             |of: fn(&DeviceFigures) -> u64| runs.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));
@@ -590,24 +591,26 @@ impl AtDevice {
         })
     }
 
-    /// Requests that the device completes per second at this rate of operations.
+    /// Returns the requests that the device completes per second while fathom completes `iops`
+    /// operations.
     pub fn requests_per_s(&self, iops: f64) -> f64 {
         iops * self.ios as f64 / self.issued_ops as f64
     }
 
-    /// Bytes that the device moves per second at this rate of operations.
+    /// Returns the bytes that the device moves per second while fathom completes `iops` operations
+    /// per second.
     pub fn bytes_per_s(&self, iops: f64) -> f64 {
         iops * self.bytes as f64 / self.issued_ops as f64
     }
 
-    /// Returns the mean size of the device's requests; `None` without requests.
+    /// Returns the mean size of the device's requests in bytes; `None` without requests.
     pub fn request_bytes(&self) -> Option<u64> {
         self.bytes.checked_div(self.ios)
     }
 }
 
-/// Use of the host's CPUs and memory during a run, including warm-up and drain. Each value is a share of the run's
-/// time; `None` if it was not counted.
+/// Use of the host's CPUs and memory during a run, including warm-up and drain. Each value is a
+/// share of the run's time, or `None` if it was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFigures {
@@ -783,8 +786,8 @@ impl Intervals {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotMeasured {
-    /// Name in the table and work: `vda, 8K random write`. Empty if an old session has only a sentence, which is
-    /// then in `why`.
+    /// Name in the table, followed by the work: `vda, 8K random write`. Empty if an old session has
+    /// only a sentence, which is then in `why`.
     pub name: String,
     /// The reason.
     pub why: String,

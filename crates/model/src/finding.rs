@@ -61,7 +61,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word in formats for programs, the same as in JSON.
+    /// Returns the word in formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Void => "void",
@@ -71,7 +71,7 @@ impl Severity {
         }
     }
 
-    /// The effect of a finding on a number, as printed in reports for people.
+    /// Returns the effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {
             Self::Void => "invalidates",
@@ -117,7 +117,7 @@ ids! {
 pub struct Newer([u8; 3]);
 
 impl Newer {
-    /// Parses a capital letter and two digits; nothing else is an id.
+    /// Parses a capital letter and two digits; `None` for any other text, which is not an id.
     fn read(text: &str) -> Option<Self> {
         let bytes: [u8; 3] = text.as_bytes().try_into().ok()?;
         let [group, number @ ..] = bytes;
@@ -302,15 +302,17 @@ pub struct Look {
     pub severity: Option<Severity>,
     /// The observation; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
-    /// How to fix the problem, with the command if one exists; empty if the problem cannot be fixed.
+    /// How to fix the problem, with the command if one exists; empty if there is no problem or no
+    /// fix.
     pub cure: String,
-    /// The id of the check that tests the same on a measurement; in JSON an empty text if there is none.
+    /// The id of the check that tests the same on a measurement; `None`, and in JSON an empty text,
+    /// if there is none.
     #[serde(serialize_with = "id_or_empty")]
     pub check: Option<CheckId>,
 }
 
 impl Look {
-    /// An observation without a problem.
+    /// Creates an observation without a problem.
     pub fn ok(about: &str, sentence: impl Into<String>) -> Self {
         Self {
             about: about.to_owned(),
@@ -322,12 +324,12 @@ impl Look {
         }
     }
 
-    /// An observation that could not be made, with the reason.
+    /// Creates an observation that could not be made, with the reason.
     pub fn unknown(about: &str, why: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
     }
 
-    /// An observation with a problem.
+    /// Creates an observation with a problem.
     pub fn finding(about: &str, severity: Severity, sentence: impl Into<String>) -> Self {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }

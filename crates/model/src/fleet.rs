@@ -27,9 +27,9 @@ pub struct Part {
 /// Observations of a measurement on several hosts, in addition to the merged runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
-    /// One entry per host, by rank.
+    /// What was observed on each host, in the order of ranks.
     pub hosts: Vec<HostSeen>,
-    /// Results of the checks on the hosts, by check and result.
+    /// Outcomes of the checks on the hosts, by check and measured result.
     #[serde(default)]
     pub asked: Vec<CheckedOnHosts>,
     /// Limiters on the hosts, by result and limiter.
@@ -78,7 +78,7 @@ pub struct HostSeen {
     /// Number of the host's kernel. Hosts with the same number are one machine. `None` if unknown.
     #[serde(default)]
     pub kernel: Option<u32>,
-    /// Size of each target on the host in the last run; empty without a run.
+    /// Size of each target on the host in the last run, in bytes; empty without a run.
     #[serde(default)]
     pub target_bytes: Vec<u64>,
 }
@@ -95,11 +95,11 @@ pub struct HostResult {
     pub verdict: Verdict,
     /// Operations per second; `None` if there is no number.
     pub iops: Option<f64>,
-    /// 10^6 bytes per second.
+    /// 10^6 bytes per second; `None` if there is no number.
     pub mb_per_s: Option<f64>,
     /// Median and 99th percentile of latency in ns by kind.
     pub latency_ns: Vec<(Kind, [Option<u64>; 2])>,
-    /// CPU time of the workers per operation in ns.
+    /// CPU time of the workers per operation in ns; `None` if unknown.
     pub cpu_ns_per_op: Option<f64>,
     /// The limiter in a word or two.
     pub limiter: String,
@@ -126,15 +126,17 @@ pub struct RunSeen {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
-    /// Offered operations per second, if the strategy chose them. Runs of a load curve may have the
-    /// same `index` and differ in this field.
+    /// Offered operations per second; `None` unless the strategy chose them. Runs of a load curve
+    /// may have the same `index` and differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
-    /// Time between the first operations of the first and of the last host in ns, by corrected clocks.
+    /// Time between the first operations of the first and of the last host in ns, by corrected
+    /// clocks; `None` unless at least two hosts ran and all of them began.
     pub spread_ns: Option<u64>,
-    /// Largest possible clock error of a host in ns: half of the round trip that measured it.
+    /// Largest possible clock error of a host in ns: half of the round trip that measured it;
+    /// `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// Rank of the host that began last.
+    /// Rank of the host that began last; `None` as for `spread_ns`.
     pub last: Option<u32>,
     /// Time during which the load of all hosts ran at once, in ns.
     pub common_ns: u64,
@@ -190,15 +192,15 @@ pub struct HostRate {
     pub verdict: Verdict,
     /// Operations per second: geometric mean over runs; `None` if there is no number.
     pub iops: Option<f64>,
-    /// 10^6 bytes per second.
+    /// 10^6 bytes per second; `None` if there is no number.
     pub mb_per_s: Option<f64>,
     /// Share of the operations of all hosts; `None` without a number.
     pub share: Option<f64>,
-    /// Median of latency in ns, by direction (`read`).
+    /// Median of latency in ns, by direction (`read`); `None` with too few operations.
     pub p50_ns: BTreeMap<String, Option<u64>>,
-    /// 99th percentile of latency in ns.
+    /// 99th percentile of latency in ns, by direction; `None` with too few operations.
     pub p99_ns: BTreeMap<String, Option<u64>>,
-    /// CPU time of the workers per operation in ns.
+    /// CPU time of the workers per operation in ns; `None` if unknown.
     pub cpu_ns_per_op: Option<f64>,
     /// The limiter in a word or two.
     pub limiter: String,
@@ -250,19 +252,19 @@ pub struct Which {
 }
 
 impl Which {
-    /// A group of one host.
+    /// Creates a group of one host.
     pub fn only(rank: u32) -> Self {
         Self { count: 1, first: vec![rank] }
     }
 
-    /// A group of several hosts.
+    /// Creates a group of several hosts.
     pub fn from_ranks(ranks: impl IntoIterator<Item = u32>) -> Self {
         let mut all = Self::default();
         ranks.into_iter().for_each(|rank| all.add(&Self::only(rank)));
         all
     }
 
-    /// Adds other hosts.
+    /// Adds the hosts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.first.extend(&other.first);
@@ -270,7 +272,7 @@ impl Which {
         self.first.truncate(MOST_NAMED);
     }
 
-    /// The lowest rank of the group.
+    /// Returns the lowest rank of the group.
     fn lowest(&self) -> u32 {
         self.first.first().copied().unwrap_or(u32::MAX)
     }
@@ -281,7 +283,7 @@ impl Which {
 pub struct HostsFinding {
     /// The hosts with this finding.
     pub hosts: Which,
-    /// The result of the check on the host of the lowest rank.
+    /// The outcome of the check on the host of the lowest rank.
     pub finding: Finding,
 }
 
@@ -294,7 +296,7 @@ impl HostsFinding {
     }
 }
 
-/// The results of a check about one result on all hosts.
+/// The outcomes of a check about one measured result on all hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckedOnHosts {
     /// The check.
@@ -304,10 +306,11 @@ pub struct CheckedOnHosts {
     /// Number of hosts on which the check found nothing.
     #[serde(default)]
     pub held: u32,
-    /// The worst finding, and the hosts that have a finding of the same severity.
+    /// The worst finding, and the hosts that have a finding of the same severity; `None` if no host
+    /// has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<HostsFinding>,
-    /// The hosts on which the check could not be done.
+    /// The hosts on which the check could not be done; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_checked: Option<HostsFinding>,
 }
@@ -400,7 +403,7 @@ pub struct Limited {
 }
 
 impl Limited {
-    /// Adds other hosts. Both lists are ordered by result and limiter.
+    /// Adds the entries of other hosts to `all`. Both lists are ordered by result and limiter.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.result.clone(), one.limiter.name.clone()), Self::absorb);
     }

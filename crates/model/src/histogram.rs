@@ -71,22 +71,22 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Sum of all latencies in ns.
+    /// Returns the sum of all latencies in ns.
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// Smallest latency in ns, exact.
+    /// Returns the smallest latency in ns, exact; `None` if nothing was recorded.
     pub fn min_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// Largest latency in ns, exact.
+    /// Returns the largest latency in ns, exact; `None` if nothing was recorded.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// Mean latency in ns, exact.
+    /// Returns the mean latency in ns, exact; `None` if nothing was recorded.
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
@@ -150,7 +150,8 @@ impl Histogram {
     }
 }
 
-/// The bucket of a latency: linear below 2^7, then 2^7 buckets for each power of two.
+/// Returns the index of the bucket of a latency: linear below 2^7, then 2^7 buckets for each power
+/// of two.
 #[inline]
 fn bucket_of(ns: u64) -> usize {
     const LINEAR: u64 = 1 << GROUPING_POWER;
@@ -278,7 +279,8 @@ impl<'d> FromIterator<&'d Distribution> for Distribution {
 }
 
 impl Distribution {
-    /// The smallest latency in ns that the share `q` (0 to 1) did not exceed; `None` without latencies.
+    /// Returns the smallest latency in ns that the share `q` (0 to 1) did not exceed; `None`
+    /// without latencies.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = q * self.count as f64;
         let mut below = 0_u64;
@@ -289,7 +291,7 @@ impl Distribution {
         reached.or(self.bins.last()).map(|(ns, _)| *ns)
     }
 
-    /// Standard deviation in ns, from the buckets; 0 with fewer than two latencies.
+    /// Returns the standard deviation in ns, from the buckets; 0 with fewer than two latencies.
     pub fn deviation_ns(&self) -> f64 {
         if self.count < 2 {
             return 0.0;

@@ -14,13 +14,14 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Number of sessions that match the request, even if the limit of entries leaves them out.
     pub asked_for: u64,
-    /// Sessions in the whole history.
+    /// Number of sessions in the whole history.
     pub sessions: u64,
     /// Total size of the session files in bytes.
     pub bytes: u64,
 }
 
-/// A session in the history. `None` marks a value that its file does not contain.
+/// A session in the history. A value is `None` if the session's file does not contain it or cannot
+/// be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
@@ -58,7 +59,7 @@ pub struct Entry {
     /// Measured capacities of devices, from valid results with a single kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
-    /// Complete runs of all jobs.
+    /// Number of complete runs of all jobs.
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,
@@ -91,7 +92,7 @@ pub struct Figure {
     pub interval: Option<[f64; 2]>,
     /// The verdict of the findings about this result.
     pub verdict: Verdict,
-    /// The rate in 10^6 bytes per second; `None` if `value` is `None`.
+    /// The rate in 10^6 bytes per second; `None` if `value` is `None`, or without such a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mb_per_s: Option<f64>,
 }
@@ -124,9 +125,9 @@ const MB_PER_S: &str = "MB/s";
 pub struct Device {
     /// Kernel name, such as `vda`.
     pub name: String,
-    /// Model name.
+    /// Model name; `None` if unknown.
     pub model: Option<String>,
-    /// Serial number.
+    /// Serial number; `None` if unknown.
     pub serial: Option<String>,
     /// Size in bytes; 0 if unknown.
     #[serde(default)]
@@ -139,7 +140,7 @@ pub struct Device {
 pub struct Mark {
     /// The check of the finding.
     pub id: CheckId,
-    /// Effect on a number, worst first.
+    /// Effect of the finding on the number.
     pub severity: Option<Severity>,
 }
 
@@ -155,7 +156,8 @@ impl Entry {
         self.verdict.map(Verdict::word)
     }
 
-    /// Returns how the session ended if it did not end as planned, such as `interrupted`.
+    /// Returns how the session ended if it did not end as planned, such as `interrupted`; `None` if
+    /// it ended as planned.
     pub fn unplanned(&self) -> Option<&'static str> {
         match &self.ending {
             _ if self.running => Some("running"),

@@ -65,7 +65,8 @@ pub struct Place {
     pub layers: Vec<Layer>,
     /// Indices of the layers directly below the file system; of the device itself if the target is a device.
     pub tops: Vec<usize>,
-    /// Whether direct I/O works, and its alignment, according to statx.
+    /// Whether direct I/O works, and its alignment, according to statx; `None` if statx does not
+    /// report it.
     pub direct: Option<DirectIo>,
     /// Why the target is in memory: `tmpfs`, `zram0`, `loop0 on tmpfs`; `None` for storage.
     pub ram: Option<String>,
@@ -102,17 +103,18 @@ pub struct Layer {
     pub number: String,
     /// Kind of device.
     pub kind: LayerKind,
-    /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`.
+    /// Driver of the hardware or virtual hardware: `virtio_blk`, `nvme`, `sd`; `None` without one.
     pub driver: Option<String>,
-    /// Model name that the device reports.
+    /// Model name; `None` if the device reports none.
     pub model: Option<String>,
-    /// Serial number.
+    /// Serial number; `None` if the device reports none.
     pub serial: Option<String>,
     /// Size in bytes.
     pub bytes: u64,
-    /// For a loop device: the backing file.
+    /// For a loop device: the backing file; `None` for other devices.
     pub backing_file: Option<String>,
-    /// For a loop device: whether it accesses its file with direct I/O.
+    /// For a loop device: whether it accesses its file with direct I/O; `None` for other devices,
+    /// or if unknown.
     pub backing_direct: Option<bool>,
     /// Path of the `stat` file with the counters of this layer.
     pub stat_file: String,
@@ -328,22 +330,23 @@ pub struct BlockDevice {
     pub label: Option<String>,
     /// Size in bytes.
     pub bytes: u64,
-    /// Model name that the device reports.
+    /// Model name; `None` if the device reports none.
     pub model: Option<String>,
-    /// Vendor of a SCSI device; SATA disks report `ATA`.
+    /// Vendor of a SCSI device; SATA disks report `ATA`. `None` if the device reports none.
     pub vendor: Option<String>,
-    /// Firmware revision.
+    /// Firmware revision; `None` if the device reports none.
     pub firmware: Option<String>,
-    /// Serial number.
+    /// Serial number; `None` if the device reports none.
     pub serial: Option<String>,
-    /// World wide name: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0a1c2`.
+    /// World wide name: `naa.5000c500a1b2c3d4`, `eui.0025385b71b0a1c2`; `None` if the device
+    /// reports none.
     pub wwid: Option<String>,
     /// Bus or link of the device: `NVMe over PCIe`, `SATA`, `USB`, `virtio`; `None` for virtual devices and unknown
     /// buses.
     pub bus: Option<String>,
-    /// Speed of the bus or link: `8.0 GT/s PCIe x4`, `6.0 Gbps`.
+    /// Speed of the bus or link: `8.0 GT/s PCIe x4`, `6.0 Gbps`; `None` if unknown.
     pub link: Option<String>,
-    /// Driver: `nvme`, `sd`, `virtio_blk`.
+    /// Driver: `nvme`, `sd`, `virtio_blk`; `None` without one.
     pub driver: Option<String>,
     /// Disk of a partition; `None` for other devices.
     pub disk: Option<String>,
@@ -355,9 +358,10 @@ pub struct BlockDevice {
     pub removable: Known<bool>,
     /// Properties of the request queue; a partition has the queue of its disk.
     pub queue: Queue,
-    /// For a loop device: its backing file.
+    /// For a loop device: its backing file; `None` for other devices.
     pub backing_file: Option<String>,
-    /// For a loop device: whether it accesses its file with direct I/O.
+    /// For a loop device: whether it accesses its file with direct I/O; `None` for other devices,
+    /// or if unknown.
     pub backing_direct: Option<bool>,
     /// Devices directly below.
     pub below: Vec<String>,
@@ -531,11 +535,12 @@ pub struct Capacity {
 pub struct KnownBy {
     /// Kernel name of the device in the session that measured it.
     pub name: String,
-    /// Serial number of the hardware, or the kernel's id of a volume (`dm/uuid`).
+    /// Serial number of the hardware, or the kernel's id of a volume (`dm/uuid`); `None` without
+    /// either.
     pub serial: Option<String>,
-    /// For a loop device: device, inode and offset of the file below it.
+    /// For a loop device: device, inode and offset of the file below it; `None` for other devices.
     pub backing: Option<String>,
-    /// Model, or the driver if the model is unknown.
+    /// Model, or the driver if the model is unknown; `None` without either.
     pub model: Option<String>,
     /// Size in bytes.
     pub bytes: u64,

@@ -60,7 +60,7 @@ pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
 }
 
-/// Returns the byte that a private character stands for.
+/// Returns the byte that a private character stands for; `None` for any other character.
 pub(crate) fn byte_of_stand_in(c: char) -> Option<u8> {
     u32::from(c).checked_sub(FIRST_STAND_IN).and_then(|b| u8::try_from(b).ok())
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The block size of most compressors and deduplicators in storage.
+/// The block size in bytes of most compressors and deduplicators in storage.
 const BLOCK_BYTES: usize = 4096;
 /// Number of bytes at the beginning of each block that are unique even in fully compressible data. Without unique bytes
 /// all blocks would be copies of each other.
@@ -121,7 +121,8 @@ impl Set {
     }
 }
 
-/// Blocks that can be compressed, or are copies. A block is a function of its key, so a copy needs only the key.
+/// Makes blocks that can be compressed, or that are copies. A block is a function of its key, so a
+/// copy needs only the key.
 #[derive(Clone, Debug)]
 struct Shaped {
     compress_percent: u8,
@@ -316,7 +317,8 @@ impl Content {
         }
     }
 
-    /// Compares data that was read at this offset. Returns the position of the first difference.
+    /// Compares data that was read at this offset. Returns the index of the first wrong byte of
+    /// `data`; `None` if all bytes are right.
     pub fn difference(&self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut first: Option<usize> = None;
         let mut note = |at: usize, are: &[u8], should: &[u8]| {

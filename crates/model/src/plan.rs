@@ -43,7 +43,8 @@ pub struct Plan {
     /// Conditions under which the measurement fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<Condition>,
-    /// The limit on how much slower this session may be than the earlier session that is measured again (`against`).
+    /// The limit on how much slower this session may be than the earlier session that is measured
+    /// again (`against`); `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_if_slower: Option<Slower>,
     /// Seed of offsets, data and the order of runs.
@@ -54,13 +55,13 @@ pub struct Plan {
     pub seed_again: Option<Known<String>>,
     /// Whether the targets are evicted from the page cache and written back before each run.
     pub cold: bool,
-    /// Length of the idle watch before the first run.
+    /// Length of the idle watch before the first run, in ns.
     pub baseline_ns: u64,
     /// Time limit in ns for creating a test file. When it is reached, the file keeps the size that it has.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
-    /// For a quick look: time in ns from the start of the session after which only the run of the headline may still
-    /// begin.
+    /// For a quick look: time in ns from the start of the session after which only the run of the
+    /// headline may still begin. `None` for any other measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
     /// Time budget of a study, in ns from the start of the session; `None` for no limit. A sweep keeps its budget in
@@ -72,7 +73,8 @@ pub struct Plan {
     /// Fault that fathom's own tests inject; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<Hook>,
-    /// Kernel name or serial number of the device that the user expects below every target, if given.
+    /// Kernel name or serial number of the device that the user expects below every target; `None`
+    /// if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
     /// The earlier session whose jobs are measured again next to those of this session; `None` without `--against`.
@@ -273,8 +275,8 @@ pub enum Strategy {
         /// Maximum number of runs.
         at_most: u32,
     },
-    /// As often as the plan states. Then the tests with wide intervals are repeated, until all intervals are narrow or
-    /// the time is up.
+    /// As often as the plan states, for tests on several targets. Then the tests with wide
+    /// confidence intervals are repeated, until all intervals are narrow or the time is up.
     Targets(TargetLayout),
     /// The first job measures the capacity in a closed loop. The second job is an open loop: at loads up to the
     /// capacity, then at loads near the lowest one that misses the latency target.
@@ -305,7 +307,7 @@ pub struct Target {
     /// Bytes that operations may touch. For a file that fathom creates: the requested size; preparation may make the
     /// file smaller.
     pub bytes: u64,
-    /// Alignment of offsets and lengths that direct I/O needs.
+    /// Alignment of offsets and lengths that direct I/O needs, in bytes.
     pub block_bytes: u32,
     /// Whether this invocation may write to the target.
     pub writable: bool,
@@ -324,7 +326,7 @@ pub struct Target {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_names: Vec<String>,
     /// How fathom creates the file before the first run, or replaces a file that it created
-    /// earlier.
+    /// earlier; `None` if it does neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create: Option<Create>,
     /// The workers that a test file is for.
@@ -474,7 +476,7 @@ impl Cost {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
 
-    /// `about 94 s, and up to 15 s before that to write test files`.
+    /// Returns text such as `about 94 s, and up to 15 s before that to write test files`.
     fn time(&self) -> String {
         let word = if self.at_most { "at most" } else { "about" };
         let mut parts = Vec::new();
@@ -495,7 +497,8 @@ impl Cost {
         if parts.is_empty() { "no time".into() } else { parts.join(", and ") }
     }
 
-    /// `at most 1 GiB of test files, then as much as the target can write in 35 s`.
+    /// Returns text such as `at most 1 GiB of test files, then as much as the target can write in
+    /// 35 s`.
     fn writes(&self) -> String {
         let mut parts = Vec::new();
         if self.made_bytes > 0 {

@@ -23,10 +23,10 @@ pub struct Test {
     pub block_bytes: u32,
     /// Operations in flight per worker.
     pub depth: u32,
-    /// Threads.
+    /// Number of worker threads.
     pub workers: u32,
-    /// The tool's name of the test; empty if the tool uses the usual name, such as `RND4K Q32T1`, or the
-    /// percentage of `rewrites`.
+    /// The tool's name of the test. Empty if the tool calls it by the usual name, such as `RND4K
+    /// Q32T1`, or by the percentage of `rewrites`.
     pub called: &'static str,
     /// The only direction of the test, as a read share in percent; `None` for all directions of the profile.
     pub only: Option<u8>,
@@ -103,7 +103,7 @@ const fn test(pattern: Pattern, block_kib: u32, depth: u32, workers: u32) -> Tes
     }
 }
 
-/// A test like those of IOR: each task makes sequential transfers, one at a time.
+/// Creates a test like those of IOR: each task makes sequential transfers, one at a time.
 const fn ior(called: &'static str, files: Files) -> Test {
     Test { called, files, ..test(Sequential, 2048, 1, 1) }
 }
@@ -111,7 +111,8 @@ const fn ior(called: &'static str, files: Files) -> Test {
 /// Bytes per transfer of IO500's ior-hard, which is deliberately not aligned.
 const IOR_HARD_BYTES: u32 = 47_008;
 
-/// The transfer sizes of ATTO: 512 bytes, and each of the others twice the one before.
+/// The tests of ATTO: the smallest has 512 bytes per transfer, each other one twice as many as the
+/// test before it.
 const ATTO: [Test; 18] = {
     let mut tests = [Test { span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }; 18];
     let mut at = 0;
@@ -299,7 +300,8 @@ impl Test {
         self.name_in_tool().unwrap_or_else(|| show_block(self.block_bytes.into()))
     }
 
-    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a point of the compression benchmark.
+    /// Returns the tool's own name of the test: `4K-64Thrd`; `30 %` for a point of the compression
+    /// benchmark. `None` if the tool uses the usual name.
     fn name_in_tool(&self) -> Option<String> {
         match (self.rewrites, self.called) {
             (Some(percent), _) => Some(format!("{percent} %")),
@@ -469,7 +471,7 @@ pub struct ToolCell {
     /// Median over the runs of a rate, or mean of a latency. `None` if a finding invalidates it, or nothing
     /// completed.
     pub value: Option<f64>,
-    /// Smallest and largest value of a run; `None` for a latency, or with fewer than two runs.
+    /// Smallest and largest value over the runs; `None` for a latency, or with fewer than two runs.
     pub range: Option<[f64; 2]>,
     /// The verdict of the findings about this result.
     pub verdict: Verdict,

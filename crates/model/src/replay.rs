@@ -23,7 +23,8 @@ pub struct ReplayComparison {
     /// Figures of the capture and the replay. With several runs, the replay's figures are means, and its latencies
     /// cover all runs.
     pub figures: Vec<Compared>,
-    /// Reasons why the replay could not follow its capture, over all runs; `None` if they were not counted.
+    /// How closely the replay followed its capture: counts of late and omitted operations over all
+    /// runs; `None` if they were not counted.
     pub counted: Option<Replayed>,
     /// Sentences about where latencies are measured, and how and why capture and replay differ.
     pub differs: Vec<String>,
@@ -78,7 +79,7 @@ impl ReplayPace {
     pub const ALL: [(&'static str, Self); 3] =
         [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
 
-    /// The word of the flag `--pace`.
+    /// Returns the word of the flag `--pace`.
     pub fn word(self) -> &'static str {
         word_of(&Self::ALL, &self)
     }
@@ -163,7 +164,7 @@ pub struct OriginalKind {
     pub kind: Kind,
     /// Number of operations.
     pub operations: u64,
-    /// Sum of the sizes.
+    /// Sum of the sizes in bytes.
     pub bytes: u64,
     /// Smallest and largest size in bytes.
     pub sizes: [u64; 2],
@@ -191,7 +192,7 @@ impl Original {
 }
 
 impl Replay {
-    /// The capture's name without its folders: `db.capture`.
+    /// Returns the capture's name without its folders: `db.capture`.
     pub fn file_name(&self) -> &str {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }
@@ -248,13 +249,14 @@ pub struct Figure {
     pub original: Option<f64>,
     /// Figure of the fitted job; `None` if unknown, or if this is a distance.
     pub fit: Option<f64>,
-    /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1.
+    /// The difference: a share of the original, or a distance (Kolmogorov-Smirnov) from 0 to 1;
+    /// `None` if it cannot be computed.
     pub difference: Option<f64>,
     /// The largest allowed difference.
     pub goal: f64,
     /// Whether the difference is within the goal; `None` if undecided.
     pub met: Option<bool>,
-    /// Why `met` is undecided.
+    /// Why `met` is undecided; `None` if it is decided.
     pub why: Option<String>,
 }
 
@@ -310,7 +312,8 @@ impl FitCheck {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replayed {
-    /// Operations that were read from the capture after their submission time.
+    /// Number of operations that were late because they were read from the capture after they were
+    /// due.
     pub starved: u64,
     /// Longest delay in ns of an operation that was read from the capture too late.
     pub starved_ns: u64,

@@ -153,7 +153,7 @@ impl Report {
         voids.filter(|f| f.about.contains(&result.name)).map(|f| f.id).collect()
     }
 
-    /// Returns the result that the headline quotes.
+    /// Returns the result that the headline quotes; `None` if it quotes none.
     pub fn headline_result(&self) -> Option<&Measured> {
         self.results.iter().find(|result| result.true_name == self.headline.name)
     }
@@ -220,13 +220,14 @@ pub struct Counts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum Ending {
-    /// As planned.
+    /// It ended as planned.
     Complete,
-    /// By a signal; everything measured before the signal is kept.
+    /// A signal ended it. Everything measured before the signal is kept.
     Interrupted,
-    /// By an error, in a sentence.
+    /// An error ended it. The text is the error as a sentence.
     Failed(String),
-    /// Before the first run: facts about the target would have invalidated every number, in a sentence.
+    /// It ended before the first run, because facts about the target would have invalidated every
+    /// number. The text names them in a sentence.
     NotMeasured(String),
     /// The session file has no end: the program was killed.
     Cut,
@@ -284,7 +285,7 @@ pub struct Measured {
     pub trim: Option<Figures>,
     /// Calls between writes that make them stable; `None` if the job has none.
     pub sync: Option<Figures>,
-    /// Reads, writes and trims together.
+    /// Reads, writes and trims together; `None` if there is no rate.
     pub total: Option<Rates>,
     /// Rates of all directions with the final sync included in the time; `None` if nothing was written or a sync
     /// failed.
@@ -336,12 +337,12 @@ pub struct QuotedRate {
     pub unit: &'static str,
     /// The rate; `None` if a finding invalidates it, or there is no rate.
     pub value: Option<f64>,
-    /// 95 % interval of the rate over runs.
+    /// 95 % interval of the rate over runs; `None` with fewer than three runs.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Measured {
-    /// Bytes per second for sequential access that moves data, otherwise operations per second.
+    /// Returns the rate to quote: MB/s for sequential access that moves data, otherwise IOPS.
     pub fn quoted_rate(&self) -> QuotedRate {
         let phase = self.job.phases.get(self.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(self.stream as usize));
@@ -402,7 +403,7 @@ pub struct Cost {
     pub cycles: Option<f64>,
     /// Instructions per operation; `None` if they were not counted.
     pub instructions: Option<f64>,
-    /// The reason why cycles and instructions were not counted.
+    /// The reason why cycles and instructions were not counted; `None` if they were.
     pub not_counted: Option<String>,
     /// CPU cost of fathom's own loop per operation with the stream's settings in ns, measured before the first run;
     /// `None` if it was not measured.
@@ -465,11 +466,11 @@ pub struct Figures {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// Smallest.
+    /// The smallest latency.
     pub min: u64,
     /// Arithmetic average over all operations.
     pub mean: f64,
-    /// Largest.
+    /// The largest latency.
     pub max: u64,
     /// Latency in ns by percentile (`"99.9"`); `None` if fewer than ten operations lie beyond it.
     pub percentiles: BTreeMap<String, Option<u64>>,
@@ -492,8 +493,8 @@ pub struct RunFigures {
     pub depth_mean: f64,
     /// Requests, bytes and mean depth of the topmost device; `None` if not counted.
     pub device: Option<DeviceFigures>,
-    /// 95 % interval of `iops` within this run alone; it does not predict the next run. `None` if too few intervals
-    /// are independent.
+    /// 95 % confidence interval of `iops` from the time series of this run alone. It does not
+    /// predict the next run. `None` if the series has too few independent samples.
     #[serde(default)]
     pub iops_within: Option<[f64; 2]>,
     /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
@@ -505,16 +506,18 @@ pub struct RunFigures {
     /// Use of the host during the run; absent if nothing was counted.
     #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
     pub host: HostFigures,
-    /// The tail of latency in ns by direction (`read`). The k-th entry, from k = 1, is the latency that one operation
-    /// in 10^(k/10) exceeded. The list ends where fewer than ten operations lie beyond. `None` as in [`Latency`].
-    /// Absent in studies of many settings, and of more than 40 runs.
+    /// The tail of latency in ns by direction (`read`). The k-th entry, from k = 1, is the latency
+    /// that one operation in 10^(k/10) exceeded. The list ends where fewer than ten operations lie
+    /// beyond. `None` as in [`Latency`]. Absent in studies of many settings, and in results of more
+    /// than 40 runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }
 
 impl Measured {
-    /// Requests of the topmost device for this result; `None` if they are not known. A device does not distinguish
-    /// streams, so there is no value for a stream that ran together with others.
+    /// Returns the requests of the topmost device for this result; `None` if they are not known. A
+    /// device does not distinguish streams, so there is no value for a stream that ran together
+    /// with others.
     pub fn at_device(&self) -> Option<AtDevice> {
         if self.job.phases.get(self.phase as usize).is_some_and(|p| p.streams.len() > 1) {
             return None;

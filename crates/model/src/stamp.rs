@@ -13,8 +13,9 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Maximum number of wrong bits in a sector that counts as a damaged stamp: an eighth of its bits. In random data, half
-/// of the bits are wrong.
+/// Up to this number of wrong bits, an eighth of its bits, a sector with a damaged head counts as a
+/// damaged stamp. In random data, half of the bits are wrong. A sector with an intact head counts
+/// with any number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
 /// The fields of a stamp.
@@ -22,7 +23,8 @@ const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 pub struct Stamp {
     /// Id of the verification; no two have the same.
     pub id: u64,
-    /// Byte offset of the block on its target.
+    /// Byte offset of the sector on its target. [`write`] takes the offset of the block and sets
+    /// that of each sector.
     pub offset: u64,
     /// Number of the write, from 1.
     pub sequence: u64,
@@ -33,11 +35,12 @@ pub struct Stamp {
 pub struct Expected {
     /// Id of the verification.
     pub id: u64,
-    /// Byte offset of the block.
+    /// Byte offset of the block on its target.
     pub offset: u64,
     /// Number of the last write that the block must contain; 0 if no write to the block is certain.
     pub synced: u64,
-    /// Number of a later write that was begun. The block may contain it completely or partly.
+    /// Number of a later write that was begun, which the block may contain completely or partly;
+    /// `None` without one.
     pub begun: Option<u64>,
 }
 
@@ -203,7 +206,8 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Returns the number of bits in which a sector differs from the sector of a write, and the first byte that differs.
+/// Returns the number of bits in which a sector differs from the sector of a write, and the index
+/// of the first byte that differs; zeros if none does.
 fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
@@ -222,9 +226,10 @@ struct Tally {
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
-    /// Write of the first sector.
+    /// Number of the write that the first sector is from.
     first: u64,
-    /// Index and write of the first sector that is from another write than the first sector.
+    /// Index of the first sector that is not from the write `first`, and the number of its write;
+    /// `None` if there is none.
     first_other: Option<(u32, u64)>,
     /// Whether a sector is from a write that the block may not contain.
     has_forbidden: bool,
@@ -277,7 +282,8 @@ impl Tally {
 }
 
 impl DamageKind {
-    /// One word: `flipped`, `misplaced`, `stale`, `torn`, `future`, `foreign`, `zeros`, `strange`.
+    /// Returns one word: `flipped`, `misplaced`, `stale`, `torn`, `future`, `foreign`, `zeros`,
+    /// `strange`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Flipped { .. } => "flipped",

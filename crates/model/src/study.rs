@@ -42,7 +42,7 @@ macro_rules! keyed_by_study {
 
         impl $name {
             $(
-                #[doc = concat!("The data of a study of this kind; `None` for other studies (key `", stringify!($key), "`).")]
+                #[doc = concat!("Returns the data of a study of this kind; `None` for other studies (key `", stringify!($key), "`).")]
                 pub fn $get(&self) -> Option<&$plain> {
                     if let Self::$variant(data) = self { Some(data) } else { None }
                 }
@@ -139,7 +139,7 @@ keyed_by_study! {
 }
 
 impl Study {
-    /// Returns the latency target of a search for a load.
+    /// Returns the latency target of a search for a load; `None` for other studies.
     pub fn latency_target(&self) -> Option<&LatencyTarget> {
         if let Self::Limit(target) = self { Some(target) } else { None }
     }
@@ -232,7 +232,7 @@ pub struct ApiRow {
     pub work: String,
     /// Bytes per operation.
     pub block_bytes: u32,
-    /// Index of the row's result.
+    /// Index of this row's result in the report's `results`.
     pub result: usize,
     /// 10^6 bytes per second without the final sync; `None` if a finding invalidates it or there is no number.
     pub mb_per_s: Option<f64>,
@@ -242,34 +242,35 @@ pub struct ApiRow {
     pub iops: Option<f64>,
     /// 10^6 bytes per second including the final sync; `None` if nothing was written or the sync failed.
     pub synced_mb_per_s: Option<f64>,
-    /// 95 % interval of `synced_mb_per_s` over runs.
+    /// 95 % interval of `synced_mb_per_s` over runs; `None` with fewer than three runs.
     pub synced_mb_per_s_interval: Option<[f64; 2]>,
     /// Seconds from the first operation to the last completion, without the final sync: mean over runs. `None` if a
     /// finding invalidates it or no run was complete.
     #[serde(default)]
     pub run_seconds: Option<f64>,
-    /// Bytes that a run moved in `run_seconds`: mean over runs.
+    /// Bytes that a run moved in `run_seconds`: mean over runs; `None` as for `run_seconds`.
     #[serde(default)]
     pub run_bytes: Option<f64>,
-    /// Median of latency in ns.
+    /// Median of latency in ns; `None` with too few operations.
     pub p50_ns: Option<u64>,
     /// 99th percentile of the latency in ns; `None` with too few operations.
     pub p99_ns: Option<u64>,
-    /// CPU time of the process in user space, in ns per byte.
+    /// CPU time of the process in user space, in ns per byte; `None` if it was not counted.
     pub user_ns_per_byte: Option<f64>,
-    /// CPU time of the process in the kernel, in ns per byte.
+    /// CPU time of the process in the kernel, in ns per byte; `None` if it was not counted.
     pub system_ns_per_byte: Option<f64>,
     /// System calls per MiB, counted by the kernel in a trial before the first run, or the reason why they were not
     /// counted.
     pub calls_per_mib: Known<f64>,
-    /// Page faults without I/O, per MiB.
+    /// Page faults without I/O, per MiB; `None` if they were not counted.
     pub minor_faults_per_mib: Option<f64>,
-    /// Page faults that waited for I/O, per MiB.
+    /// Page faults that waited for I/O, per MiB; `None` if they were not counted.
     pub major_faults_per_mib: Option<f64>,
     /// Bytes that the topmost device read and wrote, per byte that the program requested; includes the final sync if
     /// there is one. Or the reason why they were not counted.
     pub device_bytes_per_byte: Known<[f64; 2]>,
-    /// Mean share of the span that a run touched.
+    /// Mean share of the span that a run touched if it touched no block twice; `None` if no run was
+    /// complete.
     pub coverage: Option<f64>,
     /// Share of the span that each run was planned to touch; `None` if runs ended only by their time.
     #[serde(default)]
@@ -297,7 +298,8 @@ pub struct Advice {
     /// The other interfaces of the fastest group: indistinguishable from the fastest one, or at most 5 % slower.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %.
+    /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %;
+    /// `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_faster_at_most: Option<f64>,
     /// The recommendation with its numbers, in one sentence.
@@ -348,7 +350,7 @@ impl TargetLayout {
         if job < compared { job / self.targets.max(1) as usize } else { self.tests as usize + job - compared }
     }
 
-    /// The jobs of a group.
+    /// Returns the indices of the jobs of a group.
     pub fn jobs(self, group: usize) -> Range<usize> {
         let (tests, targets) = (self.tests as usize, self.targets as usize);
         if group < tests {
@@ -393,7 +395,7 @@ pub struct TargetRow {
     pub test: String,
     /// Index of the target.
     pub target: usize,
-    /// Index of the row's result.
+    /// Index of this row's result in the report's `results`.
     pub result: usize,
     /// The comparison of the first target (A) with this one (B); `None` for the first target, and if the first target
     /// does not have the test.
@@ -436,13 +438,15 @@ pub struct Scaling {
 pub struct ScalingRow {
     /// Number of hosts.
     pub hosts: u32,
-    /// Index of the row's result.
+    /// Index of this row's result in the report's `results`.
     pub result: usize,
     /// Mean operations per second of a host; `None` if there is no number.
     pub iops_per_host: Option<f64>,
-    /// The total rate divided by the total rate of the smallest number of hosts.
+    /// The total rate divided by the total rate of the smallest number of hosts; `None` if one of
+    /// them is unknown.
     pub speed_up: Option<f64>,
-    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for perfect scaling.
+    /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for
+    /// perfect scaling; `None` if one of them is unknown.
     pub efficiency: Option<f64>,
     /// 95 % interval of the efficiency, from runs of the same rounds; `None` for the smallest number of hosts, and with
     /// fewer than three runs.
@@ -487,8 +491,9 @@ pub struct LoadCurve {
 }
 
 impl LoadPoint {
-    /// Returns the share of a percentile that may be fathom's own lateness: the difference between the upper and the
-    /// lower bound of the percentile. `None` without both bounds.
+    /// Returns the share of a percentile that may be fathom's own lateness: the difference between
+    /// the upper and the lower bound of the percentile, divided by the upper one. `None` unless
+    /// both are known.
     pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
         let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
         let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);
@@ -507,7 +512,7 @@ impl LoadCurve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPoint {
-    /// Index of the row's result.
+    /// Index of this load's result in the report's `results`.
     pub result: usize,
     /// Operations per second that arrived.
     pub offered_iops: u64,
@@ -527,12 +532,12 @@ pub struct LoadPoint {
     /// `None` as for `mean_ns`, and if fewer than ten operations lie beyond. They include fathom's
     /// own lateness, so they are an upper bound on the latency of the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on the latency of storage
-    /// that serves in order of arrival.
+    /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on
+    /// the latency of storage that serves in order of arrival. `None` as for `percentiles_ns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
-    /// 95 % interval of each percentile of a typical run, over runs; withheld percentiles and those with fewer than
-    /// three runs are left out.
+    /// 95 % interval in ns of each percentile of a typical run, over runs; withheld percentiles and
+    /// those with fewer than three runs are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentile_intervals_ns: BTreeMap<String, [f64; 2]>,
     /// 99th percentile of the lateness of submissions in ns; `None` if no operation completed.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// equally fast.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Returns the tolerance of sessions whose grid has none.
+/// Returns the tolerance for sessions whose grid does not state one.
 fn earlier_tolerance() -> f64 {
     0.03
 }
@@ -27,14 +27,15 @@ pub const IN_ORDER: &str = "in order";
 /// The grid of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
-    /// Name of the preset.
+    /// Name of the preset; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Settings that are measured. Two settings share a job if they are the same on this system.
+    /// Settings that are measured. Two cells share a job if their settings mean the same on this
+    /// system.
     pub cells: Vec<Cell>,
     /// Settings that are not measured.
     pub skipped: Vec<Skipped>,
-    /// Settings of well-known programs that the best setting is compared with.
+    /// Settings of well-known programs, with which the best setting is compared.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Baseline>,
     /// The rule for the next cell.
@@ -52,7 +53,7 @@ pub struct Grid {
 pub struct Cell {
     /// Block size, depth, threads and other axes of the cell.
     pub setting: Setting,
-    /// Index of its job.
+    /// Index of the job that measures this setting.
     pub job: usize,
 }
 
@@ -74,7 +75,7 @@ pub struct Baseline {
     pub name: String,
     /// Block size, depth and other axes that imitate the program.
     pub setting: Setting,
-    /// Index of its job.
+    /// Index of the job that measures this setting.
     pub job: usize,
 }
 
@@ -90,11 +91,11 @@ pub enum Search {
         /// Total time from the start of the session, in ns.
         budget_ns: u64,
     },
-    /// Measures the cells in the order of the grid, without a search.
+    /// Measures the cells in the order of the grid, without a search, until this condition holds.
     InOrder(Until),
 }
 
-/// When cells in order are complete.
+/// When the cells of a sweep in order have been measured enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
@@ -102,18 +103,18 @@ pub enum Until {
     Slow,
     /// After rounds of all cells, when the tracked cell has settled.
     Rounds {
-        /// Index of the job with the tracked value.
+        /// Index of the job whose value is tracked.
         tracked: usize,
         /// The tracked value.
         variable: Variable,
-        /// Number of bytes after which the rounds end, settled or not; `None` for no limit.
+        /// Number of written bytes after which the rounds end, settled or not; `None` for no limit.
         bytes: Option<u64>,
         /// Number of rounds after which the rounds end, settled or not.
         rounds_at_most: u32,
     },
 }
 
-/// The value of a cell that is tracked over rounds.
+/// The value that is tracked over rounds, for one of the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -126,15 +127,16 @@ pub enum Variable {
     LatencyMeanNs,
 }
 
-/// Returns the rate at which the tool `iops` stops enlarging blocks: at most one of four threads completes an
-/// operation within a second. Source: `iops` by Benjamin Schweizer, <https://github.com/cxcv/iops>.
+/// Returns the number of operations per second at which the tool `iops` stops enlarging blocks: at
+/// most one of four threads completes an operation within a second. Source: `iops` by Benjamin
+/// Schweizer, <https://github.com/cxcv/iops>.
 pub fn least_iops(workers: u32) -> u32 {
     (workers / 4).max(1)
 }
 
 impl Grid {
-    /// Returns the measure that ranks the cells of a work; `None` in older sessions, which always
-    /// used bytes per second.
+    /// Returns the measure that ranks the cells of a work; `None` for a work without cells, and for
+    /// older sessions, which always used bytes per second.
     pub fn measure_of(&self, work: &str) -> Option<Measure> {
         let cell = self.cells.iter().find(|cell| cell.setting.work() == work)?;
         self.measures.get(&cell.setting.work_on_any_target()).copied()
@@ -145,17 +147,18 @@ impl Grid {
         works(&self.cells)
     }
 
-    /// Returns the jobs of a work, each once.
+    /// Returns the indices of the jobs of a work, each once.
     pub fn jobs_of(&self, work: &str) -> Vec<usize> {
         distinct(self.cells.iter().filter(|c| c.setting.work() == work).map(|c| c.job))
     }
 
-    /// Returns the jobs of all cells in order, each once.
+    /// Returns the indices of the jobs of all cells, each once, in the order of the cells.
     pub fn jobs(&self) -> Vec<usize> {
         distinct(self.cells.iter().map(|c| c.job))
     }
 
-    /// Returns the setting of a job: that of the job's first cell or baseline.
+    /// Returns the setting of a job: that of the job's first cell, or of its first baseline. `None`
+    /// if the job measures neither.
     pub fn setting(&self, job: usize) -> Option<&Setting> {
         let cell = self.cells.iter().find(|c| c.job == job).map(|c| &c.setting);
         cell.or_else(|| self.baselines.iter().find(|y| y.job == job).map(|y| &y.setting))
@@ -183,9 +186,9 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 pub struct Sweep {
     /// `adaptive`, `exhaustive` or `in order`.
     pub search: String,
-    /// Name of the preset.
+    /// Name of the preset; `None` without one.
     pub preset: Option<String>,
-    /// Time in seconds from the first run to the last.
+    /// Time in seconds from the start of the first run to the end of the last one.
     pub seconds: f64,
     /// Time budget of an adaptive search in seconds, from its start to its report; `None` for any
     /// other sweep.
@@ -193,23 +196,26 @@ pub struct Sweep {
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
     pub tolerance: f64,
-    /// Every cell.
+    /// Figures of every cell.
     pub cells: Vec<CellFigures>,
     /// Settings that were not measured, with the reason.
     pub skipped: Vec<Skipped>,
-    /// The fastest cell of each work (`read`, `write`, ...). Its figures are from runs after the search had chosen it.
+    /// The fastest cell of each work (`read`, `write`, ...) that has several cells. Its figures are
+    /// from runs after the search had chosen it. A work is missing if a finding invalidates its
+    /// winner. Empty for cells in order.
     pub winner: BTreeMap<String, CellFigures>,
-    /// The cheapest cell of each work among those that are as fast as the winner: the one with the least memory, then
-    /// with the least CPU time.
+    /// The cheapest cell of each work among those that are as fast as the winner: the one with the
+    /// least memory, then the least CPU time. Empty for cells in order.
     pub cheapest: BTreeMap<String, CellFigures>,
     /// How the winner of each work was decided, and the conclusions.
     pub works: Vec<Work>,
-    /// A cell that was measured repeatedly, to find out whether the target changed during the sweep.
+    /// A cell that was measured repeatedly, to find out whether the target changed during the
+    /// sweep; `None` with fewer than four runs of it, and for cells in order.
     pub reference: Option<Reference>,
-    /// The target; `None` if no cell stores data.
+    /// The target of cells in order; `None` for a search, or if no cell stores data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SweptTarget>,
-    /// The rounds; `None` if the sweep had none.
+    /// The rounds; `None` if the sweep was not measured in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
 }
@@ -257,9 +263,11 @@ pub struct BestSettings {
 pub struct DeviceBySettings {
     /// Name of the device or path of the target.
     pub name: String,
-    /// Index of the device's best setting; `None` if its value is unknown or invalid.
+    /// Index of the device's best setting in `settings`; `None` if the device has no best setting,
+    /// or if the value of that setting is unknown or invalid.
     pub best: Option<usize>,
-    /// The value at each setting; `None` if it was not measured or is invalid.
+    /// The value at each setting, in the order of `settings`; `None` if it was not measured or is
+    /// invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -323,7 +331,7 @@ pub struct Rounds {
     pub by_round: Vec<Option<f64>>,
     /// Number of rounds after which the rounds end, settled or not.
     pub at_most: u32,
-    /// Number of bytes after which the rounds end, settled or not; `None` for no limit.
+    /// Number of written bytes after which the rounds end, settled or not; `None` for no limit.
     #[serde(default)]
     pub bytes_wanted: Option<u64>,
     /// Bytes written in all rounds.
@@ -331,14 +339,15 @@ pub struct Rounds {
     /// First and last round of the window, from 1. Figures of cells are means over the window. `None` with fewer than
     /// five rounds.
     pub window: Option<[u32; 2]>,
-    /// Mean of the tracked value in the window.
+    /// Mean of the tracked value in the window; `None` without a window.
     pub window_mean: Option<f64>,
     /// The steady-state criterion of the SNIA for the values in the window; `None` without a window.
     pub rule: Option<Snia>,
 }
 
 impl Sweep {
-    /// Names the way in which the cells were measured, as the subject of a sentence.
+    /// Returns the subject of a sentence that says how the cells were measured: `The adaptive
+    /// search`.
     pub fn describe_search(&self) -> String {
         if self.is_in_order() { "Measuring in order".into() } else { format!("The {} search", self.search) }
     }
@@ -348,8 +357,9 @@ impl Sweep {
         self.search == IN_ORDER
     }
 
-    /// Returns the value of every measured setting, grouped by target: one group if the grid has no targets as an axis. `void_by` takes the
-    /// index of a result and returns the checks that invalidate it.
+    /// Returns the value of every measured setting, grouped by target: a single group unless
+    /// targets are an axis of the grid. `void_by` takes the index of a result and returns the
+    /// checks that invalidate it.
     pub fn settings(&self, void_by: impl Fn(usize) -> Vec<CheckId>) -> Vec<Vec<SweptSetting>> {
         let swept = |cell: &CellFigures| {
             let work = self.works.iter().find(|work| work.name == cell.setting.work())?;
@@ -400,7 +410,8 @@ pub struct CellFigures {
     /// 95 % interval of `mib_per_s`; `None` with fewer than three runs, and for rounds, because rounds depend on each
     /// other.
     pub interval: Option<[f64; 2]>,
-    /// 99th percentile of the latency of a typical run in ns; `None` if there are too few operations.
+    /// 99th percentile of the latency in ns, as a mean over runs; `None` if there are too few
+    /// operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<f64>,
     /// 95 % interval of the 99th percentile in ns; `None` with fewer than three runs.
@@ -419,14 +430,15 @@ pub struct CellFigures {
     pub runs: usize,
     /// Total size of the buffers in bytes.
     pub memory_bytes: u64,
-    /// CPU time of the workers per MiB in ns; `None` if no worker reported it.
+    /// CPU time of the workers in ns per MiB (2^20 bytes); `None` if no worker reported it.
     pub cpu_ns_per_mib: Option<f64>,
-    /// Index of the cell's result.
+    /// Index of the cell's result in the report; `None` without one.
     pub result: Option<usize>,
 }
 
 impl CellFigures {
-    /// Returns the value of a measure.
+    /// Returns the value of a measure in 10^6 bytes per second, operations per second or ns; `None`
+    /// if unknown.
     pub fn value(&self, by: Measure) -> Option<f64> {
         match by {
             Measure::Iops => self.iops,
@@ -436,7 +448,8 @@ impl CellFigures {
         }
     }
 
-    /// Returns the 95 % interval of the value of a measure.
+    /// Returns the 95 % interval of the value of a measure, in the same unit as [`Self::value`];
+    /// `None` if there is no interval.
     pub fn interval_of(&self, by: Measure) -> Option<[f64; 2]> {
         if by.is_latency() {
             return self.latency_interval_ns;
@@ -446,7 +459,8 @@ impl CellFigures {
         self.interval.map(|ends| ends.map(|end| end * scale))
     }
 
-    /// Returns the CPU time of the workers divided by elapsed time. 1 is one CPU all the time.
+    /// Returns the CPU time of the workers divided by elapsed time: 1 for one CPU that was always
+    /// busy. `None` if unknown.
     pub fn cpus(&self) -> Option<f64> {
         Some(self.cpu_ns_per_mib? * self.mib_per_s? / 1e9)
     }
@@ -473,13 +487,15 @@ pub struct Work {
     pub faster_at_most: Option<f64>,
     /// How the search ended, in a sentence.
     pub sentence: String,
-    /// Cells that cannot be distinguished from the winner. The one most likely to beat it comes first.
+    /// Cells that cannot be distinguished from the winner, starting with the one that is most
+    /// likely to be faster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Setting>,
     /// Number of runs of all cells of this work.
     pub runs: usize,
-    /// Noise between runs of one cell: the standard deviation of the logarithms of the rates, over all cells. It
-    /// excludes effects that are common to a round, and single stalls. `None` if no cell was repeated.
+    /// Noise between runs of one cell: the standard deviation of the logarithms of the rates, over
+    /// all cells. It excludes single stalls, and effects on all cells of a round. `None` if no cell
+    /// was repeated.
     pub spread: Option<f64>,
     /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are
     /// the same cell, or if one of them has fewer than three runs.
@@ -487,9 +503,9 @@ pub struct Work {
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Loss>,
-    /// For each axis, the smallest value that no larger value beats by more than the tolerance.
-    /// Empty if runs of one cell differ by more than a tenth, if the winner did not repeat its
-    /// result, or if a latency ranks the cells.
+    /// For each axis, the smallest value that no larger value beats by more than the tolerance. An
+    /// axis is missing if that is its largest value. Empty if runs of one cell differ by more than
+    /// a tenth, if the winner did not repeat its result, or if a latency ranks the cells.
     pub knees: Vec<Knee>,
 }
 
@@ -498,11 +514,13 @@ pub struct Work {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Chosen {
-    /// No other cell is faster by more than the tolerance.
+    /// No other cell is faster than the winner by more than the tolerance.
     Fastest,
-    /// The best of the measured cells; others may be faster by more than the tolerance.
+    /// The winner is the best of the measured cells, but another cell may be faster by more than
+    /// the tolerance.
     Tied,
-    /// The runs do not decide: there are too few, or the target changed during the sweep.
+    /// The runs do not decide: there are too few, the target changed during the sweep, or a finding
+    /// invalidates the winner.
     #[default]
     CannotTell,
     /// There was no search: the work has one cell, or the cells were measured in order.
@@ -534,7 +552,7 @@ pub struct Knee {
     pub sentence: String,
 }
 
-/// The cell that was measured repeatedly.
+/// The cell that was measured repeatedly, to find out whether the target changed during the sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reference {
@@ -545,7 +563,8 @@ pub struct Reference {
     /// Change of the cell's rate over the whole sweep as a share, with its 95 % interval, from a line fitted to the
     /// logarithms of the rates.
     pub change: Estimate,
-    /// Whether the interval of the change is beyond the tolerance, so that the target changed during the sweep.
+    /// Whether the whole interval of the change is beyond the tolerance, so that the target changed
+    /// during the sweep.
     pub drifted: bool,
 }
 
@@ -557,7 +576,7 @@ pub struct Setting {
     pub block_bytes: u32,
     /// Operations in flight per worker on each target.
     pub depth: u32,
-    /// Threads.
+    /// Number of worker threads.
     pub workers: u32,
     /// Engine with its options, as typed: `io_uring:sqpoll=1`.
     pub engine: String,
@@ -565,16 +584,17 @@ pub struct Setting {
     pub cache: Cache,
     /// Order and direction: `read`, `randwrite`; empty if `spec` names the work.
     pub rw: String,
-    /// Shares of directions if `rw` leaves them open: `70/30`.
+    /// Percentages of the directions, `70/30`, or the only direction, such as `write`; `None` if
+    /// `rw` determines them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<String>,
-    /// Operations submitted per call, if the grid sets them.
+    /// Number of operations submitted per call; `None` unless the grid sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
-    /// The preset's name for its cache mode: `unbuffered-sequential`.
+    /// The preset's name for the cache mode: `unbuffered-sequential`; `None` without such a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Name of the access specification, such as `File Server`.
+    /// Name of the access specification, such as `File Server`; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
     /// Number of targets of each worker; `None` for one.
@@ -586,10 +606,11 @@ pub struct Setting {
     /// Path of the target that is measured with this setting; `None` unless targets are an axis of the grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Offset of the tested region in bytes, if the grid sets it.
+    /// Offset of the tested region in bytes; `None` unless the grid sets it in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_bytes: Option<u64>,
-    /// Offset of the tested region in percent of the target, if the grid sets it in percent.
+    /// Offset of the tested region in percent of the target; `None` unless the grid sets it in
+    /// percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_percent: Option<u32>,
 }
@@ -601,8 +622,8 @@ impl Setting {
         Self { block_bytes, depth, workers: 1, engine, rw, ..Self::default() }
     }
 
-    /// Returns the work without the setting: `read`, `randrw 70/30`, `File Server`, `read on /mnt/a`. Cells of one work compete, so each
-    /// target has its own best setting.
+    /// Returns the name of the work: `read`, `randrw 70/30`, `File Server`, or `read on /mnt/a` if
+    /// targets are an axis. Cells of one work compete, so each target has its own best setting.
     pub fn work(&self) -> String {
         let name = self.work_on_any_target();
         match &self.target {
@@ -611,7 +632,7 @@ impl Setting {
         }
     }
 
-    /// Returns the work without the target: `read`, `randrw 70/30`, `File Server`.
+    /// Returns the name of the work without the target: `read`, `randrw 70/30`, `File Server`.
     pub fn work_on_any_target(&self) -> String {
         match (&self.spec, &self.mix) {
             (Some(spec), _) => spec.clone(),
@@ -688,12 +709,12 @@ impl Setting {
 pub enum Measure {
     /// Operations per second.
     Iops,
-    /// Bytes per second.
+    /// 10^6 bytes per second.
     #[default]
     Bandwidth,
-    /// 99th percentile of the latency.
+    /// 99th percentile of the latency in ns.
     P99,
-    /// Mean latency.
+    /// Mean latency in ns.
     Latency,
 }
 
@@ -711,7 +732,7 @@ impl Measure {
         Self::WORDS.iter().find(|(_, measure, _)| *measure == self).map_or("", |(word, ..)| word)
     }
 
-    /// The heading of a column.
+    /// Returns the heading of a column with this measure.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Iops => "IOPS",
@@ -726,7 +747,8 @@ impl Measure {
         matches!(self, Self::P99 | Self::Latency)
     }
 
-    /// Formats a comparison with a better cell: `more than 3.0 % faster`.
+    /// Formats how much better another cell is: `more than 3.0 % faster`, or for a latency `lower
+    /// by more than 3.0 % in p99`.
     pub fn better_by(self, share: &str) -> String {
         if self.is_latency() {
             format!("lower by more than {share} in {}", self.heading())
@@ -740,12 +762,13 @@ impl Measure {
         if self.is_latency() { show_ns(value) } else { format!("{} {}", show_rate(value), self.heading()) }
     }
 
-    /// Formats a value for a table whose title names the measure, rates without their unit.
+    /// Formats a value for a table whose title names the measure: a rate without its unit, a
+    /// latency with its unit.
     pub fn show_in_table(self, value: f64) -> String {
         if self.is_latency() { show_ns(value) } else { show_rate(value) }
     }
 
-    /// Formats a value for a map, like [`Self::show_in_table`] but rates without decimals.
+    /// Formats a value for a map: like [`Self::show_in_table`], but a rate has no decimals.
     pub fn show_short(self, value: f64) -> String {
         if self.is_latency() { show_ns(value) } else { show_count(value) }
     }

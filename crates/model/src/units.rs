@@ -62,7 +62,8 @@ fn not_a_duration(text: &str) -> String {
     reject(text, &format!("{fault}; type a number with ms, s, m or h, such as 3s or 500ms"))
 }
 
-/// Returns `number * factor` as an integer; `None` if it does not fit.
+/// Returns `number * factor` as an integer; `None` if `number` is not a number, or if the product
+/// is negative or too large.
 fn scale(number: &str, factor: f64) -> Option<u64> {
     if let Ok(whole) = number.parse::<u64>() {
         // Exact above 2^53 too, unlike a double.
@@ -72,8 +73,8 @@ fn scale(number: &str, factor: f64) -> Option<u64> {
     (value.is_finite() && value >= 0.0 && value < u64::MAX as f64).then_some(value as u64)
 }
 
-/// Formats a size in the largest unit that divides it exactly, otherwise with two decimals: `4 KiB`, `1 GiB`, `1.50
-/// GiB`.
+/// Formats a size in the largest unit that is not larger than the size: `4 KiB`, `1 GiB`. With two
+/// decimals if the number of units is not whole: `1.50 GiB`.
 pub fn show_bytes(bytes: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     for (name, unit) in UNITS {
@@ -115,8 +116,8 @@ pub fn show_seconds(seconds: f64) -> String {
     if (0.0..0.1).contains(&seconds) { show_ns(seconds * 1e9) } else { format!("{seconds:.1} s") }
 }
 
-/// Formats a number with three digits, of which at most two are decimals; from a thousand on as a
-/// whole number.
+/// Formats a number with three digits, of which at most two are decimals: `0.05`, `85.3`. From a
+/// thousand on, as a whole number.
 fn three_digits(value: f64) -> String {
     // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {
@@ -139,7 +140,7 @@ pub fn show_count(value: f64) -> String {
     if value < -0.5 { format!("-{out}") } else { out }
 }
 
-/// Formats a rate: as a whole number with commas from 100 on, with three digits below.
+/// Formats a rate: from 100 on as a whole number with commas, below it with three digits.
 pub fn show_rate(value: f64) -> String {
     if value.abs() >= 100.0 { show_count(value) } else { three_digits(value) }
 }
@@ -150,7 +151,7 @@ pub fn show_share(share: f64) -> String {
     if percent.abs() >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-/// Formats a ratio as a change: `+5.2 %`, `-10.3 %`, and as a factor from a doubling on, `x 3.10`.
+/// Formats a ratio as a change, `+5.2 %` or `-10.3 %`; from a doubling on as a factor, `x 3.10`.
 pub fn show_change(ratio: f64) -> String {
     if ratio >= 2.0 {
         format!("x {}", three_digits(ratio))
@@ -159,7 +160,8 @@ pub fn show_change(ratio: f64) -> String {
     }
 }
 
-/// Formats a duration roughly: `45 s`, `5 min`.
+/// Formats a duration roughly: in seconds, rounded up, `45 s`; from two minutes on in minutes, `5
+/// min`.
 pub fn minutes(ns: u64) -> String {
     match ns.div_ceil(1_000_000_000) {
         s if s >= 120 => format!("{} min", (s + 30) / 60),

@@ -41,7 +41,7 @@ impl CountsAs {
     }
 }
 
-/// Possible answers to a question about settings, loads or interfaces.
+/// Answers to the questions that commands ask, and the outcomes of conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
@@ -77,7 +77,7 @@ pub enum AnswerWord {
 }
 
 impl AnswerWord {
-    /// The printed form.
+    /// Returns the printed form.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fastest => "FASTEST",
@@ -110,7 +110,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The printed form, also used in JSON.
+    /// Returns the printed form, which is also used in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Valid => "VALID",
@@ -154,18 +154,19 @@ impl Limiter {
     }
 }
 
-/// The limit on how much slower the other side of a comparison may be.
+/// The limit on how much slower the second side of a comparison may be than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slower {
-    /// The limit as a share, such as 0.05.
+    /// The allowed share by which it may be slower, such as 0.05.
     pub by: f64,
-    /// Whether the limit applies to every number instead of only the headline.
+    /// Whether the limit applies to every number of a result instead of only to its headline.
     #[serde(default)]
     pub all: bool,
 }
 
 impl Slower {
-    /// Returns the options to type: `5% --fail-on all`.
+    /// Returns the value of the option `--fail-if-slower` and the option that follows it: `5%
+    /// --fail-on all`.
     pub fn to_flags(&self) -> String {
         let on = if self.all { " --fail-on all" } else { "" };
         format!("{}%{on}", (self.by * 1e6).round() / 1e4)
@@ -196,9 +197,9 @@ pub enum Limit {
         /// The largest allowed latency in ns.
         at_most_ns: u64,
     },
-    /// Lower limit of operations per second.
+    /// Lower limit of the rate of operations.
     Iops {
-        /// Operations per second.
+        /// The smallest allowed rate, in operations per second.
         at_least: f64,
     },
     /// Upper limit of the wall time of a command.
@@ -206,9 +207,9 @@ pub enum Limit {
         /// The largest allowed time in ns.
         at_most_ns: u64,
     },
-    /// Lower limit of bytes per second.
+    /// Lower limit of the throughput.
     MbPerS {
-        /// 10^6 bytes per second.
+        /// The smallest allowed throughput, in 10^6 bytes per second.
         at_least: f64,
     },
 }
@@ -288,7 +289,7 @@ impl Gate {
 }
 
 impl Condition {
-    /// Returns the condition to type: `sync.p99>10ms`.
+    /// Returns the condition as typed after `--fail-if`: `sync.p99>10ms`.
     pub fn to_flag(&self) -> String {
         let result = self.result.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         let limit = match &self.limit {

@@ -15,28 +15,30 @@ use std::time::Duration;
 
 /// The only format of a state.
 const FORMAT: u32 = 1;
-/// Maximum size of a block, as for operations.
+/// Maximum size of a block in bytes, as for operations.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Seed of the order in which blocks are read back.
 const READ_BACK_PASS: u64 = u64::MAX;
 
-/// The writes of a verification, from which their data, places and order are computed.
+/// The settings of a verification, from which the data, the places and the order of its writes are
+/// computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
     /// Unique id of this verification.
     pub id: u64,
-    /// Seed of the orders.
+    /// Seed of the orders in which the passes write the blocks.
     pub seed: u64,
-    /// First byte of the span.
+    /// Offset of the span on the target in bytes.
     pub offset_bytes: u64,
-    /// Length of each write.
+    /// Length of each write in bytes.
     pub block_bytes: u32,
     /// Number of blocks in the span.
     pub blocks: u64,
     /// Number of times that each block is written.
     pub passes: u32,
-    /// Number of writes between two syncs.
+    /// Number of writes after which a sync follows. The end of a pass has a sync too, even after
+    /// fewer writes.
     pub sync_every: u64,
 }
 
@@ -44,9 +46,9 @@ pub struct Verification {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
-    /// Number of the last write that is stable, with all earlier ones.
+    /// Number of the last write that is stable, together with all earlier writes; 0 if none is.
     pub synced: u64,
-    /// Number of the last write that may have begun.
+    /// Number of the last write that may have begun; 0 if none.
     pub begun: u64,
 }
 
@@ -149,7 +151,7 @@ impl Verification {
 }
 
 impl State {
-    /// The state of a verification of a target.
+    /// Creates the state of a verification of the target at this path.
     pub fn new(target: String, verification: Verification, mark: Mark) -> Self {
         Self { fathom_verify: FORMAT, target, verification, mark }
     }
@@ -245,7 +247,7 @@ pub const LISTED: usize = 100;
 pub struct Verifications {
     /// The program that verified.
     pub fathom: Producer,
-    /// The results by rank.
+    /// The results of the hosts, in the order of ranks.
     pub hosts: Vec<OnHost>,
 }
 
@@ -277,7 +279,7 @@ pub struct Verified {
     pub source: String,
     /// Notes for the reader.
     pub notes: Vec<String>,
-    /// The file of the state, as [`crate::name::text`] of the path.
+    /// Path of the file with the state, as text of [`crate::name::text`]; `None` if none was kept.
     pub state: Option<String>,
     /// Name of the host whose data was read back; `None` if it was this host.
     pub read_of: Option<String>,
@@ -295,7 +297,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The printed form.
+    /// Returns the printed form.
     pub fn word(self) -> &'static str {
         match self {
             Self::Verified => "VERIFIED",
@@ -306,7 +308,7 @@ impl Verdict {
 }
 
 impl Verifications {
-    /// The result if one host verified alone.
+    /// Returns the result if one host verified alone and its result is known, otherwise `None`.
     pub fn only(&self) -> Option<&Verified> {
         match self.hosts.as_slice() {
             [OnHost { host: None, outcome: Ok(only) }] => Some(only),
@@ -314,18 +316,18 @@ impl Verifications {
         }
     }
 
-    /// The known results of all hosts.
+    /// Returns the results that are known, in the order of the hosts.
     pub fn known(&self) -> impl Iterator<Item = &Verified> {
         self.hosts.iter().filter_map(|on| on.outcome.as_ref().ok())
     }
 
-    /// The verdict on all hosts.
+    /// Returns the worst verdict of all hosts; interrupted without hosts.
     pub fn verdict(&self) -> Verdict {
         let each = self.hosts.iter().map(OnHost::verdict);
         each.max().unwrap_or(Verdict::Interrupted)
     }
 
-    /// The names of the hosts with this verdict.
+    /// Returns the names of the hosts with this verdict.
     pub fn named(&self, verdict: Verdict) -> Vec<&str> {
         let theirs = self.hosts.iter().filter(|on| on.verdict() == verdict);
         theirs.filter_map(|on| on.host.as_deref()).collect()
@@ -333,14 +335,15 @@ impl Verifications {
 }
 
 impl OnHost {
-    /// Returns the verdict on this host. An unknown result counts as not read back.
+    /// Returns the verdict on this host. An unknown result counts as interrupted.
     pub fn verdict(&self) -> Verdict {
         self.outcome.as_ref().map_or(Verdict::Interrupted, Verified::verdict)
     }
 }
 
 impl Verified {
-    /// The verdict on this verification. Damage that was found before an interruption is damage.
+    /// Returns the verdict on this verification. Damage that was found before an interruption
+    /// counts.
     pub fn verdict(&self) -> Verdict {
         if self.damaged() > 0 || self.failed_writes() > 0 {
             Verdict::Damaged
@@ -400,19 +403,20 @@ pub struct Written {
 /// The result of reading back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadBack {
-    /// Blocks that were read and examined.
+    /// Number of blocks that were read and examined.
     pub blocks: u64,
-    /// Blocks without a begun write, which are not read.
+    /// Number of blocks that are not read, because no write to them was begun.
     pub unwritten: u64,
-    /// Blocks that must contain a write. If there are none, the verification proves nothing.
+    /// Number of blocks that must contain a write, because one was made stable. If it is 0, the
+    /// verification proves nothing.
     pub must: u64,
-    /// Blocks that contain a complete write that was begun but not made stable.
+    /// Number of blocks that contain a complete write that was begun but not made stable.
     pub newer: u64,
     /// Offsets of the first blocks that contain a part of a write that was begun but not made stable.
     pub partial: Vec<u64>,
     /// Number of blocks that contain a part of a write that was begun but not made stable.
     pub partials: u64,
-    /// Blocks that are damaged, lost ones included.
+    /// Number of blocks that are damaged, including lost ones.
     pub damaged: u64,
     /// The part of the written range that the target no longer has; `None` if nothing is lost.
     #[serde(default)]
@@ -428,9 +432,9 @@ pub struct ReadBack {
 /// Written bytes that the target no longer has because it was truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// End of the target.
+    /// Size of the target in bytes, where it ends now.
     pub from_bytes: u64,
-    /// End of the written range.
+    /// End of the written range in bytes.
     pub to_bytes: u64,
     /// Number of blocks that are lost partly or completely.
     pub blocks: u64,

@@ -17,7 +17,7 @@ pub struct Watched {
     pub headed: bool,
     /// End of the interval, RFC 3339.
     pub time: String,
-    /// The devices. Those of a target are ordered from the top down.
+    /// The watched devices. The layers of a target are ordered from the top down.
     pub devices: Vec<WatchedDevice>,
     /// How the CPUs spent the interval; `None` if this is not shown or unknown.
     pub cpu: Option<CpuShares>,
@@ -113,7 +113,7 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
-    /// `MB/s`, `KiB/s`, `MiB/s`.
+    /// Returns the symbol of the unit: `MB/s`, `KiB/s` or `MiB/s`.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Mb => "MB/s",
@@ -136,17 +136,17 @@ impl RateUnit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuShares {
-    /// Running programs, including guests.
+    /// Time spent running programs, including guests.
     pub user_percent: f64,
-    /// Running programs with a lowered priority.
+    /// Time spent running programs with a lowered priority.
     pub nice_percent: f64,
-    /// Running the kernel, including interrupts.
+    /// Time spent running the kernel, including interrupts.
     pub system_percent: f64,
-    /// Idle while a program on this CPU waited for storage.
+    /// Idle time in which a program on this CPU waited for storage.
     pub iowait_percent: f64,
     /// Time that the hypervisor took.
     pub steal_percent: f64,
-    /// Idle, with no program waiting for storage.
+    /// Idle time without a program waiting for storage.
     pub idle_percent: f64,
 }
 
@@ -210,7 +210,8 @@ pub struct WatchedDevice {
 }
 
 impl WatchedDevice {
-    /// Whether the device completed a request in the interval.
+    /// Returns whether the device completed a request in the interval; false if its figures are
+    /// unknown.
     pub fn is_active(&self) -> bool {
         let Ok(figures) = &self.figures else { return false };
         let more = [figures.discard.map(|d| d.per_s), figures.flush.map(|f| f.per_s)];
@@ -287,7 +288,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Returns the latencies of one direction.
+    /// Returns the latencies of one direction; `None` if no request completed in it.
     pub fn in_direction(&self, direction: Direction) -> Option<&Latency> {
         match direction {
             Direction::Read => self.read.as_ref(),
@@ -295,7 +296,7 @@ impl Latencies {
         }
     }
 
-    /// Returns the latencies that are known, with their names.
+    /// Returns the latencies of each kind of request that completed, with the name of the kind.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, Latency)> {
         let all =
             [("read", self.read), ("write", self.write), ("discard", self.discard), ("flush", self.flush)];
@@ -319,7 +320,8 @@ pub struct Latency {
     /// Share of requests that began where one of the last 64 requests in this direction ended, in percent; `None` for
     /// discards and flushes.
     pub sequential_percent: Option<f64>,
-    /// Mean size of the other requests in bytes; `None` without such requests, and for discards and flushes.
+    /// Mean size in bytes of the requests that did not begin where an earlier one ended; `None`
+    /// without such requests, and for discards and flushes.
     pub random_bytes: Option<f64>,
 }
 
@@ -375,7 +377,7 @@ pub struct FaultRates {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SomeRequests {
-    /// Completed per second.
+    /// Completed requests per second.
     pub per_s: f64,
     /// 10^6 bytes per second.
     pub mb_per_s: f64,
@@ -415,12 +417,12 @@ pub struct Load {
 pub struct MeasuredIn {
     /// Id of the session.
     pub session: String,
-    /// Start of that session, RFC 3339.
+    /// Start of that session, RFC 3339; `None` if it is unknown.
     pub started: Option<String>,
 }
 
 impl MeasuredIn {
-    /// The day on which the session started: `2026-11-23`.
+    /// Returns the day on which the session started, `2026-11-23`; `None` if it is unknown.
     pub fn day(&self) -> Option<&str> {
         self.started.as_deref().and_then(|at| at.get(..10))
     }
@@ -442,7 +444,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// `and 3 more processes that moved less`; `None` if all are shown.
+    /// Returns `and 3 more processes that moved less`; `None` if all are shown.
     pub fn describe_more(&self) -> Option<String> {
         let are_threads = self.most.first().is_some_and(|first| first.tid.is_some());
         let what = match (self.more, are_threads) {
@@ -511,9 +513,10 @@ pub struct Open {
     pub sync: bool,
     /// Whether a file is mapped for anything but execution.
     pub mmap: bool,
-    /// Whether the process has an io_uring, whose files cannot be determined.
+    /// Whether the process has an io_uring. The files that it uses cannot be determined.
     pub io_uring: bool,
-    /// Whether the process has more descriptors than fathom read.
+    /// Whether the process has more file descriptors than fathom examines, so that files may be
+    /// missing.
     pub cut: bool,
 }
 

@@ -7,12 +7,13 @@
 /// Number of words that are generated together. They fill at most half of the vector registers of any x86-64 CPU, so the compiler keeps
 /// them in registers.
 const LANES: usize = 16;
-/// Size of [`LANES`] words in bytes.
+/// Size of a chunk of [`LANES`] words in bytes.
 const CHUNK_BYTES: usize = LANES * 8;
 
 /// Fills `buffer` with data that is unique for `key`. About 80 GB/s on one core if the buffer is in its cache.
 ///
-/// Keys that differ in any bit give unrelated data. A key may be a hash of a seed plus a counter.
+/// Keys that differ in any bit give unrelated data. So keys may be consecutive numbers, such as
+/// `hash(seed) + n` for block `n`.
 pub fn fill(buffer: &mut [u8], key: u64) {
     let (chunks, rest) = buffer.as_chunks_mut();
     fill_chunks(chunks, key);
@@ -24,8 +25,9 @@ pub fn fill(buffer: &mut [u8], key: u64) {
     }
 }
 
-/// Fills whole chunks. Each lane has a counter, and one addition in vector registers adds the same number to all counters. A word of
-/// xorshift, the same for all lanes of a chunk, hides the regularity of the counters.
+/// Fills whole chunks. Each word of a chunk comes from its own counter, and for each chunk the same
+/// number is added to all counters, which takes one addition per vector register. A random word of
+/// xorshift, one for each chunk, hides the regularity of the counters.
 fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     let base = split_mix(key);
     let mut counters = [0; LANES];
@@ -48,7 +50,7 @@ fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     }
 }
 
-/// Returns the first output of splitmix64 (Steele, Lea, Flood 2014) for this seed. Each bit of
+/// Returns the first output of splitmix64 (Steele, Lea, Flood 2014) for the seed `key`. Each bit of
 /// `key` affects all bits of the result.
 #[inline]
 pub fn split_mix(key: u64) -> u64 {

@@ -26,11 +26,12 @@ pub struct Modes {
     pub fast_ns: f64,
     /// Median of the slow group in ns.
     pub slow_ns: f64,
-    /// Share of the slow group.
+    /// Share of the operations that are in the slow group.
     pub slow_share: f64,
 }
 
-/// Finds two groups in a histogram; `None` if there is only one group, or too few operations.
+/// Finds two groups of latencies; `None` if there is only one group, or if there are fewer than
+/// [`FEWEST_OPS`] operations.
 pub fn modes(latencies: &Histogram) -> Option<Modes> {
     if latencies.count() < FEWEST_OPS {
         return None;
@@ -59,7 +60,7 @@ pub fn modes(latencies: &Histogram) -> Option<Modes> {
     .then_some(found)
 }
 
-/// Returns the class of a latency.
+/// Returns the index of the class that contains a latency.
 fn class(ns: u64) -> usize {
     ((ns.max(1) as f64).log2() * PER_DOUBLING) as usize
 }

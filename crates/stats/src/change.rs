@@ -76,7 +76,8 @@ fn relative_difference(a: f64, b: f64) -> f64 {
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
 }
 
-/// Finds steps whose lower level is at least the share `smallest` below the higher one.
+/// Finds the steps of a series whose lower level is at least the share `smallest` below the higher
+/// one.
 pub fn change(values: &[f64], smallest: f64) -> Change {
     let side = SIDE_VALUES.max((values.len() as f64 * SIDE_SHARE) as usize);
     match search(values, side, smallest) {
@@ -86,7 +87,7 @@ pub fn change(values: &[f64], smallest: f64) -> Change {
     }
 }
 
-/// The cuts of a series: the first index of each level except the first one.
+/// The cuts of a series: the index at which each level begins, except the first one.
 #[derive(Clone, Debug, PartialEq)]
 enum Cuts {
     None,
@@ -157,7 +158,7 @@ fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> 
     if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
 
-/// Returns the indices of each level.
+/// Returns the range of indices of each level.
 fn levels(cuts: &[usize], length: usize) -> Vec<Range<usize>> {
     let starts = std::iter::once(0).chain(cuts.iter().copied());
     starts.zip(cuts.iter().copied().chain([length])).map(|(start, end)| start..end).collect()
@@ -171,7 +172,8 @@ fn steps(values: &[f64], cuts: &[usize]) -> Vec<Step> {
     cuts.iter().zip(means.windows(2)).map(step).collect()
 }
 
-/// Returns the difference directly around a step.
+/// Returns the difference between the means of the values directly after and directly before a
+/// step.
 fn difference_around(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
     let near = (lengths[0].min(lengths[1]) / NEAR_DIVISOR).max(1);
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
@@ -183,7 +185,7 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
     if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 
-/// Subtracts the levels from the values; without a step subtracts the mean.
+/// Returns the values minus the level that each belongs to; minus their mean if there is no step.
 pub fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
     let first = steps.first().map_or_else(|| mean(values), |s| s.before);
     let level = |i: usize| steps.iter().rfind(|s| s.at <= i).map_or(first, |s| s.after);
@@ -214,7 +216,8 @@ impl Noise {
     }
 }
 
-/// Returns the split with the largest weighted energy distance, and that distance. Each side has at least `side` values.
+/// Returns the index of the split with the largest weighted energy distance, and that distance.
+/// Each side has at least `side` values; `None` if the series is too short for that.
 fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
     let n = values.len();
     // Sums of distances within the head, within the tail and between both, updated as the split moves.

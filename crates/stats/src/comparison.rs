@@ -5,9 +5,10 @@
 //!   variances are involved", Biometrika 34, 1947).
 //! - [`Ratio`]: ratio of two rates of one session. It is above or below a limit only if its whole
 //!   95 % interval is.
-//! - [`hodges_lehmann`], [`mann_whitney`], [`exact_rank_test`]: shift of Hodges and Lehmann and rank test of Mann and Whitney (Annals of
-//!   Mathematical Statistics 18, 1947). They assume no distribution, and an outlier weighs no more
-//!   than any other value. [`compare`] applies the first two to times.
+//! - [`hodges_lehmann`], [`mann_whitney`], [`exact_rank_test`]: shift of Hodges and Lehmann and
+//!   rank test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947). They assume no
+//!   distribution, and an outlier weighs no more than any other value. [`compare`] applies
+//!   [`hodges_lehmann`] and [`mann_whitney`] to the logarithms of times.
 //! - [`adjust_with_holm`]: Holm's step-down correction for several comparisons (Scandinavian Journal of Statistics 6, 1979).
 //! - [`gaps`]: comparisons with the best (J. C. Hsu, "Multiple Comparisons", 1996, chapter 4).
 
@@ -23,7 +24,7 @@ pub const POWER: f64 = 0.80;
 /// Required power for each end of an interval. If each end is inside the margin in 90 % of the comparisons, both ends are inside it in at
 /// least 80 % ([`POWER`]).
 const POWER_OF_AN_END: f64 = 0.90;
-/// Maximum number of runs that is reported as needed.
+/// Maximum number of runs on each side that is reported as needed.
 pub const MOST_RUNS: u32 = 1000;
 /// Minimum number of runs on each side for a significant rank test. The smallest p of 4 against 4 is 2.9 %.
 const RUNS_FOR_RANKS: u32 = 4;
@@ -65,7 +66,7 @@ impl Shift {
         self.interval_at(SIGNIFICANCE / 2.0)
     }
 
-    /// Returns the interval of the difference with the probability `tail` at each end.
+    /// Returns the interval of the difference that leaves the probability `tail` beyond each end.
     pub fn interval_at(&self, tail: f64) -> [f64; 2] {
         let half = self.times_error(1.0 - tail);
         [self.delta - half, self.delta + half]
@@ -81,7 +82,8 @@ impl Shift {
         self.degrees.is_finite().then_some(self.degrees)
     }
 
-    /// Returns the two-sided p of the difference if the true difference equals the margin. It is below 5 % exactly if the whole 95 %
+    /// Returns the two-sided p of the observed difference if the true difference equals the margin;
+    /// 1 if the observed one is not beyond the margin. The p is below 5 % exactly if the whole 95 %
     /// interval is beyond the margin.
     pub fn chance_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
@@ -100,9 +102,11 @@ impl Shift {
         margin + self.times_error(upper_level(comparisons)) + self.times_error(POWER)
     }
 
-    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would be decided, assuming the observed difference
-    /// and variance. Decided means that the interval is beyond the margin or within the tolerance, whichever needs fewer runs. Only the
-    /// former is corrected for the number of comparisons. `None` above [`MOST_RUNS`].
+    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would be
+    /// decided, assuming the observed difference and variance. Decided means that the interval is
+    /// beyond the margin or within the tolerance, whichever needs fewer runs. Only the former is
+    /// corrected for the number of comparisons. `None` above [`MOST_RUNS`], or if no number of runs
+    /// would decide.
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
         let differs = || self.runs_for(beyond, upper_level(comparisons), POWER, RUNS_FOR_RANKS);
@@ -150,12 +154,12 @@ fn quantile(degrees: f64, level: f64) -> f64 {
     sample::quantile(level, degrees).unwrap_or(f64::INFINITY)
 }
 
-/// Ratio of two rates.
+/// Ratio of the rates of two sets of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// Ratio of the geometric means.
     pub value: f64,
-    /// 95 % interval over the runs of both; `None` with fewer than three runs on a side.
+    /// 95 % interval of the ratio; `None` with fewer than three runs on a side.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -181,7 +185,7 @@ impl Ratio {
         self.interval.is_some_and(|[_, high]| high < limit)
     }
 
-    /// Whether the whole interval differs from 1 by less than the factor `within`.
+    /// Whether the whole interval is between 1 / `within` and `within`.
     pub fn is_one(&self, within: f64) -> bool {
         self.is_above(1.0 / within) && self.is_below(within)
     }
@@ -201,14 +205,15 @@ pub struct TimesComparison {
     pub p: f64,
 }
 
-/// Compares two lists of times; `None` if a list has fewer than [`FEWEST`].
+/// Compares two lists of times in ns; `None` if a list has fewer than [`FEWEST`]. Uses only the
+/// first 256 of a longer list.
 pub fn compare(a: &[u64], b: &[u64]) -> Option<TimesComparison> {
     let (a, b) = (logs(a)?, logs(b)?);
     Some(TimesComparison { ratio: hodges_lehmann(&a, &b)?.exp(), p: mann_whitney(&a, &b)? })
 }
 
-/// Returns the shift of Hodges and Lehmann from `a` to `b`: the median difference of all pairs. Uses the first values of very long lists.
-/// `None` if one list is empty.
+/// Returns the shift of Hodges and Lehmann from `a` to `b`: the median difference of all pairs.
+/// Uses only the first 256 values of a longer list. `None` if a list is empty.
 pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<f64> {
     let few = |values: &[f64]| values.iter().take(MAX_VALUES).copied().collect::<Vec<f64>>();
     let (a, b) = (few(a), few(b));
@@ -219,13 +224,15 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*low, *high))
 }
 
-/// Returns the logarithms of times, so that differences are ratios. A time of zero counts as 1 ns.
+/// Returns the logarithms of the first [`MAX_VALUES`] times, so that differences are ratios. A time
+/// of zero counts as 1 ns. `None` with fewer than [`FEWEST`] times.
 fn logs(times: &[u64]) -> Option<Vec<f64>> {
     let logs: Vec<f64> = times.iter().take(MAX_VALUES).map(|ns| (*ns).max(1) as f64).map(f64::ln).collect();
     (logs.len() >= FEWEST).then_some(logs)
 }
 
-/// Returns the two-sided p of the rank test by its normal approximation, corrected for ties and continuity; 1 if all values are equal.
+/// Returns the two-sided p of the rank test by its normal approximation, corrected for ties and
+/// continuity; 1 if all values are equal. Never `None`.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     let (size_a, size_b) = (a.len() as f64, b.len() as f64);
     let (mut rank_sum, mut ties, mut below) = (0.0, 0.0, 0.0);
@@ -246,11 +253,12 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some((2.0 * normal.sf(z)).clamp(0.0, 1.0))
 }
 
-/// Maximum number of values for the exact test: about 30 runs on each side.
+/// Maximum number of values of both lists together for the exact test: about 30 runs on each side.
 const COUNTED_UP_TO: usize = 60;
 
-/// Returns the two-sided p of the exact rank test. Every assignment of the values to the two sides counts as equally likely, so ties need
-/// no correction. Long lists use [`mann_whitney`].
+/// Returns the two-sided p of the exact rank test. Every assignment of the values to the two sides
+/// counts as equally likely, so ties need no correction. With more than 60 values in total, returns
+/// the result of [`mann_whitney`]. `None` if a list is empty.
 pub fn exact_rank_test(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
         return None;
@@ -288,7 +296,7 @@ fn groups_of_equal(a: &[f64], b: &[f64]) -> Vec<(usize, usize)> {
     groups.map(|equal| (equal.len(), equal.iter().filter(|(_, is_from_a)| *is_from_a).count())).collect()
 }
 
-/// Counts for each sum of ranks in how many ways `chosen` ranks have that sum.
+/// Returns for each sum of ranks, as the index, in how many ways `chosen` ranks have that sum.
 fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
@@ -307,9 +315,10 @@ fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
 /// The gap between a candidate and the best one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// Maximum share by which the best candidate is larger: 0.04 for 4 %. Infinite if too few rounds have both values of a pair.
+    /// Maximum share by which the best candidate is larger than this one: 0.04 for 4 %. Infinite if
+    /// there is another candidate with which this one shares fewer than three rounds.
     pub at_most: f64,
-    /// Whether another candidate is larger with 95 % confidence.
+    /// Whether another candidate is larger than this one, with 95 % confidence.
     pub is_sure: bool,
 }
 
@@ -346,15 +355,16 @@ pub fn gaps(candidates: &[Vec<Option<f64>>]) -> Vec<Gap> {
     (0..candidates.len()).map(&mut gap_of).collect()
 }
 
-/// Returns for each round that has both values how much larger the rival's logarithm is.
+/// Returns for each round with both values the logarithm of the rival's value minus that of the
+/// candidate.
 fn differences(own: &[Option<f64>], rival: &[Option<f64>]) -> Vec<f64> {
     let usable = |value: Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
     let both = own.iter().zip(rival).filter_map(|(own, rival)| usable(*own).zip(usable(*rival)));
     both.map(|(own, rival)| (rival / own).ln()).collect()
 }
 
-/// Corrects the p of several comparisons (Holm), in the same order. If each corrected p is compared with 5 %, the probability of any false
-/// finding is at most 5 %.
+/// Returns the corrected p of several comparisons (Holm), in the order of `chances`. If each
+/// corrected p is compared with 5 %, the probability of any false finding is at most 5 %.
 pub fn adjust_with_holm(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|x, y| chances[*x].total_cmp(&chances[*y]));

@@ -16,8 +16,8 @@ use model::figures::Estimate;
 use model::payload::split_mix;
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Minimum number of runs for an interval. With two runs it would reach nine standard deviations to either side: t(1) / sqrt(2) = 12.7 /
-/// 1.41.
+/// Minimum number of runs for an interval. With two runs an interval would reach nine standard
+/// deviations to either side: t(1) / sqrt(2) = 12.7 / 1.41.
 pub const FEWEST_RUNS: usize = 3;
 
 /// A mean over runs with its 95 % interval, in the unit of the values.
@@ -54,7 +54,8 @@ fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
 /// Minimum coverage of the interval of a median. Five runs reach at most 93.75 %.
 const COVERAGE: f64 = 0.95;
 
-/// Returns the median of one value per run, with its interval. `None` with fewer than six runs, or if a value is not finite.
+/// Returns the median of one value per run, with its 95 % interval. `None` with fewer than six
+/// runs, or if a value is not finite.
 ///
 /// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run is
 /// on either side with probability 1/2.
@@ -69,7 +70,8 @@ pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: median(values), interval })
 }
 
-/// Returns the largest rank from either end, counted from 1, whose values enclose the median with at least [`COVERAGE`].
+/// Returns the largest rank k, from 1, for which the k-th smallest and the k-th largest run enclose
+/// the median with a probability of at least [`COVERAGE`]; `None` with fewer than six runs.
 fn find_rank(runs: usize) -> Option<usize> {
     let coin = Binomial::new(0.5, runs as u64).ok()?;
     (1..=runs / 2).take_while(|k| 1.0 - 2.0 * coin.cdf(*k as u64 - 1) >= COVERAGE).last()
@@ -79,8 +81,9 @@ fn find_rank(runs: usize) -> Option<usize> {
 /// more often than ten.
 const BATCHES: usize = 5;
 
-/// Returns half the 95 % interval of the mean of a series: the wider of two intervals that account for the correlation of neighbours.
-/// `None` with fewer than [`series::FEWEST`] independent observations.
+/// Returns half the width of the 95 % interval of the mean of a series. Takes the wider of two
+/// intervals that account for the correlation of neighbours: by independent observations, and by
+/// the means of batches. `None` with fewer than [`series::FEWEST`] independent observations.
 pub fn half_width(values: &[f64]) -> Option<f64> {
     let independent = observations(values);
     // A rounding error of the estimate must not decide.
@@ -97,7 +100,8 @@ fn batch(values: &[f64], index: usize) -> &[f64] {
     values.get(edge(index)..edge(index + 1)).unwrap_or_default()
 }
 
-/// Returns half the 95 % interval of a mean of `count` independent values with this variance.
+/// Returns half the width of the 95 % interval of a mean of `count` independent values with this
+/// variance; `None` if `count` is at most 1.
 fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
     Some(sample::factor(count - 1.0)? * (variance / count).sqrt())
 }
@@ -109,8 +113,10 @@ const RESAMPLES: usize = 2000;
 /// Seed of the resamples. It is fixed, so that the same runs always give the same interval.
 const SEED: u64 = 0x5eed;
 
-/// Returns the bootstrap interval of the mean of `b` minus the mean of `a`, with the probability `tail` at each end. Each side has one value
-/// per run. `degrees` are the degrees of freedom by Welch; `None` if nothing varies.
+/// Returns the bootstrap interval of a difference: the mean of `b` minus the mean of `a`. The
+/// interval leaves the probability `tail` beyond each end. Each side has one value per run.
+/// `degrees` are the degrees of freedom by Welch, or `None` if nothing varies: then both ends equal
+/// the difference. Returns `None` if there is no quantile of Student's t for these degrees.
 ///
 /// Plain quantiles of the resamples are too narrow for few runs, by a factor of sqrt(1 - 1/n) and by using the normal distribution
 /// instead of Student's. Both are corrected (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
@@ -151,9 +157,9 @@ pub struct RunCounts {
 /// Returns whether the true share of slow operations is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the
 /// runs do not decide it, or if fewer than two runs have operations.
 ///
-/// Two bounds must agree. Student's bound takes a run as the unit, since slow operations come in
-/// bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is wider if runs without a single
-/// slow operation agree by luck.
+/// Two bounds must agree. Student's bound counts each run as one observation, since slow operations
+/// come in bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is the wider one if the
+/// runs agree by luck, for example because none has a slow operation.
 pub fn is_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bool> {
     let shares: Vec<f64> =
         runs.iter().filter(|r| r.all > 0).map(|r| r.beyond as f64 / r.all as f64).collect();
@@ -171,7 +177,8 @@ pub fn is_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bo
     }
 }
 
-/// Returns the exact bounds of the proportion `beyond / all` (Clopper and Pearson), each one-sided with this confidence.
+/// Returns the exact lower and upper bound of the proportion `beyond / all` (Clopper and Pearson),
+/// each one-sided with this confidence.
 pub fn exact_bounds(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
     let (k, n) = (beyond as f64, all as f64);
     let quantile = |a: f64, b: f64, q: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(q)).ok();
@@ -180,7 +187,8 @@ pub fn exact_bounds(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// Half width of the interval that recommended numbers of runs aim for, relative to the value.
+/// Half the width of the 95 % interval for which numbers of runs are recommended, relative to the
+/// mean.
 pub const GOAL_HALF_WIDTH: f64 = 0.025;
 /// Maximum number of runs that is recommended.
 pub const MOST_RUNS: u32 = 100;
@@ -190,7 +198,7 @@ pub const MOST_RUNS: u32 = 100;
 pub struct Variability {
     /// Variance of the runs' rates.
     pub variance: f64,
-    /// The part of the variance that arises within the runs and shrinks with their length.
+    /// The part of `variance` that arises within the runs and shrinks with their length.
     pub within: f64,
     /// Length of a run's window in seconds.
     pub seconds: f64,
@@ -198,15 +206,16 @@ pub struct Variability {
     pub overhead_s: f64,
 }
 
-/// Returns the number of runs for a 95 % interval of the geometric mean that is within the share `goal` to either side. `variance` is that
-/// of the logarithms of the rates. `None` above [`MOST_RUNS`].
+/// Returns the smallest number of runs with which the 95 % interval of the geometric mean reaches
+/// at most the share `goal` to either side. `variance` is that of the logarithms of the rates.
+/// `None` if that is above [`MOST_RUNS`].
 pub fn runs_for(variance: f64, goal: f64) -> Option<u32> {
     let half = |n: u32| sample::factor(f64::from(n) - 1.0).map(|t| t * (variance / f64::from(n)).sqrt());
     (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= goal.ln_1p()))
 }
 
-/// Returns the smallest number from `least` to `most` for which `enough` is true, by bisection; `None` if it is false for `most`. `enough`
-/// must be true for every number above that one.
+/// Returns the smallest number from `least` to `most` for which `enough` is true, by bisection;
+/// `None` if it is false for `most`. `enough` must also be true for every larger number.
 pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
     if !enough(most) {
         return None;
@@ -219,9 +228,10 @@ pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32
     Some(low)
 }
 
-/// Returns the length of runs in seconds that gives the narrowest interval in a given total time: the square root of the overhead per run
-/// times the variance within a run of one second, divided by the variance between runs. `None` if runs vary no more than their own noise
-/// explains, because then only the total time counts.
+/// Returns the length of runs in seconds that gives the narrowest interval in a given total time.
+/// It is the square root of a quotient: the overhead per run times the variance within a run of one
+/// second, divided by the variance between runs. `None` if the runs differ no more than the
+/// variance within them explains, because then only the total time counts.
 pub fn best_seconds(spread: &Variability) -> Option<f64> {
     let between = spread.variance - spread.within;
     let best = (spread.overhead_s * spread.within * spread.seconds / between).sqrt();

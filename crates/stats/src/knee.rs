@@ -58,12 +58,13 @@ fn log_powers(costs: &[Cost]) -> Option<Vec<f64>> {
     (costs.len() >= FEWEST && powers.iter().all(|p| p.is_finite())).then_some(powers)
 }
 
-/// Returns the index of the greatest power.
+/// Returns the index of the greatest power; `None` without powers.
 fn find_greatest(powers: &[f64]) -> Option<usize> {
     Some(powers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?.0)
 }
 
-/// Returns the vertex of the least-squares parabola through some points; `None` if there is no vertex, or if it is a minimum.
+/// Returns the position of the vertex of the least-squares parabola through some points; `None`
+/// with fewer than [`FEWEST`] points, without a vertex, or if the vertex is a minimum.
 fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let mean = |term: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| term(*x, *y)).sum::<f64>() / n;
@@ -79,9 +80,12 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= FEWEST && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
-/// Returns the load to measure next; `None` if the knee is known. The load is the middle between the load with the greatest power and the
-/// farther of its neighbours with a much lower power (`TOP`), if they are more than 1.2 times `step` apart. If the highest measured load
-/// has the greatest power, the next load is two steps higher; `None` if that is above `most`.
+/// Returns the load to measure next, in operations per second. If the highest measured load has the
+/// greatest power, the next load is two `step`s higher; `None` if that is above `most`. Otherwise
+/// the next load is the middle between the load with the greatest power and one of its two
+/// neighbours. A neighbour counts if its power is much lower (`TOP`) and if it is more than 1.2
+/// `step`s away; the farther one is used. `None` if no neighbour counts, since the knee is then
+/// known, and for costs without a knee.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = log_powers(costs)?;
     let best = find_greatest(&powers)?;

@@ -1,5 +1,6 @@
-//! Statistics: formulas over plain numbers. Published formulas name the paper or book that they come from. [`sample`] has what most others
-//! need: mean, variance, median and quantiles of Student's t.
+//! Statistics: formulas over plain numbers. Published formulas name the paper or book that they
+//! come from. [`sample`] has what most other modules need: mean, variance, median and quantiles of
+//! Student's t.
 //!
 //! This is a separate crate so that it is optimized in debug builds too, because tests draw millions of samples.
 #![forbid(unsafe_code)]
@@ -25,7 +26,8 @@ pub mod sample {
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
-    /// Estimates the variance from a sample; 0 with fewer than two values.
+    /// Returns the variance of a population as estimated from a sample; 0 with fewer than two
+    /// values.
     pub fn variance(values: &[f64]) -> f64 {
         let centre = mean(values);
         values.iter().map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -58,7 +60,8 @@ pub mod sample {
         StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.inverse_cdf(rank)).filter(|t| t.is_finite())
     }
 
-    /// Returns the one-sided probability of a deviation above this many standard errors.
+    /// Returns the one-sided probability of a deviation above this many standard errors by
+    /// Student's t; `None` if `degrees` are not positive.
     pub fn probability_above(standard_errors: f64, degrees: f64) -> Option<f64> {
         StudentsT::new(0.0, 1.0, degrees).ok().map(|t| t.sf(standard_errors))
     }

@@ -56,7 +56,8 @@ impl ByLength {
         self.at(series.seconds())
     }
 
-    /// Returns the share for a length in seconds. A window of a minute may end a few ms early.
+    /// Returns the share for a length in seconds. The limits are slightly below a minute and ten
+    /// seconds, because a window may end early.
     pub fn at(&self, seconds: f64) -> f64 {
         match seconds {
             s if s >= 59.5 => self.minute,
@@ -76,11 +77,12 @@ const MOST_CORRELATION: f64 = 0.99;
 
 /// Returns how many neighbouring values carry as much information as one independent value: from 1 to the number of values.
 ///
-/// The result is 1 + 2 times the sum of the autocorrelations, up to the first pair that is not
-/// positive: after it there is only noise (Geyer, Practical Markov Chain Monte Carlo, Statistical
-/// Science 1992). Estimated from n values, the correlation rho of neighbours is too low by
-/// (1 + 4 rho) / n (Marriott and Pope, Biometrika 1954). If rho is significant, this bias is
-/// corrected, and the time is at least (1 + rho) / (1 - rho), the time of an AR(1) process.
+/// The result is 1 + 2 times the sum of the autocorrelations. The sum ends before the first two
+/// successive lags that add nothing positive, because after them there is only noise (Geyer,
+/// Practical Markov Chain Monte Carlo, Statistical Science 1992). Estimated from n values, the
+/// correlation rho of neighbours is too low by (1 + 4 rho) / n (Marriott and Pope, Biometrika
+/// 1954). If rho is significant, this bias is corrected, and the time is at least (1 + rho) / (1 -
+/// rho), the time of an AR(1) process.
 pub fn correlation_time(values: &[f64]) -> f64 {
     let centre = mean(values);
     let deviations: Vec<f64> = values.iter().map(|v| v - centre).collect();
@@ -112,7 +114,7 @@ pub fn correlation_time(values: &[f64]) -> f64 {
     time.clamp(1.0, n)
 }
 
-/// Returns the number of independent observations in a series.
+/// Returns the number of independent observations that carry as much information as the series.
 pub fn observations(values: &[f64]) -> f64 {
     values.len() as f64 / correlation_time(values)
 }
@@ -122,8 +124,9 @@ const MSER_BATCH: usize = 5;
 /// Wanted number of batches. A short series gets smaller batches.
 const MSER_BATCHES: usize = 24;
 
-/// Returns the number of values at the start that are warm-up; `None` if MSER finds no steady part. MSER keeps the part whose mean has
-/// the smallest error, so it misses steps in the middle of a series.
+/// Returns how many values at the start belong to the warm-up; `None` if MSER finds no steady part.
+/// MSER keeps the part whose mean has the smallest error, so it misses steps in the middle of a
+/// series.
 pub fn warm_up(values: &[f64]) -> Option<usize> {
     let batch = (values.len() / MSER_BATCHES).clamp(1, MSER_BATCH);
     let means: Vec<f64> = values.chunks_exact(batch).map(mean).collect();
@@ -144,20 +147,20 @@ pub const SIGNIFICANT_ERRORS: f64 = 3.0;
 /// The warm-ups of all runs that reach a steady part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUps {
-    /// Mean rate with the warm-up.
+    /// Mean rate of the runs with their warm-up.
     pub whole: f64,
-    /// Mean rate without the warm-up.
+    /// Mean rate of the runs without their warm-up.
     pub rest: f64,
     /// Mean length of the warm-up in seconds.
     pub seconds: f64,
     /// Longest warm-up in seconds.
     pub longest_s: f64,
-    /// Whether most runs have a warm-up, and the means of all runs with and without it differ significantly and by more than
-    /// [`MATTERS_FROM`].
+    /// Whether most runs have a warm-up, and the means `whole` and `rest` differ significantly and
+    /// by more than [`MATTERS_FROM`].
     pub matters: bool,
 }
 
-/// A run with its warm-up cut off.
+/// The mean rates of a run with and without its warm-up.
 struct Cut {
     whole: f64,
     rest: f64,
@@ -208,7 +211,7 @@ pub const FEWEST_RUNS: usize = 3;
 pub struct Drift {
     /// Change along the line from the first value to the last, as a share of the mean.
     pub share: f64,
-    /// Half width of the 95 % interval of `share`.
+    /// Half the width of the 95 % interval of `share`.
     pub half: f64,
 }
 
@@ -256,7 +259,7 @@ impl Line {
         Some(Self { centre, slope, spread, residuals })
     }
 
-    /// Returns the number of independent residuals.
+    /// Returns the number of residuals divided by their correlation time.
     pub fn independent(&self) -> f64 {
         let n = self.residuals.len() as f64;
         // The residuals of a constant are rounding errors, whose correlation means nothing.
@@ -268,7 +271,8 @@ impl Line {
         n / time
     }
 
-    /// Returns the drift over all values, given the number of independent ones.
+    /// Returns the drift over all values, of which as many as `independent` carry information of
+    /// their own; `None` if that is at most 2.
     fn drift(&self, independent: f64) -> Option<Drift> {
         // The sum of the squared residuals is divided by the degrees of freedom of the independent residuals instead of all. This widens
         // the variance of the slope by the correlation time.
@@ -278,7 +282,7 @@ impl Line {
         Some(Drift { share: self.slope * to_share, half: sample::factor(degrees)? * error * to_share })
     }
 
-    /// Returns the standard error of the slope.
+    /// Returns the standard error of the slope for these degrees of freedom.
     pub(crate) fn error_of_slope(&self, degrees: f64) -> f64 {
         (self.power() / degrees / self.spread).sqrt()
     }
@@ -320,8 +324,8 @@ impl Noise {
     }
 }
 
-/// Generates an AR(1) series around 1 with this standard deviation and correlation of neighbours. Values below 0.01
-/// become 0.01.
+/// Generates `n` values of an AR(1) series around 1 with this standard deviation and the
+/// correlation `rho` of neighbours. Values below 0.01 become 0.01.
 pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
     let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
     let mut last = noise.normal();

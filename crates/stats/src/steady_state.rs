@@ -26,10 +26,10 @@ use model::spec::number::{FEWEST_ROUNDS, MAX_RUNS};
 pub const WINDOW: usize = FEWEST_ROUNDS as usize;
 /// Maximum drift over [`WINDOW`] rounds of a steady state, as in check E01 for a minute.
 pub const DRIFT: f64 = 0.05;
-/// Maximum probability that a session reports a drift of exactly [`DRIFT`] as steady.
+/// Maximum probability that a session whose drift is exactly [`DRIFT`] is reported as steady.
 const ERROR: f64 = 0.01;
 
-/// Whether the last five rates are steady, in a session of at most `max_rounds`.
+/// Returns whether the last five rates are steady, in a session of at most `max_rounds` rounds.
 pub fn is_steady(rates: &[f64], max_rounds: u32) -> bool {
     if rates.len() < WINDOW || rates.iter().any(|r| !r.is_finite() || *r <= 0.0) {
         return false;
@@ -43,7 +43,7 @@ pub fn is_steady(rates: &[f64], max_rounds: u32) -> bool {
             .any(|rounds| tail(rounds).is_some_and(|line| is_within(&line, rounds, allowed, rank)))
 }
 
-/// Returns how often the rule is applied in a session: once per round and tail.
+/// Returns how often the rule is applied in a session: after each round, once for each tail.
 fn count_questions(max_rounds: u32) -> f64 {
     // Clamp the limit of a forged file.
     let rounds_asked = f64::from(max_rounds.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
@@ -62,9 +62,9 @@ fn is_within(line: &Line, rounds: usize, slope: f64, rank: f64) -> bool {
 
 /// Number of rounds that the SNIA criterion uses: the last five.
 const SNIA_WINDOW: usize = 5;
-/// Maximum difference between two rounds, relative to the average.
+/// Maximum difference between any two of the five rounds, relative to their average.
 const EXCURSION_TO: f64 = 0.20;
-/// Maximum change along the fitted line, relative to the average.
+/// Maximum change from end to end of the fitted line, relative to the average.
 const SLOPE_TO: f64 = 0.10;
 /// Length of a round in the specification, in seconds.
 const ROUND_S: f64 = 60.0;
@@ -84,7 +84,8 @@ pub fn apply_snia(rounds: &[f64]) -> Option<Snia> {
     })
 }
 
-/// Divides a run into rounds: minutes if the run has at least five, otherwise fifths. Returns the mean rate of each round.
+/// Divides a run into rounds, and returns the mean rate of each. A round is about a minute if the
+/// run has at least five minutes, otherwise a fifth of the run.
 pub fn divide_into_rounds(series: &Series) -> Vec<f64> {
     let steps = series.rates.len();
     let rounds = ((series.seconds() / ROUND_S) as usize).clamp(SNIA_WINDOW, steps.max(SNIA_WINDOW));

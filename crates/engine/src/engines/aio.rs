@@ -3,7 +3,7 @@
 //! `libaio` is `io_submit` and `io_getevents` of the kernel, for any depth with direct I/O. With
 //! buffered files the submission blocks until the operation is complete, so the depth has no
 //! effect. `posixaio` is `aio_read` and `aio_write` of the C library: its threads execute the
-//! operations, in glibc one at a time per file. Neither has trims.
+//! operations, in glibc one at a time per file. Neither supports trims.
 
 use crate::engines::targets;
 use crate::engines::targets::{flush_of, refuse_sync_range};
@@ -18,7 +18,8 @@ use sys::clock::Clock;
 use sys::file_pages::Flush;
 use sys::posix_aio::PosixAio;
 
-/// Implements [`Queue`] for an engine struct with the fields `aio` and `flush`. `libaio` and `posixaio` differ only in the type of `aio`.
+/// Implements [`Queue`] for an engine struct with the fields `aio` and `flush`. The braces hold
+/// methods that only this engine has.
 macro_rules! impl_queue {
     ($engine:ident { $($more:tt)* }) => {
         impl Queue for $engine {

@@ -45,7 +45,8 @@ pub(super) struct Splice {
     arena: Arena,
     targets: Targets,
     pipe: Pipe,
-    /// An open `/dev/null`, if the option `discard` sends read data there.
+    /// An open `/dev/null`, to which the option `discard` sends read data; `None` without the
+    /// option.
     null: Option<File>,
 }
 
@@ -135,7 +136,7 @@ impl Pipe {
         Ok(Self { out, into, bytes })
     }
 
-    /// Moves bytes from a file to memory, or to /dev/null.
+    /// Moves bytes from a file to memory, or to /dev/null. Returns the number of moved bytes.
     fn read(&mut self, file: &File, offset: u64, data: &mut [u8], null: Option<&File>) -> io::Result<usize> {
         let inside = splice(file, Some(&mut { offset }), &self.into, None, data.len(), SpliceFlags::empty())?;
         let mut taken = 0;
@@ -152,7 +153,7 @@ impl Pipe {
         Ok(inside)
     }
 
-    /// Moves bytes from memory to a file.
+    /// Moves bytes from memory to a file. Returns the number of moved bytes.
     fn write(&mut self, file: &File, offset: u64, data: &[u8]) -> io::Result<usize> {
         let inside = sys::io_vectors::lend(&self.into, data)?;
         let mut moved = 0;
@@ -258,7 +259,7 @@ pub(super) struct CopyFileRange {
     targets: Targets,
     /// The unnamed file at the other end of the copy, with a range for each slot.
     other_file: File,
-    /// Distance between the ranges of two slots in the unnamed file, in bytes.
+    /// Distance between the ranges of consecutive slots in the unnamed file, in bytes.
     stride: u64,
     bare: bool,
 }

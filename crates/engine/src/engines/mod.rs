@@ -81,7 +81,7 @@ fn open<E: Engine + 'static>(spec: &mut WorkerSpec) -> Opened {
     Ok((Box::new(engine), granted))
 }
 
-/// Default facts: an engine with a depth that moves bytes.
+/// Returns the default facts: the engine moves bytes and supports any depth up to [`MAX_DEPTH`].
 const fn default_facts(name: &'static str, about: &'static str) -> Facts {
     Facts {
         name,
@@ -237,7 +237,7 @@ pub static ENGINES: &[Entry] = &[
     },
 ];
 
-/// Finds an engine by its name.
+/// Returns the engine of this name; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENGINES.iter().find(|e| e.name == name)
 }
@@ -273,7 +273,8 @@ struct Boxed {
     depth: Option<DepthCounter>,
 }
 
-/// Counts the operations in flight at each submission. The counter wraps the engine, so the hot loop needs no code for it.
+/// Counts the operations in flight at each submission, and the operations that each call submits or
+/// completes. It is part of [`Boxed`], so the hot loop needs no code for it.
 #[derive(Default)]
 struct DepthCounter {
     queued: u32,

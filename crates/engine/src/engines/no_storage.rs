@@ -70,7 +70,8 @@ pub(super) const SIM_OPTIONS: &[EngineOption] = &[EngineOption::with_number(
 
 pub(super) struct Sim {
     time: VirtualClock,
-    /// Operations in flight with their completion times, in order of completion, because all have the same latency.
+    /// Operations in flight with their completion times, in order of completion. This is also the
+    /// order of submission, because all take the same service time.
     flying: VecDeque<(u64, Done)>,
     data: Vec<u8>,
     /// Maximum number of operations served at once; `None` if unlimited.

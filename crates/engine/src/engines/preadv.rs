@@ -103,7 +103,7 @@ impl Preadv {
         }
     }
 
-    /// Reads or writes a row.
+    /// Reads or writes a row. Returns the number of moved bytes.
     fn call(&mut self, row: Range<usize>, first: &Op) -> io::Result<usize> {
         let parts = self.queued[row].iter().map(|(slot, op)| (*slot, op.length));
         if first.kind == Kind::Read {

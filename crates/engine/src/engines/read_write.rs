@@ -42,7 +42,7 @@ pub(super) struct Sync {
 
 /// Calls that a program makes before its reads and writes, such as `readahead` and `fallocate`.
 struct Around {
-    /// Readahead window in bytes.
+    /// Readahead window in bytes; `None` if the engine requests no readahead.
     ahead: Option<u64>,
     /// For each file the range whose readahead was already requested.
     requested: Vec<Range<u64>>,

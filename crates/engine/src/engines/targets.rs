@@ -138,7 +138,8 @@ impl Positions {
         Ok(())
     }
 
-    /// Advances a file's position by the bytes that an operation moved. Forgets the position after an error, because it is unknown then.
+    /// Advances a file's position by the bytes that an operation moved. Forgets the position after
+    /// an error, because it is unknown then. Returns `answer`.
     #[inline]
     pub(super) fn moved(&mut self, op: &Op, answer: io::Result<usize>) -> io::Result<usize> {
         let bytes = answer.as_ref().ok().map(|moved| *moved as u64);
@@ -188,8 +189,9 @@ pub(super) fn check_atomic_writes(spec: &WorkerSpec) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Checks that the devices below the files of a spec poll for completions. Notes a fallback if a device is unknown. `option` is the name
-/// of the engine option in messages.
+/// Checks that the devices below the files of a spec poll for completions. Adds a fallback to the
+/// result if the kernel does not report whether a device polls. `option` is the name of the engine
+/// option in messages.
 ///
 /// # Errors
 ///

@@ -14,8 +14,8 @@ use crate::recorder::Recorder;
 use model::histogram::Histogram;
 use model::job::{FoundDepth, LatencyTarget};
 
-/// Number of consecutive windows that must meet the target one below a missed depth before the
-/// search tries the missed depth again.
+/// After this many consecutive windows that meet the target at the depth directly below a missed
+/// depth, the search tries the missed depth again.
 const STABLE: u32 = 3;
 
 /// The state of a worker's search.
@@ -69,7 +69,8 @@ impl Search {
         FoundDepth { depth: self.depth, is_last: self.last }
     }
 
-    /// Returns the step after a window; `None` if no operation completed in the window.
+    /// Judges a window and sets the depth of the next one. Returns the next step; `None` if no
+    /// operation completed in the window.
     fn evaluate_window(&mut self, block: &Block) -> Option<Next> {
         let all = || block.lanes.iter().flat_map(|lane| &lane.kinds).map(|tally| &tally.latency);
         let count: u64 = all().map(Histogram::count).sum();

@@ -52,7 +52,8 @@ pub(super) struct Lines {
     /// Start of the current burst, if bursts begin at fixed times: the time of [`Op::AT`] in ns.
     clock_ns: u64,
     reply: Option<Reply>,
-    /// The operation to repeat at the same offset, and the number of repetitions left.
+    /// The operation to repeat at the same offset, and the number of repetitions left; `None` if
+    /// none is left.
     repeated: Option<(Op, u32)>,
 }
 
@@ -86,7 +87,7 @@ struct Line {
     times: u32,
     /// Whether the direction is drawn only with a new random place.
     mix_by_run: bool,
-    /// The direction of the current run, if directions are drawn by run.
+    /// The direction of the current run of operations; `None` unless `mix_by_run` is set.
     run_kind: Option<Kind>,
 }
 
@@ -104,7 +105,8 @@ struct Place {
     span: Span,
     next_offset: NextOffset,
     walk: Walk,
-    /// Last operation of each interleaved position, for three directions each; empty if positions are not interleaved.
+    /// Last operations of the interleaved positions: three for each position, one per direction.
+    /// Empty if positions are not interleaved.
     heads: Vec<Last>,
 }
 
@@ -117,8 +119,8 @@ enum Pick {
     Turns(TargetTurns),
 }
 
-/// Gives each target of a group a number of operations in turn. After a pass over all bytes of a target, the next
-/// target replaces it in the group.
+/// Selects targets of a group, in order or at random, each for several consecutive operations.
+/// After a pass over all bytes of a target, the next target replaces it in the group.
 struct TargetTurns {
     drawn: bool,
     operations: u32,
@@ -222,8 +224,8 @@ impl Lines {
         self.next_as(Line::kind)
     }
 
-    /// Returns the next operation, in the direction that `kind` draws. Compiled for each closure, so that drawing a direction costs no
-    /// check.
+    /// Returns the next operation. `kind` draws its direction, unless it is a reply or a
+    /// repetition. Compiled for each closure, so that drawing a direction costs no check.
     #[inline]
     fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
@@ -429,7 +431,8 @@ impl Line {
         if self.has_own_positions { kind as usize } else { 0 }
     }
 
-    /// Returns whether the line has no rows, separate positions, pauses or replies.
+    /// Returns whether the line has no rows, interleaved or separate positions, repeated offsets,
+    /// runs of one direction, pauses or replies.
     fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
         let has_rows = self.row > 1 || self.continue_chance.is_some() || self.interleaved > 1;
@@ -581,7 +584,8 @@ impl TargetTurns {
         self.group.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Counts the bytes of an operation on a target. Removes the target from the group if no operation fits into the rest of its pass.
+    /// Counts the bytes of an operation on a target. If no operation fits into the rest of the
+    /// target's pass, the next target replaces it in the group.
     fn count(&mut self, target: usize, bytes: u64) {
         let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
         *rest = rest.saturating_sub(bytes);

@@ -21,7 +21,7 @@ const MAX_REDRAWS: usize = 100;
 /// Directions are drawn as random numbers below this value.
 const DRAWN_FROM: u64 = 1 << 32;
 
-/// A draw of one of several by weight.
+/// Draws one of several choices by weight.
 #[derive(Debug)]
 pub(super) enum WeightedDraw {
     /// A single choice.
@@ -31,7 +31,7 @@ pub(super) enum WeightedDraw {
 }
 
 impl WeightedDraw {
-    /// Creates the choice. `what` is the name of the choices in the error. Fails if all weights are
+    /// Creates the draw. `what` is the name of the choices in the error. Fails if all weights are
     /// zero.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>, what: &str) -> Result<Self, String> {
         let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
@@ -186,7 +186,8 @@ impl Lengths {
         !matches!(self, Self::Fixed(_))
     }
 
-    /// Returns `drawn` if it fits into `left` bytes or if no size fits. Otherwise draws until a size fits.
+    /// Returns `drawn` if it fits into `left` bytes or if no size fits. Otherwise draws again until
+    /// a size fits, at most [`MAX_REDRAWS`] times, and then returns the smallest size.
     #[inline]
     pub(super) fn fitting(&self, drawn: u64, left: u64, rng: &mut Xoshiro256PlusPlus) -> u64 {
         if drawn <= left || u64::from(self.least()) > left { drawn } else { self.redraw(left, rng) }
@@ -266,7 +267,7 @@ const SINGLE_RANKS: u64 = 512;
 /// A bucket's width is its first rank divided by this number. At theta 1 this accepts at least 94 % of the draws.
 const BUCKET_DIVISOR: u64 = 16;
 
-/// Ranks from 0 to n - 1, the most frequent first. At most about 25 KiB.
+/// Draws ranks from 0 to n - 1. Rank 0 is the most frequent. The tables take at most about 25 KiB.
 #[derive(Debug)]
 pub(super) struct Zipf {
     theta: f64,

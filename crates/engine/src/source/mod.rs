@@ -37,8 +37,8 @@ use std::sync::Arc;
 pub struct Op {
     /// Offset of the first byte.
     pub offset: u64,
-    /// A time in ns, whose meaning depends on `flags`: see [`Op::AT`] and [`Op::AFTER`]. With [`Op::CHOSEN`] only the source uses it.
-    /// Otherwise it is 0.
+    /// A time in ns, whose meaning depends on `flags`: see [`Op::AT`] and [`Op::AFTER`]. With
+    /// [`Op::CHOSEN`] only the source uses it. Without these flags it is 0.
     pub at_ns: u64,
     /// Length in bytes; 0 for a sync.
     pub length: u32,
@@ -96,7 +96,8 @@ pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
 
-    /// Returns how many operations may be drawn before they are submitted. The number is small if workers share a position.
+    /// Returns how many operations may be drawn at once, before they are submitted; 1 if workers
+    /// share a position.
     fn look_ahead(&self) -> usize {
         LOOK_AHEAD
     }

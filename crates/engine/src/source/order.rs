@@ -192,7 +192,7 @@ fn draw_normal(deviation: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     }
 }
 
-/// Uniform places with replacement.
+/// Draws places with equal probability; a place may be drawn repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uniform {
     span: Span,
@@ -282,7 +282,7 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
     Ok((choice, ranges))
 }
 
-/// The last operation of a lane on a target.
+/// The bytes of the last operation at a position, relative to the span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     start: u64,
@@ -522,7 +522,7 @@ const MAX_BLOCKS: u64 = 1 << 33;
 pub(super) struct Map {
     seed: u64,
     pass: u64,
-    /// Number of the worker's first block.
+    /// Index of the worker's first block.
     first: u64,
     /// One bit per block, set if this pass has touched the block.
     touched: Vec<u64>,
@@ -582,7 +582,7 @@ impl Map {
         (self.first + block, run)
     }
 
-    /// Returns the first free block in a range.
+    /// Returns the first free block from `from` to below `end`; `None` if none of them is free.
     fn free_from(&self, from: u64, end: u64) -> Option<u64> {
         let mut at = from;
         while at < end {

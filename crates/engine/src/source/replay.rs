@@ -3,8 +3,8 @@
 //! 1. A reader thread feeds operations through a ring ([`feed`]). The thread has determined which
 //!    earlier operation each one waits for.
 //! 2. The source keeps a table of operations that are read but not submitted yet, chained by task.
-//!    For each task it also keeps the times of the last [`REACH`] completions. All memory is
-//!    allocated before the first operation.
+//!    For each task it also keeps the completion times of the last [`REACH`] operations. All memory
+//!    is allocated before the first operation.
 //! 3. Operations of a task are submitted in order. An operation that waits for an earlier one is
 //!    due when that one has completed and the captured wait has passed.
 
@@ -101,7 +101,7 @@ impl Counts {
     }
 }
 
-/// Increments a counter that only this thread writes.
+/// Adds `more` to a counter that only this thread writes.
 fn count(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
@@ -159,7 +159,8 @@ struct Task {
     stamps: Box<[Stamp]>,
     /// Excess in ns: time outside the driver that exceeded a wait. The next waits are shortened by it.
     owed_ns: u64,
-    /// Number of the last operation whose time outside the driver was deducted.
+    /// Number of the last operation whose time outside the driver was deducted; `None` if there was
+    /// none yet.
     counted: Option<u64>,
 }
 
@@ -196,7 +197,7 @@ pub struct Replay {
     is_dry: bool,
     in_flight: u32,
     depth: u32,
-    /// The last operation of the current call.
+    /// The last operation of the current call; `None` if the call has no operation yet.
     last_in_call: Option<DueStep>,
     /// Whether operations are due at captured times, so that late ones are counted.
     is_timed: bool,
@@ -246,7 +247,8 @@ impl Replay {
         new
     }
 
-    /// Takes operations from the ring while there is room. Returns their number.
+    /// Takes up to [`MAX_TAKEN`] operations from the ring while the table has room. Returns their
+    /// number.
     fn take_from_ring(&mut self, now_ns: u64) -> usize {
         let mut taken = 0;
         while taken < MAX_TAKEN && self.free != NONE {
@@ -289,7 +291,8 @@ impl Replay {
         }
     }
 
-    /// Schedules the first operation of a task if its due time is known. Returns the time.
+    /// Schedules the first operation of a task and returns its due time; `None` if there is no such
+    /// operation, or if it waits for another one that has not completed.
     fn set_due(&mut self, at: usize) -> Option<u64> {
         let task = &mut self.tasks[at];
         let step = &self.held.get(task.first as usize)?.step;
@@ -387,8 +390,9 @@ impl Source for Replay {
 }
 
 impl Task {
-    /// Shortens a captured wait by the time outside the driver. If several operations wait for the same one, only the first wait is
-    /// shortened.
+    /// Returns a captured wait minus the time outside the driver. If that time exceeds the wait,
+    /// the excess shortens later waits. If several operations wait for the same one, only the first
+    /// of them adds to the excess or uses it.
     fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, outside_driver_ns: u64) -> u64 {
         let left_ns = wait_ns.saturating_sub(outside_driver_ns);
         if waited_for.is_none() || self.counted >= waited_for {
@@ -411,7 +415,8 @@ fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
     is_merged || after.due_ns > before.due_ns.saturating_add(IN_A_CALL_NS)
 }
 
-/// Returns the number of the operation for which the task's next one waits.
+/// Returns the number of the operation for which the task's next one waits; `None` if it waits for
+/// none.
 fn waits_for(task: &Task, step: &Step) -> Option<u64> {
     let back = Some(step.after.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))

@@ -137,7 +137,8 @@ impl Member {
         Ok(member)
     }
 
-    /// Allows an operation and counts it, or returns when to ask again, like [`Source::hold`].
+    /// Allows an operation, counts it and returns `None`. Otherwise returns when to ask again, like
+    /// [`Source::hold`].
     fn hold(&self) -> Option<u64> {
         if !self.is_active.load(Ordering::Relaxed) {
             self.begin();
@@ -179,7 +180,8 @@ impl Drop for Member {
     }
 }
 
-/// A source whose operations wait while its worker is ahead of its share. All lanes of a worker share this state.
+/// A source whose operations wait while its worker is ahead of its share. All lanes of a worker
+/// have the same `member`.
 pub(super) struct Shared {
     pub(super) inner: Box<dyn Source>,
     pub(super) member: Arc<Member>,

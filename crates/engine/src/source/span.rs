@@ -122,7 +122,7 @@ impl Pieces {
         self.bytes
     }
 
-    /// Returns the largest piece.
+    /// Returns the largest piece; `None` without pieces.
     pub fn largest(&self) -> Option<Range<u64>> {
         self.places.iter().max_by_key(|p| p.end - p.start).cloned()
     }
@@ -232,8 +232,9 @@ pub fn own_blocks(
     ))
 }
 
-/// Builds the lanes of one worker like [`lanes`], in the worker's own blocks of a file that the workers of all hosts share. `task` is the
-/// worker's number among the workers of all hosts.
+/// Builds the lanes of one worker like [`lanes`]. If the workers of all hosts share one file
+/// (`stream.shared`), the lanes stay in the worker's own blocks of it. `task` is the worker's
+/// number among the workers of all hosts.
 ///
 /// # Errors
 /// As [`lanes`], or if the worker has no block.

@@ -62,7 +62,8 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Adds a lane's part of the stream's pace to the lane's source. [`ByKind`] keeps the rates of [`Pace::Each`] itself.
+/// Adds arrival times or a rate limit to the source of one lane, whose rate is the stream's rate
+/// divided by the number of lanes. [`ByKind`] keeps the rates of [`Pace::Each`] itself.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed | Pace::Each { .. } => inner,
@@ -398,16 +399,16 @@ fn quantile(all: &[(f64, f64)], share: f64) -> f64 {
 pub(super) struct Timed {
     inner: Box<dyn Source>,
     bursts: Bursts,
-    /// An operation that was drawn and waits until nothing is in flight.
+    /// An operation that was drawn and waits until nothing is in flight; `None` if none waits.
     next: Option<Op>,
     in_flight: u32,
     /// Number of operations of the current burst.
     done: u32,
-    /// Start time of the current burst.
+    /// Start time of the current burst in ns.
     since_ns: u64,
     /// Whether the current burst is over.
     is_over: bool,
-    /// Time of the last completion.
+    /// Time of the last completion in ns.
     completed_ns: u64,
 }
 
@@ -483,7 +484,7 @@ pub(super) struct ByKind {
     limits: [Option<Limited>; 3],
     syncs: Option<Syncs>,
     rng: Xoshiro256PlusPlus,
-    /// An operation that was drawn and waits until nothing is in flight.
+    /// An operation that was drawn and waits until nothing is in flight; `None` if none waits.
     next: Option<Op>,
     in_flight: u32,
 }
@@ -513,7 +514,8 @@ impl ByKind {
         Ok(Self { inner, kinds: Kinds::new(line.mix)?, limits, syncs, rng, next: None, in_flight: 0 })
     }
 
-    /// Returns the next direction, or the time in ns at which a direction is due.
+    /// Returns the next direction. If none is due yet, the error is the time in ns at which the
+    /// first one is.
     fn kind(&mut self, now_ns: u64) -> Result<Kind, u64> {
         let due_ns =
             |kind: Kind| self.limits.get(kind as usize).and_then(Option::as_ref).map_or(0, Limited::due_ns);
@@ -526,7 +528,7 @@ impl ByKind {
         if due_ns(first) <= now_ns { Ok(first) } else { Err(due_ns(first)) }
     }
 
-    /// Returns the next operation, or the time in ns at which one is due.
+    /// Returns the next operation. If none is due yet, the error is the time in ns at which one is.
     fn draw(&mut self, now_ns: u64) -> Result<Op, u64> {
         if let Some(sync) = self.syncs.as_mut().and_then(Syncs::next) {
             return Ok(sync);

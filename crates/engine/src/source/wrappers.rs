@@ -37,7 +37,7 @@ impl Flushed {
 }
 
 impl Syncs {
-    /// Creates the decisions for `flush`. Fails for a sync after every 0 writes.
+    /// Creates the schedule of syncs for `flush`. Fails for a sync after every 0 writes.
     pub(super) fn new(flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
         let calls = Evenly::new(every, calls).ok_or_else(|| {
@@ -47,7 +47,7 @@ impl Syncs {
         Ok(Self { calls, flags, file: 0, next_flags: 0 })
     }
 
-    /// Returns the next sync if one is due.
+    /// Returns the next sync; `None` if none is due.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Op> {
         self.calls.take().then(|| {
@@ -56,7 +56,7 @@ impl Syncs {
         })
     }
 
-    /// Marks which operations follow a sync, and counts the writes.
+    /// Flags the first operation if it follows a sync, and counts the writes.
     #[inline]
     pub(super) fn mark_syncs(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
@@ -101,7 +101,7 @@ pub(super) struct Evenly {
 }
 
 impl Evenly {
-    /// Returns `None` if a number is zero.
+    /// Creates the spread; `None` if a number is zero.
     pub(super) fn new(every: u32, times: u32) -> Option<Self> {
         (every > 0 && times > 0).then(|| Self { every: every.into(), times: times.into(), due: 0 })
     }

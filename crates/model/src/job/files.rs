@@ -55,12 +55,12 @@ impl Cache {
         matches!(self, Self::Sync | Self::DirectSync)
     }
 
-    /// The word of the flag `--cache`.
+    /// Returns the word of the flag `--cache`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }
 
-    /// One line for `--help`.
+    /// Returns one line for `--help`.
     pub fn about(self) -> &'static str {
         match self {
             Self::Direct => "O_DIRECT: past the page cache",
@@ -92,7 +92,7 @@ pub struct Flush {
     pub drain: bool,
 }
 
-/// Returns the value of counts in files of versions that had no such setting.
+/// Returns the default of a count that older session files do not have.
 pub(super) fn one() -> u32 {
     1
 }
@@ -112,17 +112,17 @@ pub struct Every {
 }
 
 impl Every {
-    /// One call after this many writes.
+    /// Creates the rule of one call after this many writes.
     pub const fn writes(writes: u32) -> Self {
         Self { writes, calls: 1 }
     }
 
-    /// `8`, `2.9`.
+    /// Formats the number of writes before each call: `8`, `2.9`.
     pub fn format_count(self) -> String {
         (f64::from(self.writes) / f64::from(self.calls.max(1))).to_string()
     }
 
-    /// `after each write`, `after every 8 writes`.
+    /// Returns text such as `after each write`, `after every 8 writes`.
     pub fn describe(self) -> String {
         if self.writes == self.calls {
             "after each write".into()
@@ -133,7 +133,7 @@ impl Every {
 }
 
 impl Flush {
-    /// `fdatasync after each write`, `fsync after every 8 writes`.
+    /// Returns text such as `fdatasync after each write`, `fsync after every 8 writes`.
     pub fn describe(&self) -> String {
         let every = Every { writes: self.every, calls: self.calls };
         format!("{} {}", self.call.word(), every.describe())
@@ -156,7 +156,7 @@ pub enum SyncCall {
 }
 
 impl SyncCall {
-    /// Name of the call in its manual page.
+    /// Returns the name of the call in its manual page.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fsync => "fsync",
@@ -170,7 +170,7 @@ impl SyncCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Create {
-    /// Length of the file.
+    /// Length of the file in bytes.
     pub bytes: u64,
     /// Content of the file before the first run.
     pub filling: Filling,
@@ -207,7 +207,7 @@ impl Filling {
         ("hole", Self::Hole),
     ];
 
-    /// The word of the key `create`.
+    /// Returns the word of the key `create`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }
@@ -219,7 +219,8 @@ impl Filling {
 pub struct Shared {
     /// The layout of the parts.
     pub layout: Layout,
-    /// Number of passes over its own part after which a worker ends; `None` if another rule ends the worker.
+    /// Number of passes over the worker's own part after which the worker ends; `None` if another
+    /// rule ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u32>,
 }
@@ -248,7 +249,7 @@ impl Layout {
     }
 }
 
-/// One of the workers of all hosts that share a file.
+/// A task, which is IOR's word for a worker: one of the workers of all hosts that share a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskNumber {
     /// Index of the worker, counted host by host.
@@ -271,7 +272,7 @@ pub struct OwnBlocks {
 }
 
 impl OwnBlocks {
-    /// The blocks of a task in a span, for transfers of this size; `None` if there is not a
+    /// Returns the blocks of a task in a span, for transfers of this size; `None` if there is not a
     /// complete block for each task. The remainder after the last complete segment belongs to no task.
     pub fn for_task(layout: Layout, span_bytes: u64, transfer: u64, task: TaskNumber) -> Option<Self> {
         let (transfer, tasks) = (transfer.max(1), task.count.max(1));
@@ -285,7 +286,7 @@ impl OwnBlocks {
         (segments > 0).then_some(Self { block_bytes, segments, first: task.index * block_bytes, step })
     }
 
-    /// Total bytes of the task's blocks.
+    /// Returns the total size in bytes of the task's blocks.
     pub fn bytes(&self) -> u64 {
         self.block_bytes * self.segments
     }

@@ -59,7 +59,8 @@ impl Job {
         self.name.clone() + &self.part_name(phase, stream)
     }
 
-    /// The part of the name that distinguishes a stream from the others of its job; empty for the only stream.
+    /// Returns the part of the name that distinguishes a stream from the others of its job,
+    /// beginning with a comma; empty for a single stream without a name.
     pub fn part_name(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
@@ -84,11 +85,11 @@ impl Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phase {
-    /// Time before the measured window, in which operations run but do not count.
+    /// Time in ns before the measured window, in which operations run but do not count.
     pub warmup_ns: u64,
-    /// Length of the measured window, unless a stop rule of a stream ends it earlier.
+    /// Length of the measured window in ns, unless a stop rule of a stream ends it earlier.
     pub time_ns: u64,
-    /// Time after the measured window, in which operations still run but do not count.
+    /// Time in ns after the measured window, in which operations still run but do not count.
     #[serde(default)]
     pub cooldown_ns: u64,
     /// Streams that run together; at least one.
@@ -138,7 +139,8 @@ pub struct Stream {
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
     pub cache: Cache,
-    /// Advice to the kernel about the order of accesses through the page cache.
+    /// Advice to the kernel about the order of accesses through the page cache; `None` to give
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
     /// Operations that one call submits and waits for.
@@ -155,7 +157,7 @@ pub struct Stream {
     /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
-    /// Calls between writes that make them stable.
+    /// Calls between writes that make them stable; `None` without such calls.
     #[serde(default)]
     pub flush: Option<Flush>,
     /// The data that the stream writes.
@@ -164,7 +166,8 @@ pub struct Stream {
     /// The rule that ends the stream early.
     #[serde(default)]
     pub limit: StopRule,
-    /// Failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`] for no limit.
+    /// Number of failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`]
+    /// for no limit.
     #[serde(default = "max_errors", skip_serializing_if = "is_max_errors")]
     pub max_errors: u64,
     /// Errors that do not count towards `max_errors`.
@@ -173,13 +176,14 @@ pub struct Stream {
     /// The latency target that chooses the depth, up to `depth`; `None` for a fixed depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
-    /// The rule that ends the stream as soon as its rate is steady.
+    /// The rule that ends the stream as soon as its rate is steady; `None` without such a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// The lowest allowed rate. A lower rate ends the run with an error.
+    /// The lowest allowed rate; `None` for no limit. A lower rate ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<MinRate>,
-    /// Largest allowed latency of a read, write or trim in ns. A longer one ends the run with an error.
+    /// Largest allowed latency of a read, write or trim in ns; `None` for no limit. A longer one
+    /// ends the run with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
     /// Whether an operation waits while the same worker has one in flight on the same bytes of the same target.
@@ -191,7 +195,7 @@ pub struct Stream {
     /// Whether all other streams of the phase end as soon as this one has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_others: bool,
-    /// Time from the phase's start to the stream's first operation.
+    /// Time from the phase's start to the stream's first operation, in ns.
     #[serde(default)]
     pub delay_ns: u64,
     /// CPUs, memory nodes and priority of the stream's threads.
@@ -210,7 +214,8 @@ pub struct Stream {
     /// workers are reported together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each_worker_ns: Option<u64>,
-    /// The captured load that the stream replays. `access` then only summarizes the load.
+    /// The captured load that the stream replays; `access` then only summarizes the load. `None` if
+    /// the stream is not a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<Replay>>,
 }
@@ -268,26 +273,26 @@ pub enum Sharing {
     Random,
     /// A random target for every operation, by weight; one weight per target.
     Weighted(Vec<u32>),
-    /// Several operations in a row on each target of a group. When the pass over a target is complete, the next target
-    /// replaces it in the group.
+    /// Several consecutive operations on each target of a group. When the pass over a target is
+    /// complete, the next target replaces it in the group.
     Turns {
         /// Whether the next target is chosen at random. Otherwise the targets take turns.
         drawn: bool,
-        /// Operations in a row.
+        /// Number of consecutive operations on one target.
         operations: u32,
         /// Number of targets in the group.
         open: u32,
     },
 }
 
-/// Workers that each do all of the work instead of dividing it. Each worker covers all blocks in its own order.
+/// Workers that each do the full amount of work instead of a share of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Clones {
-    /// All workers use the same targets.
+    /// All workers use the same targets. Each worker covers all blocks in its own order.
     Same,
-    /// The targets are divided among the workers: the first worker uses the first targets.
+    /// Each worker has its own targets: the first worker the first targets of the list, and so on.
     Own,
 }
 
@@ -452,8 +457,9 @@ impl Stream {
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
-    /// Returns the number of bytes after which the stream ends if each worker has `own_bytes` of a shared file: the
-    /// bytes of its passes or its byte limit, whichever is smaller. `None` without both.
+    /// Returns the number of bytes after which the stream ends if each worker has `own_bytes` of a
+    /// shared file: the bytes of its passes or its byte limit, whichever is smaller. `None` if it
+    /// has neither.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
         // A trim and the write after it touch the same bytes.
         let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
@@ -479,7 +485,8 @@ impl Stream {
         }
     }
 
-    /// Operations in flight over all workers and targets when every queue is full.
+    /// Returns the number of operations in flight over all workers and targets when every queue is
+    /// full.
     pub fn total_depth(&self) -> u64 {
         u64::from(self.depth).saturating_mul(u64::from(self.workers)).saturating_mul(self.lanes())
     }
@@ -586,7 +593,7 @@ impl Stream {
         out
     }
 
-    /// The kinds of operation that this stream submits.
+    /// Returns the kinds of operation that this stream submits.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         let replayed = self.replay.as_ref().is_some_and(|replay| replay.original.count(Kind::Sync) > 0);
         let sync = replayed || (self.flush.is_some() && self.access.writes());
@@ -594,8 +601,8 @@ impl Stream {
     }
 }
 
-/// Operations of one kind in a row. A stream repeats its turns in order. A turn begins when all
-/// operations of the previous turn have completed.
+/// A number of consecutive operations of one access. A stream repeats its turns in order. A turn
+/// begins when all operations of the previous turn have completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
@@ -606,7 +613,7 @@ pub struct Turn {
     pub turns: u32,
     /// The blocks and directions, as a single line.
     pub access: Access,
-    /// Calls between writes that make them stable.
+    /// Calls between writes that make them stable; `None` without such calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<Flush>,
 }
@@ -617,7 +624,7 @@ impl Turn {
         f64::from(self.operations) / f64::from(self.turns.max(1))
     }
 
-    /// `61.5 x 4K sequential write`.
+    /// Returns text such as `61.5 x 4K sequential write`.
     fn describe(&self) -> String {
         format!("{} x {}", self.length(), self.access.describe())
     }
@@ -688,13 +695,13 @@ impl IoPriority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpPriority {
-    /// Reads or writes; both if `None`.
+    /// Kind of the operations that the share is of, reads or writes; `None` for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Operations of this size; all sizes if `None`.
+    /// Size in bytes of the operations that the share is of; `None` for all sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
-    /// Percentage of the operations of this kind and size that have the priority.
+    /// Percentage of these operations that have the priority.
     pub percent: u8,
     /// Priority that the kernel gets with the operation.
     pub priority: IoPriority,

@@ -28,7 +28,7 @@ impl Kind {
     /// The kinds that move bytes between memory and target.
     pub const MOVING: [Self; 2] = [Self::Read, Self::Write];
 
-    /// `read`, `write`, `trim` or `sync`.
+    /// Returns `read`, `write`, `trim` or `sync`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -63,7 +63,7 @@ impl Percent {
     /// 100 %.
     pub const ALL: Self = Self(100 * PARTS);
 
-    /// A whole number of percent; values above 100 count as 100.
+    /// Creates a share of a whole number of percent; values above 100 count as 100.
     pub const fn whole(percent: u8) -> Self {
         if percent >= 100 { Self::ALL } else { Self(percent as u32 * PARTS) }
     }
@@ -145,7 +145,7 @@ impl Mix {
         self.share(kind) > Percent::NONE
     }
 
-    /// `read`, `write`, `trim`, `70/30`, `60/30/10`.
+    /// Returns text such as `read`, `write`, `trim`, `70/30`, `60/30/10`.
     pub fn describe(self) -> String {
         let [read, write, trim] = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| self.share(kind));
         match (read, trim) {
@@ -171,7 +171,7 @@ pub struct PerKind<T> {
 }
 
 impl<T: Clone> PerKind<T> {
-    /// The same value for every direction.
+    /// Creates the same value for every direction.
     pub fn all(value: T) -> Self {
         Self { read: value.clone(), write: value.clone(), trim: value }
     }
@@ -201,7 +201,7 @@ impl<T: Copy + Default + PartialEq> PerKind<T> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
-    /// Always the same.
+    /// One size for all operations.
     Fixed(u32),
     /// Every multiple of the alignment between two sizes, equally likely. Without an alignment, every multiple of the
     /// smaller size.
@@ -232,7 +232,7 @@ impl Sizes {
         }
     }
 
-    /// `4K`, `4K-64K`, `4K:60,64K:40`.
+    /// Returns text such as `4K`, `4K-64K`, `4K:60,64K:40`.
     pub fn describe(&self) -> String {
         let block = |b: u32| show_block(u64::from(b));
         match self {
@@ -266,7 +266,7 @@ impl Sizes {
 pub enum Pattern {
     /// One block after another.
     Sequential,
-    /// Anywhere.
+    /// At random offsets.
     #[default]
     Random,
 }
@@ -395,7 +395,7 @@ impl Order {
         }
     }
 
-    /// `sequential`, `random`, `zipf 1.1`, ...
+    /// Returns text such as `sequential`, `random`, `zipf 1.1`, ...
     pub fn describe(&self) -> String {
         match self {
             Self::Sequential(steps) => {
@@ -450,12 +450,13 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Distance from the beginning of one zone to the beginning of the next; at least 1.
+    /// Returns the distance in bytes from the beginning of one zone to the beginning of the next;
+    /// at least 1.
     pub fn step_bytes(&self) -> u64 {
         self.range_bytes.saturating_add(self.skip_bytes).max(1)
     }
 
-    /// The number of complete zones in a span of `span_bytes`.
+    /// Returns the number of complete zones in a span of `span_bytes`.
     pub fn whole(&self, span_bytes: u64) -> u64 {
         span_bytes.checked_sub(self.range_bytes).map_or(0, |rest| rest / self.step_bytes() + 1)
     }
@@ -477,7 +478,7 @@ impl Strided {
         self.bytes.checked_next_multiple_of(size.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// `in zones of 1G`, `in zones of 1G (256M each), 2G apart`.
+    /// Returns text such as `in zones of 1G`, `in zones of 1G (256M each), 2G apart`.
     pub fn describe(&self) -> String {
         let each = if self.bytes == self.range_bytes {
             String::new()
@@ -548,7 +549,7 @@ pub struct Line {
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,
-    /// Mean pause before each burst, from the completion of the previous one; 0 for none.
+    /// Mean pause in ns before each burst, from the completion of the previous one; 0 for none.
     pub delay_ns: u64,
     /// How pauses vary around `delay_ns`.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -565,7 +566,7 @@ pub struct Line {
 }
 
 impl Access {
-    /// The plain access: one order, one size, reads and writes.
+    /// Creates a plain access: one order, one size, reads and writes.
     pub fn plain(pattern: Pattern, block_bytes: u32, read_percent: u8) -> Self {
         let order = match pattern {
             Pattern::Sequential => Order::Sequential(Steps::default()),
@@ -580,7 +581,8 @@ impl Access {
         Self { offset_bytes: 0, span_bytes: u64::MAX, strided: None, lines: vec![line] }
     }
 
-    /// `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K zipf 1.1 read`.
+    /// Returns text such as `4K random read`, `1M sequential write`, `4K random 70/30`, `4K-64K
+    /// zipf 1.1 read`.
     pub fn describe(&self) -> String {
         let text = match self.lines.as_slice() {
             [line] => line.describe(),
@@ -589,7 +591,8 @@ impl Access {
         self.strided.map_or(text.clone(), |zones| format!("{text} {}", zones.describe()))
     }
 
-    /// `read`, `write`, `trim` or the mix as `70/30`, with trims `60/30/10`; `mixed` for several lines.
+    /// Returns `read`, `write`, `trim`, or the mix as `70/30`, with trims as `60/30/10`; `mixed`
+    /// for several lines.
     pub fn direction(&self) -> String {
         match self.lines.as_slice() {
             [line] => line.direction(),
@@ -597,14 +600,14 @@ impl Access {
         }
     }
 
-    /// Returns the pattern that all lines have; `None` if lines are sequential and random.
+    /// Returns the pattern that all lines have; `None` if they differ, or if a line blends both.
     pub fn pattern(&self) -> Option<Pattern> {
         let mut patterns = self.lines.iter().map(Line::pattern);
         let first = patterns.next().flatten()?;
         patterns.all(|p| p == Some(first)).then_some(first)
     }
 
-    /// The only size of all operations; `None` if sizes differ.
+    /// Returns the only size of all operations in bytes; `None` if sizes differ.
     pub fn block_bytes(&self) -> Option<u32> {
         let (least, most) = (self.smallest_bytes(), self.largest_bytes());
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
@@ -642,7 +645,7 @@ impl Access {
         self.lines.iter().flat_map(|l| l.drawn_sizes().map(Sizes::least)).min().unwrap_or(0)
     }
 
-    /// Returns the share of reads if all lines have the same share and none trims.
+    /// Returns the share of reads; `None` if a line trims, or if the lines have different mixes.
     pub fn read_percent(&self) -> Option<Percent> {
         let first = self.lines.first()?.mix;
         (!first.does(Kind::Trim) && self.lines.iter().all(|l| l.mix == first)).then_some(first.read_percent)
@@ -707,7 +710,7 @@ impl Line {
         self.writes_after_trims && self.mix.does(Kind::Trim)
     }
 
-    /// `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
+    /// Returns `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.
     pub fn direction(&self) -> String {
         match self.mix.describe() {
             mix if !self.has_pairs() => mix,
@@ -724,7 +727,8 @@ impl Line {
             .filter_map(|(kind, sizes)| self.mix.does(kind).then_some(sizes))
     }
 
-    /// Whether the access is sequential or random; `None` for a blend of both.
+    /// Returns whether the access is sequential or random; `None` for a blend of both, such as
+    /// sequential runs from random offsets.
     pub fn pattern(&self) -> Option<Pattern> {
         self.order.pattern().filter(|_| !self.is_in_rows())
     }
@@ -735,8 +739,8 @@ impl Line {
         goes_on && self.order.pattern() != Some(Pattern::Sequential)
     }
 
-    /// The probabilities that a read, a write or a trim continues a run from a random offset; `None` if the mean
-    /// length of runs is not possible.
+    /// Returns the probabilities that a read, a write or a trim continues a run from a random
+    /// offset; `None` if the mean length of runs is not possible.
     pub fn chances_to_continue(&self) -> Option<[f64; 3]> {
         let chances = match (self.run_length, &self.order) {
             (Some(length), _) if length.is_infinite() => return None,
@@ -749,7 +753,8 @@ impl Line {
         chances.iter().all(|chance| (0.0..=1.0).contains(chance)).then_some(chances)
     }
 
-    /// Describes the order with all its options; one word without options.
+    /// Describes the order of this line, followed by its settings that differ from the defaults:
+    /// `random, aligned to 4K`.
     pub fn describe_order(&self) -> String {
         let mut order = self.order.describe() + self.describe_clusters();
         if let Order::Sequential(steps) = &self.order
@@ -831,10 +836,10 @@ pub struct Think {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkLaw {
-    /// All the same.
+    /// All pauses are equal.
     #[default]
     Fixed,
-    /// Memoryless, as between independent users.
+    /// Exponentially distributed pauses, as between independent users.
     Exponential,
     /// Lognormal: the logarithms of the pauses are normally distributed.
     Lognormal {
@@ -868,7 +873,7 @@ impl Think {
         Self { mean_ns: mean.sum::<f64>().round() as u64, law: ThinkLaw::Quantiles(quantiles) }
     }
 
-    /// `100 us`, `exponential, mean 100 us`.
+    /// Returns text such as `100 us`, `exponential, mean 100 us`.
     pub fn describe(&self) -> String {
         self.law.describe_mean(self.mean_ns)
     }

@@ -134,11 +134,11 @@ impl Arrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
-    /// Number of submitted operations.
+    /// Maximum number of submitted operations; `None` for no limit.
     pub operations: Option<u64>,
-    /// Bytes of the submitted operations.
+    /// Maximum total bytes of the submitted operations; `None` for no limit.
     pub bytes: Option<u64>,
-    /// Time in ns since the stream's first operation.
+    /// Maximum time in ns since the stream's first operation; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }
@@ -168,7 +168,7 @@ impl Quantity {
     pub const WORDS: [(&'static str, Self); 3] =
         [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
 
-    /// The word of the key `steady-state`.
+    /// Returns the word of the key `steady-state`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }
@@ -197,7 +197,7 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Number of values that are compared.
+    /// Returns the number of values that are compared.
     pub fn count(&self) -> usize {
         (self.window_ns / self.every_ns.max(1)).max(1) as usize
     }
@@ -264,7 +264,7 @@ impl Steadied {
         }
     }
 
-    /// Mean, deviation and slope of the values.
+    /// Returns mean, deviation and slope of the values.
     pub fn spread(&self, quantity: Quantity) -> Spread {
         let values = self.values(quantity);
         let count = values.len() as f64;
@@ -353,7 +353,7 @@ impl MinRate {
     /// Time in ns at the beginning of a stream during which the rate is not checked.
     pub const SETTLES_NS: u64 = 2_000_000_000;
 
-    /// The limit of a direction; `None` without one.
+    /// Returns the limit of a direction; `None` without one.
     pub fn for_kind(&self, kind: Kind) -> Option<u64> {
         Some(self.least.for_kind(kind)).filter(|least| *least > 0)
     }
@@ -403,7 +403,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `share 3 of flow 0`.
+    /// Returns text such as `share 3 of flow 0`.
     pub fn describe(&self) -> String {
         format!("share {} of flow {}", self.weight, self.group)
     }

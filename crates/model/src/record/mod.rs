@@ -66,7 +66,7 @@ pub struct Record {
     pub runs: Vec<Run>,
     /// Attempts that do not count because another attempt at the same run does.
     pub aside: Vec<Run>,
-    /// The hosts, if their runs are merged into this session.
+    /// The hosts whose runs are merged into this session; `None` for a session of one host.
     pub fleet: Option<Box<Fleet>>,
     /// How the session ended; `None` if fathom was killed.
     pub end: Option<End>,
@@ -223,7 +223,7 @@ impl Record {
         all
     }
 
-    /// The runs of one phase of a job, in order of time.
+    /// Returns the runs of one phase of a job, in order of time.
     pub fn runs_of(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |r| (r.start.job, r.start.phase) == (job, phase))
     }
@@ -234,7 +234,7 @@ impl Record {
         runs.filter_map(|run| Some(CommandRecord { run, end: run.end.as_ref()?.command.as_deref()? }))
     }
 
-    /// The runs of one phase that were complete.
+    /// Returns the runs of one phase that were complete.
     pub fn complete_runs(&self, job: usize, phase: usize) -> impl Iterator<Item = &Run> {
         let complete = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete);
         self.runs_of(job, phase).filter(complete)
@@ -455,11 +455,11 @@ pub struct Still {
 pub struct WorkerStates {
     /// Number of samples.
     pub samples: u64,
-    /// Samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
+    /// Number of samples that found a worker stopped: by a signal, by a tracer, or in a freezer.
     pub stopped: u64,
-    /// Samples that found a tracer attached to a worker.
+    /// Number of samples that found a tracer attached to a worker.
     pub traced: u64,
-    /// The tracer that was seen first: `strace (pid 4711)`.
+    /// The tracer that was seen first: `strace (pid 4711)`; `None` if none was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracer: Option<String>,
 }
@@ -511,7 +511,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size of a session file that is read. Ends of runs are written without a limit: 10,000 runs have about 20 MiB.
+/// Maximum size in bytes of a session file that is read. Ends of runs are written without a limit:
+/// 10,000 runs have about 20 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.
@@ -539,7 +540,7 @@ pub enum Unreadable {
     Disorder(#[from] Disorder),
 }
 
-/// A frame as a line, including the line feed.
+/// Formats a frame as a line, including the line feed.
 ///
 /// # Errors
 /// Only if a number has no JSON form. No frame built by fathom contains such a number.

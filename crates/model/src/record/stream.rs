@@ -27,7 +27,8 @@ pub struct StreamEnd {
     /// Durations of the calls in the window that only submitted operations and did not wait.
     #[serde(default)]
     pub submit: Histogram,
-    /// The last rates, if the stream ends as soon as its rate is steady.
+    /// The last rates of a stream that ends as soon as its rate is steady; `None` for any other
+    /// stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadied: Option<Steadied>,
     /// How compressible and repetitive the written data is, measured on data that was made again with the same
@@ -164,12 +165,12 @@ impl Bucket {
         }
     }
 
-    /// Mean in ns; 0 without operations.
+    /// Returns the mean of the latencies in ns; 0 without operations.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 
-    /// Standard deviation in ns; 0 without operations.
+    /// Returns the standard deviation of the latencies in ns; 0 without operations.
     pub fn deviation_ns(&self) -> f64 {
         (self.sum_of_squares / self.count.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }
@@ -208,7 +209,7 @@ pub struct Issued {
     pub errors: BTreeMap<i32, u64>,
     /// Operations that moved fewer bytes than requested.
     pub short: u64,
-    /// Longest latency in ns, including the drain.
+    /// Longest time from the submission to the completion in ns.
     pub max_ns: u64,
 }
 
@@ -344,13 +345,13 @@ impl ThreadIo {
         })
     }
 
-    /// The sum of two counts.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.combine(other, u64::saturating_add)
     }
 
-    /// The difference to `earlier`.
+    /// Returns the counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.combine(earlier, u64::saturating_sub)
@@ -446,7 +447,7 @@ impl DepthCounts {
         self.complete[call_column(operations)] += 1;
     }
 
-    /// The sum of two counts.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let add =

@@ -24,7 +24,7 @@ pub struct Axes {
     pub bs: Vec<u32>,
     /// Operations in flight per worker.
     pub depth: Vec<u32>,
-    /// Threads.
+    /// Number of worker threads.
     pub workers: Vec<u32>,
     /// Engines, each with its options.
     pub engine: Vec<EngineSpec>,
@@ -64,7 +64,8 @@ pub struct Axis {
     pub scale: Option<Scale>,
 }
 
-/// Distinguishes the name of an engine from an option of the previous engine.
+/// Returns whether a word is the name of an engine. Otherwise it is an option of the previous
+/// engine.
 pub type IsEngine = fn(&str) -> bool;
 
 /// The number in a setting that belongs to an axis.
@@ -90,7 +91,7 @@ pub const DEPTHS: Scale = Scale {
     show: |v| v.to_string(),
     without: |s| Setting { depth: 0, ..s.clone() },
 };
-/// Threads.
+/// Number of worker threads.
 pub const WORKERS: Scale = Scale {
     value: |s| Some(s.workers),
     show: |v| v.to_string(),
@@ -361,7 +362,7 @@ pub fn positions(piece: &str) -> Result<Vec<Offset>, String> {
     Ok(all.into_iter().map(Offset::Percent).collect())
 }
 
-/// A whole number of percent below 100.
+/// Parses a whole number of percent below 100.
 fn percent(text: &str) -> Result<u32, String> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim().parse().ok());
     number.filter(|percent| *percent < WHOLE_PERCENT).ok_or_else(|| {
@@ -376,7 +377,7 @@ fn check_rising(piece: &str, first: u32, last: u32) -> Result<(), String> {
     Err(reject(piece, "does not rise; type the smaller value first, such as 0%..90%+10%"))
 }
 
-/// Default memory limit for the buffers of one cell: the limit of CCSIO Benchmark.
+/// Default limit in bytes for the buffers of one cell: the limit of CCSIO Benchmark.
 pub const MEMORY_BYTES: u64 = 64 * MIB;
 
 /// A named grid.
@@ -407,7 +408,7 @@ pub enum Procedure {
     Once,
     /// Each cell once for this many ns, in order, until one is so slow that larger ones are not worth measuring.
     UntilSlow {
-        /// Window of a cell, unless `--time` sets it.
+        /// Window of a cell in ns, unless `--time` sets it.
         time_ns: u64,
     },
     /// Repeated rounds of all cells, as the specification requires.
@@ -417,9 +418,10 @@ pub enum Procedure {
 /// Rounds of the SNIA's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Block size of the tracked cell. This cell only writes.
+    /// Block size in bytes of the tracked cell, which only writes. Its values decide when the
+    /// rounds are steady.
     pub tracked_bytes: u32,
-    /// The value of the cell that is tracked over the rounds.
+    /// The value of the tracked cell that must become steady.
     pub variable: Variable,
     /// Number of bytes, as a multiple of the target's size, after which the rounds end; `None` if
     /// they end when the tracked cell is steady.
@@ -443,7 +445,7 @@ pub struct Mode {
     pub cache: Cache,
     /// Whether only reads use this mode.
     pub reads_only: bool,
-    /// A remark about the mode on this system, if needed.
+    /// A remark about the mode on this system; empty if none is needed.
     pub remark: &'static str,
 }
 
@@ -612,7 +614,8 @@ impl Preset {
         }
     }
 
-    /// Returns the window of a cell, unless `--time` sets it; `None` for the default of a sweep.
+    /// Returns the window of a cell in ns, unless `--time` sets it; `None` for the default of a
+    /// sweep.
     pub fn time_ns(&self) -> Option<u64> {
         match self.procedure {
             Procedure::Sought | Procedure::Each | Procedure::Once => None,
@@ -622,7 +625,7 @@ impl Preset {
     }
 }
 
-/// Returns the preset of that name.
+/// Returns the preset of this name; `None` if there is none.
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }

@@ -75,7 +75,7 @@ impl Problem {
         Self { keys: keys.to_vec(), phase: 0, stream: 0, message }
     }
 
-    /// The message with its keys as flags: `--rw randrw`.
+    /// Returns the message with its keys as flags: `--rw randrw`.
     pub fn in_flags(&self) -> String {
         replace_keys(&self.message, |key, value| match value {
             Some(value) => format!("--{key} {value}"),
@@ -83,12 +83,12 @@ impl Problem {
         })
     }
 
-    /// The message, with each key and its value written by `format_key`.
+    /// Returns the message, with each key and its value written by `format_key`.
     pub fn spelled(&self, format_key: impl Fn(&str, Option<&str>) -> String) -> String {
         replace_keys(&self.message, format_key)
     }
 
-    /// The message with its keys as in a job file: `rw = "randrw"`.
+    /// Returns the message with its keys as in a job file: `rw = "randrw"`.
     pub fn in_toml(&self) -> String {
         replace_keys(&self.message, |key, value| match value {
             Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("`{key} = {number}`"),
@@ -115,7 +115,7 @@ fn replace_keys(message: &str, format_key: impl Fn(&str, Option<&str>) -> String
 }
 
 impl JobSpec {
-    /// All contradictions, and all settings that would change nothing.
+    /// Returns all contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.check_repeats().into_iter().chain(self.check_gated()).collect();
         if self.phases.is_empty() || self.phases.len() > MAX_PHASES {
@@ -154,7 +154,8 @@ impl JobSpec {
         problems
     }
 
-    /// Problems of streams without their own targets, which use the `named` targets named outside the job.
+    /// Returns the problems of streams without their own targets. They use the targets that are
+    /// named outside the job; `named` is their number.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {
@@ -166,7 +167,8 @@ impl JobSpec {
         problems
     }
 
-    /// Reports contradictions among the settings for the number of runs, and settings that would change nothing.
+    /// Reports contradictions among the settings for the number of runs, and settings that would
+    /// change nothing; `None` without a problem.
     fn check_repeats(&self) -> Option<Problem> {
         let few = |n: &u32| *n < FEWEST_ROUNDS;
         let (keys, message): (&[&'static str], String) = match self {
@@ -192,7 +194,7 @@ impl JobSpec {
             ),
             Self { precision: Some(_), runs: Some(runs), .. } if few(runs) => (
                 &["runs", "precision"],
-                format!("{{runs {runs}}} is too few to stop at: an interval of fewer runs than {FEWEST_ROUNDS} is narrow by luck too often; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
+                format!("{{runs {runs}}} is too few for {{precision}}: with fewer than {FEWEST_ROUNDS} runs the confidence interval is too often narrow by chance; type {{runs {FEWEST_ROUNDS}}} or more with {{precision}}"),
             ),
             Self { until: Some(_), attempts: Some(_), .. } => (
                 &["attempts", "until"],
@@ -215,7 +217,7 @@ impl JobSpec {
         Some(Problem::new(keys, message))
     }
 
-    /// Reports too few runs for a percentile in a condition.
+    /// Reports too few runs for a percentile in a condition; `None` without this problem.
     pub(super) fn check_gated(&self) -> Option<Problem> {
         if !self.gates_a_percentile() {
             return None;
@@ -254,7 +256,8 @@ fn check_flows(streams: &[StreamSpec]) -> impl Iterator<Item = Problem> {
 }
 
 impl StreamSpec {
-    /// All contradictions, and all settings that would change nothing; phase and stream of the problems are 0.
+    /// Returns all contradictions, and all settings that would change nothing; phase and stream of
+    /// the problems are 0.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         self.check_lines(&mut found);
@@ -288,7 +291,7 @@ impl StreamSpec {
             if rule.for_kind(kind).is_some() && !self.has_kind(kind) {
                 let word = kind.word();
                 let message = format!(
-                    "{{min-rate}} sets a limit for {word}s, and {{{}}} has none; name other directions",
+                    "{{min-rate}} sets a limit for {word}s, and {{{}}} has no {word}s; name other directions",
                     self.direction_key()
                 );
                 found.push(Problem::new(&["min-rate"], message));
@@ -304,7 +307,7 @@ impl StreamSpec {
         if let Some(kinds) = of_none {
             let words: Vec<String> = kinds.iter().map(|kind| format!("{}s", kind.word())).collect();
             let message = format!(
-                "{{op-priority}} is for {}, and {{{}}} has none; name other directions",
+                "{{op-priority}} is for {}, and {{{}}} has none of them; name other directions",
                 words.join(" and "),
                 self.direction_key()
             );
@@ -317,7 +320,7 @@ impl StreamSpec {
         self.rw.unwrap_or(Rw::Randread)
     }
 
-    /// The key that sets directions.
+    /// Returns the key that sets directions.
     fn direction_key(&self) -> &'static str {
         match (self.resolved.access.lines.is_empty(), self.turns.is_empty()) {
             (true, true) => "rw",
@@ -476,7 +479,7 @@ impl StreamSpec {
             && (targets as u64).checked_rem(u64::from(workers)) != Some(0)
         {
             let message = format!(
-                "{{clones own}} gives each of {workers} workers as many targets, and there are {targets}; name a multiple of {workers}, or type {{clones same}}"
+                "{{clones own}} cannot divide {targets} targets equally among {workers} workers; name a multiple of {workers} targets, or type {{clones same}}"
             );
             return Some(Problem::new(&["clones", "target"], message));
         }
@@ -630,7 +633,7 @@ impl StreamSpec {
                 "{mix-by-run} needs one size for all operations; type one, or leave {mix-by-run} out";
             found.push(Problem::new(&["mix-by-run", "bs"], message.into()));
         } else if self.line.positions != Positions::Shared {
-            let message = "{positions own} gives each direction its own position, and {mix-by-run} all directions the same; type one of them";
+            let message = "{positions own} gives each direction its own position, and {mix-by-run} needs one for all directions; type one of them";
             found.push(Problem::new(&["mix-by-run", "positions"], message.into()));
         }
     }
@@ -726,7 +729,7 @@ impl StreamSpec {
                 Kind::ALL.into_iter().find(|kind| each.for_kind(*kind) > 0.0 && !self.has_kind(*kind));
             if let Some(kind) = missing {
                 let message = format!(
-                    "{{{key}}} limits {}s, and {{rw {}}} has none; leave it out, or type an {{rw}} with them",
+                    "{{{key}}} limits {0}s, and {{rw {1}}} has no {0}s; leave {{{key}}} out, or type an {{rw}} with {0}s",
                     kind.word(),
                     self.rw_or_default().word()
                 );
@@ -896,7 +899,7 @@ impl StreamSpec {
 }
 
 impl TurnSpec {
-    /// All contradictions, and all settings that would change nothing.
+    /// Returns all contradictions, and all settings that would change nothing.
     pub fn check(&self) -> Vec<Problem> {
         let mut found = self.what.check();
         match self.operations {
@@ -921,7 +924,7 @@ impl TurnSpec {
         found
     }
 
-    /// Returns the call that makes the writes of the turn stable.
+    /// Returns the call that makes the writes of the turn stable; `None` without one.
     fn sync_call(&self) -> Option<SyncCall> {
         let StreamSpec { fsync, fdatasync, sync_file_range, .. } = &self.what;
         let all = [

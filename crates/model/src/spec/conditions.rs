@@ -299,7 +299,7 @@ impl Think {
     }
 }
 
-/// Parses the half width of an interval in percent, and returns it as a share.
+/// Parses the half width of a confidence interval in percent, and returns it as a share.
 ///
 /// # Errors
 /// What is wrong and what to type.

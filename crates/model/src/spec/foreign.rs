@@ -25,12 +25,12 @@ pub struct Foreign {
     pub(super) here: fn(&str) -> Vec<String>,
 }
 
-/// An option of fio.
+/// Creates the entry of an option of fio.
 pub(super) const fn fio(name: &'static str, example: &'static str, here: fn(&str) -> Vec<String>) -> Foreign {
     Foreign { tool: Tool::Fio, name, example, here }
 }
 
-/// A name that several other tools use.
+/// Creates the entry of a name that several other tools use.
 pub(super) const fn other(
     name: &'static str,
     example: &'static str,
@@ -39,7 +39,7 @@ pub(super) const fn other(
     Foreign { tool: Tool::Other, name, example, here }
 }
 
-/// An option of DISKSPD.
+/// Creates the entry of an option of DISKSPD.
 pub(super) const fn diskspd(
     name: &'static str,
     example: &'static str,
@@ -49,7 +49,7 @@ pub(super) const fn diskspd(
 }
 
 impl Tool {
-    /// The tool's name.
+    /// Returns the tool's name.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fio => "fio",
@@ -60,7 +60,7 @@ impl Tool {
 }
 
 impl Foreign {
-    /// The tool's command line option with an example value.
+    /// Returns the tool's command line option with an example value.
     pub fn typed(&self) -> String {
         match (self.tool, self.example) {
             (Tool::Fio | Tool::Other, "") => format!("--{}", self.name),
@@ -70,7 +70,7 @@ impl Foreign {
     }
 }
 
-/// The unchanged value.
+/// Returns the value unchanged.
 pub(super) fn unchanged(text: &str) -> Vec<String> {
     vec![text.to_owned()]
 }
@@ -81,17 +81,17 @@ fn with_default_unit(text: &str, unit: &str) -> Vec<String> {
     vec![if bare { format!("{text}{unit}") } else { text.to_owned() }]
 }
 
-/// Seconds, unless another unit is given.
+/// Adds seconds to a number without a unit.
 pub(super) fn seconds(text: &str) -> Vec<String> {
     with_default_unit(text, "s")
 }
 
-/// Milliseconds, unless another unit is given. All pauses of DISKSPD are in milliseconds.
+/// Adds milliseconds to a number without a unit, because all pauses of DISKSPD are in milliseconds.
 pub(super) fn milliseconds(text: &str) -> Vec<String> {
     with_default_unit(text, "ms")
 }
 
-/// Microseconds, unless another unit is given.
+/// Adds microseconds to a number without a unit.
 pub(super) fn microseconds(text: &str) -> Vec<String> {
     with_default_unit(text, "us")
 }
@@ -102,17 +102,17 @@ pub(super) fn remainder_to_100(text: &str) -> Vec<String> {
     share.and_then(|s| 100_u8.checked_sub(s)).map(|s| s.to_string()).into_iter().collect()
 }
 
-/// Returns `value` if the text is one of these words.
+/// Returns `value` if the text is one of these words, otherwise nothing.
 fn if_one_of(text: &str, words: &[&str], value: &str) -> Vec<String> {
     if words.contains(&text) { vec![value.to_owned()] } else { Vec::new() }
 }
 
-/// Accepts a switch that is on.
+/// Returns `true` for a switch that is on, otherwise nothing.
 pub(super) fn switch_on(text: &str) -> Vec<String> {
     if_one_of(text, &["", "1", "true"], "true")
 }
 
-/// The word for an option without a value.
+/// Returns `word` for an option without a value, otherwise nothing.
 pub(super) fn word_without_value(text: &str, word: &str) -> Vec<String> {
     if_one_of(text, &[""], word)
 }
@@ -122,7 +122,7 @@ pub(super) fn fio_rw(text: &str) -> Vec<String> {
     unchanged(if text == "readwrite" { "rw" } else { text })
 }
 
-/// Paths separated by colons; a backslash escapes a colon in a name.
+/// Splits paths at colons. A backslash escapes a colon in a name.
 pub(super) fn fio_paths(text: &str) -> Vec<String> {
     let mut paths = vec![String::new()];
     let mut chars = text.chars().peekable();
@@ -145,7 +145,7 @@ pub(super) fn fio_distribution(text: &str) -> Vec<String> {
     zones.map_or_else(|| unchanged(text), colon_zones)
 }
 
-/// Shares of operations in zones, separated by colons.
+/// Converts shares of operations in zones that are separated by colons.
 pub(super) fn colon_zones(text: &str) -> Vec<String> {
     vec![format!("zones:{}", text.replace(':', ","))]
 }
@@ -182,7 +182,7 @@ pub(super) fn fio_sync(text: &str) -> Vec<String> {
     }
 }
 
-/// Letters of DISKSPD's `-S`: unbuffered, write-through, both, or mapped.
+/// Converts the letters of DISKSPD's `-S`: unbuffered, write-through, both, or mapped.
 pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     match text {
         "" | "u" => unchanged("direct"),
@@ -194,7 +194,8 @@ pub(super) fn diskspd_cache(text: &str) -> Vec<String> {
     }
 }
 
-/// DISKSPD's `-g` in bytes per millisecond, converted to a rate per second. With a suffix `i` it limits operations.
+/// Converts DISKSPD's `-g` from bytes per millisecond to bytes per second. Returns nothing for a
+/// value with the suffix `i`, which limits operations instead.
 pub(super) fn per_millisecond(text: &str) -> Vec<String> {
     let per_second = text.parse::<u64>().ok().and_then(|bytes| bytes.checked_mul(1000));
     per_second.map(|bytes| bytes.to_string()).into_iter().collect()

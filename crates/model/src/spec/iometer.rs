@@ -60,7 +60,7 @@ const CLASSICS: &[Classic] = &[
 ];
 
 /// Iometer's own list: size, whether offsets are random and aligned to the size, and the percents of reads.
-const OWN: &[(u32, bool, &[u8])] = &[
+const IOMETER_LIST: &[(u32, bool, &[u8])] = &[
     (512, false, &[100, 75, 50, 25, 0]),
     (4096, false, &[100, 75, 50, 25, 0]),
     (4096, true, &[100, 50, 0]),
@@ -98,7 +98,7 @@ pub fn classics() -> Vec<Spec> {
 fn specs_of_iometer() -> Vec<Spec> {
     let mut all = vec![Spec { name: "Default".into(), lines: vec![default_line(100, 2048, 100)] }];
     let mut each: Vec<Line> = Vec::new();
-    for (bytes, aligned, reads) in OWN {
+    for (bytes, aligned, reads) in IOMETER_LIST {
         for reads in *reads {
             let (random, align_bytes) = if *aligned { (100.0, u64::from(*bytes)) } else { (0.0, 0) };
             let line = Line { order: order(random), align_bytes, ..default_line(100, *bytes, *reads) };
@@ -279,7 +279,8 @@ impl Line {
         default_line(100, 0, 100)
     }
 
-    /// Percentage of operations at random offsets; the others continue from the last one.
+    /// Returns the percentage of operations at random offsets. All others begin where the previous
+    /// operation ended.
     pub fn random_percent(&self) -> f64 {
         match (&self.order, self.order.pattern()) {
             (Order::Mixed(percent), _) => *percent,
@@ -382,12 +383,12 @@ impl Cycle {
         })
     }
 
-    /// The tool's word.
+    /// Returns Iometer's word.
     pub fn word(self) -> &'static str {
         word_of(&Self::ALL, &self)
     }
 
-    /// The effect of the test type in fathom, where one computer measures.
+    /// Returns the effect of the test type in fathom, where one computer measures.
     pub fn about(self) -> &'static str {
         match self {
             Self::Normal => "all workers on all targets, once",
@@ -449,7 +450,7 @@ impl Step {
         }
     }
 
-    /// The tool's word.
+    /// Returns Iometer's word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Linear => "LINEAR",

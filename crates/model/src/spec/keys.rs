@@ -42,7 +42,8 @@ pub struct Key {
     pub elsewhere: &'static [Foreign],
     /// The level that the key configures, and the parser of the value.
     pub set: Set,
-    /// Tests whether the key has an effect in a stream, with the message if it has none.
+    /// Tests whether the key has an effect in a stream, with the message if it has none; `None` if
+    /// it always has an effect.
     pub(super) needs: Option<Need>,
 }
 
@@ -80,7 +81,7 @@ impl Command {
         ("api", Self::Api),
     ];
 
-    /// Returns the command of that name, if it takes keys.
+    /// Returns the command of this name; `None` if no command that takes keys has it.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, command)| command)
     }
@@ -228,7 +229,7 @@ pub fn taken_by(command: Command) -> impl Iterator<Item = &'static Key> {
     groups.flat_map(move |g| KEYS.iter().filter(move |k| k.group == g && k.taken.contains(&command)))
 }
 
-/// Returns the key of that name.
+/// Returns the key of this name; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|k| k.name == name)
 }
@@ -870,7 +871,7 @@ pub const KEYS: &[Key] = &[
         "clones",
         Group::HowDeep,
         "WORD",
-        "Each worker does the whole work, with its own pass over the blocks: same (all on the same targets) or own (the targets are divided among them)",
+        "Each worker does the full amount of work instead of a share, with its own pass over the blocks: same (all on the same targets) or own (each on its own part of the targets)",
         &[Run],
         option!(resolved.clones, t => word(t, &Clones::WORDS), v => word_of(&Clones::WORDS, v)),
     ),
@@ -978,7 +979,7 @@ pub const KEYS: &[Key] = &[
         &[Run, RunCapture, RunFile, Bench, Layers, Limit, Sweep, Api],
         Set::Job(|j, t| put(&mut j.runs, count(t, 1, MAX_RUNS))),
     )
-    .defaults(&[(Limit, "3, or more if they disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
+    .defaults(&[(Limit, "3, or more if the runs disagree"), (Sweep, "3 with --exhaustive; else as often as the search asks"), (Api, "by --budget: 3 to 10")])
     .elsewhere(&[fio("loops", "3", unchanged), other("repeat", "3", unchanged), other("iterations", "3", unchanged)]),
     key(
         "precision",
@@ -1140,7 +1141,7 @@ fn add_target(stream: &mut StreamSpec, text: &str) -> Result<(), String> {
 /// Adds a line to a stream.
 ///
 /// # Errors
-/// There are too many.
+/// If the stream already has the maximum number of lines.
 pub fn add_line(stream: &mut StreamSpec, line: Line) -> Result<(), String> {
     if stream.resolved.access.lines.len() == MAX_LINES {
         return Err(format!("there are too many lines; type {MAX_LINES} at most"));
@@ -1220,8 +1221,8 @@ impl Key {
         self.field().is_some_and(|field| (field.differs)(stream, &UNCHANGED))
     }
 
-    /// Formats the value in a stream for the list of settings in a plan; `None` if the key was not given and has its
-    /// default value.
+    /// Formats the value in a stream for the list of settings in a plan; `None` if the key was not
+    /// given and has its default value, and for keys that do not belong to a stream.
     pub fn shown(&self, stream: &StreamSpec) -> Option<String> {
         let is_given = stream.given.contains(self.name) || self.is_set(stream);
         self.field().filter(|_| is_given).and_then(|field| (field.show)(stream))
@@ -1268,7 +1269,7 @@ impl StreamSpec {
         key.is_set(self) || (!key.is_switch() && self.given.contains(name))
     }
 
-    /// As [`Key::shown`], for the key of this name.
+    /// Returns [`Key::shown`] of the key with this name; `None` also if there is no such key.
     pub fn shown(&self, name: &str) -> Option<String> {
         find(name)?.shown(self)
     }
@@ -1369,8 +1370,8 @@ impl Counterpart {
     }
 }
 
-/// Finds the equivalent of an option of fio or of a name that several other tools use. `values` are possible
-/// values, the likeliest first.
+/// Finds the equivalent of an option of fio, or of a name that several other tools use; `None` if
+/// there is none. `values` are possible values, the likeliest first.
 pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     let all = names_of_tool(Tool::Fio).chain(names_of_tool(Tool::Other));
     best_candidate(all.filter(|(_, f)| f.name == name).flat_map(|(key, foreign)| {
@@ -1379,7 +1380,8 @@ pub fn in_other_tools(name: &str, values: &[&str]) -> Option<Counterpart> {
     }))
 }
 
-/// Finds the equivalent of a DISKSPD option, given without its dash and with its value: `b4K`.
+/// Finds the equivalent of a DISKSPD option, given without its dash and with its value, `b4K`;
+/// `None` if there is none.
 pub fn in_diskspd(word: &str) -> Option<Counterpart> {
     let mut all: Vec<(usize, Counterpart)> = names_of_tool(Tool::Diskspd)
         .filter_map(|(key, f)| Some((f.name.len(), Counterpart::new(key, f, word.strip_prefix(f.name)?))))
@@ -1394,7 +1396,8 @@ fn names_of_tool(tool: Tool) -> impl Iterator<Item = (&'static Key, &'static For
     all.filter(move |(_, foreign)| foreign.tool == tool)
 }
 
-/// The first candidate with values, otherwise the first whose key takes values.
+/// Returns the first candidate with values, otherwise the first whose key takes values; `None`
+/// without either.
 fn best_candidate(all: impl Iterator<Item = Counterpart>) -> Option<Counterpart> {
     let all: Vec<Counterpart> = all.collect();
     let with_values = all.iter().find(|m| !m.values.is_empty());

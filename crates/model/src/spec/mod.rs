@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// The request for a job.
+/// The request for a job. A setting that the user did not give is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobSpec {
     /// Name in tables.
@@ -77,7 +77,7 @@ impl JobSpec {
     }
 }
 
-/// The request for a phase.
+/// The request for a phase. A setting that the user did not give is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseSpec {
     /// Length of the measured window in ns.
@@ -90,7 +90,7 @@ pub struct PhaseSpec {
     pub streams: Vec<StreamSpec>,
 }
 
-/// The request for a stream.
+/// The request for a stream. A setting that the user did not give is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub struct StreamSpec {
@@ -118,9 +118,9 @@ pub struct StreamSpec {
     /// Turns that the stream repeats one after another. They replace the settings for directions, offsets, sizes,
     /// pauses and syncs.
     pub turns: Vec<TurnSpec>,
-    /// Bytes that may be touched.
+    /// Size in bytes of the region of each target that may be touched.
     pub size: Option<u64>,
-    /// Operations in flight.
+    /// Number of operations in flight.
     pub depth: Option<u32>,
     /// How the workers of all hosts divide a file, so that each worker has its own part.
     pub shared: Option<Layout>,
@@ -134,7 +134,7 @@ pub struct StreamSpec {
     pub create_bytes: Vec<u64>,
     /// Cache mode.
     pub cache: Option<Cache>,
-    /// Operations submitted per call, and completions waited for.
+    /// Number of operations submitted per call, and number of completions waited for.
     pub batch: Option<Batch>,
     /// Arrivals per second of an open loop.
     pub rate: Option<f64>,
@@ -148,15 +148,15 @@ pub struct StreamSpec {
     pub think: Option<Think>,
     /// Time from the beginning of one burst to the next.
     pub period: Option<Think>,
-    /// Operations in a burst.
+    /// Number of operations in a burst.
     pub burst: Option<u32>,
     /// Length of a burst in ns.
     pub burst_time: Option<u64>,
-    /// Writes before each `fsync`.
+    /// Number of writes before each `fsync`.
     pub fsync: Option<Every>,
-    /// Writes before each `fdatasync`.
+    /// Number of writes before each `fdatasync`.
     pub fdatasync: Option<Every>,
-    /// Writes before each `sync_file_range`.
+    /// Number of writes before each `sync_file_range`.
     pub sync_file_range: Option<Every>,
     /// Whether a sync call waits for the writes in flight, and later writes wait for the call.
     pub drain: bool,
@@ -168,11 +168,11 @@ pub struct StreamSpec {
     pub dedup_set: Option<u64>,
     /// Whether copies repeat the sets of all workers with this setting.
     pub dedup_shared: bool,
-    /// Write zeros.
+    /// Whether writes contain only zeros.
     pub zeros: bool,
-    /// Write the bytes 0 to 255 repeatedly.
+    /// Whether writes contain the bytes 0 to 255, repeated.
     pub counting: bool,
-    /// Write the bytes of this file (at most its first 256 MiB) repeatedly.
+    /// File whose bytes the stream writes, repeated; at most its first 256 MiB.
     pub data: Option<String>,
     /// Number of passes over the region after which the stream ends.
     pub passes: Option<u32>,
@@ -186,7 +186,7 @@ pub struct StreamSpec {
 /// The request for a turn of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TurnSpec {
-    /// Mean number of operations of a turn; at least 1.
+    /// Mean number of operations of a turn, at least 1; `None` if not given.
     pub operations: Option<Every>,
     /// Settings of the turn; only keys for which [`is_turn_key`] holds.
     pub what: StreamSpec,
@@ -204,7 +204,7 @@ pub struct EngineSpec {
 /// The rule that ends measuring a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// The rates of its last rounds are steady.
+    /// Until the rates of the job's last rounds are steady.
     Steady,
 }
 
@@ -215,13 +215,13 @@ pub enum Rw {
     Read,
     /// Sequential writes.
     Write,
-    /// Sequential, mixed.
+    /// Sequential operations in mixed directions.
     Rw,
     /// Random reads.
     Randread,
     /// Random writes.
     Randwrite,
-    /// Random, mixed.
+    /// Random operations in mixed directions.
     Randrw,
     /// Sequential trims.
     Trim,
@@ -263,7 +263,7 @@ pub struct ReplaySpec {
     pub file: String,
     /// When operations are submitted; `None` if not given.
     pub pace: Option<ReplayPace>,
-    /// Speed factor: all times of the capture are divided by it.
+    /// Speed factor: all times of the capture are divided by it; `None` if not given.
     pub speed: Option<f64>,
     /// Changes to the captured operations.
     pub changes: Changes,
@@ -292,7 +292,7 @@ fn replay_align(text: &str) -> Result<u64, String> {
     Err(reject(text, "is not a power of two; type one, such as 4k"))
 }
 
-/// Parses kinds separated by commas, each at most once.
+/// Parses kinds separated by commas. Returns each kind once.
 ///
 /// # Errors
 /// The unknown word, and the known ones.
@@ -327,10 +327,10 @@ pub struct Typed {
     pub defaults: Options,
     /// Options of each stream, by phase and stream.
     pub phases: Vec<Vec<TypedStream>>,
-    /// The complete profile, if it was typed in the language of DISKSPD.
+    /// The complete profile that was typed in the language of DISKSPD; `None` for any other tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// How detailed the idle times of the CPUs are.
+    /// How detailed the reported idle times of the CPUs are; `None` if they are not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
     /// Whether workers count the operations in flight at each submission, for the tables of fio's formats.
@@ -338,7 +338,7 @@ pub struct Typed {
     pub counts_depth: bool,
 }
 
-/// How detailed the idle times of the CPUs are.
+/// How detailed the reported idle times of the CPUs are; `None` if they are not requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Idle {
@@ -376,10 +376,10 @@ pub struct TypedStream {
     /// Whether the stream's blocks are read into the page cache before the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pre_reads: bool,
-    /// Path of the state file of the stream's verified writes.
+    /// Path of the state file of the stream's verified writes; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Logs of the stream's operations in fio's formats.
+    /// Logs of the stream's operations in fio's formats; `None` without logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<Logs>,
     /// How fio's formats print the stream's result.
@@ -406,7 +406,7 @@ pub struct Logs {
     pub coarseness: u32,
     /// Which latency a line shows that covers several operations.
     pub value: LogValue,
-    /// Whether a line has the offset.
+    /// Whether a line of a log has the offset of the operation.
     pub offset: bool,
     /// Whether the priority is written in full.
     pub priority: bool,
@@ -454,7 +454,7 @@ pub enum LogValue {
 }
 
 impl LogKind {
-    /// The name of the log in file names.
+    /// Returns the name of the log in file names.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Lat => "lat",
@@ -469,8 +469,8 @@ impl LogKind {
 }
 
 impl Logs {
-    /// Returns the length in ns of the longest intervals from which all log files can be made; 0 if they need each
-    /// operation.
+    /// Returns the length in ns of the intervals that all log files have; 0 if they have different
+    /// ones, or if a log needs each operation.
     pub fn interval_ns(&self) -> u64 {
         let each = |(kind, _): &(LogKind, String)| match kind {
             LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,
@@ -491,14 +491,14 @@ pub struct TypedResult {
     pub defaults: Options,
     /// Options of the result's stream.
     pub stream: TypedStream,
-    /// The complete profile, if it was typed in the language of DISKSPD.
+    /// The complete profile that was typed in the language of DISKSPD; `None` for any other tool.
     pub profile: Option<Profile>,
-    /// How detailed the idle times of the CPUs are.
+    /// How detailed the reported idle times of the CPUs are; `None` if they are not requested.
     pub idle: Option<Idle>,
 }
 
 impl Typed {
-    /// Returns the typed options of a result.
+    /// Returns the typed options of a result; `None` if none were typed for its stream.
     pub fn result(&self, phase: usize, stream: usize) -> Option<TypedResult> {
         let stream = self.phases.get(phase)?.get(stream)?.clone();
         let (defaults, profile) = (self.defaults.clone(), self.profile.clone());

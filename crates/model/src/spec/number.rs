@@ -72,7 +72,7 @@ pub const MAX_NODE: u32 = 1023;
 /// Maximum number of characters of a name, which has to fit into a table.
 pub const MAX_NAME: usize = 100;
 
-/// A whole number from `least` to `most`.
+/// Parses a whole number from `least` to `most`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -88,7 +88,7 @@ pub fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
     Err(reject(text, &format!("{fault}; type a whole number from {least} to {most}")))
 }
 
-/// A whole number from `least` to `most`, in 32 bits.
+/// Parses a whole number from `least` to `most`, in 32 bits.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -96,7 +96,7 @@ pub fn count(text: &str, least: u32, most: u32) -> Result<u32, String> {
     whole(text, u64::from(least), u64::from(most)).map(|n| n as u32)
 }
 
-/// A whole percentage, with or without `%`.
+/// Parses a whole percentage from 0 to 100, with or without `%`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -105,14 +105,15 @@ pub fn percent(text: &str) -> Result<u8, String> {
     whole(number.strip_suffix('%').unwrap_or(number), 0, 100).map(|p| p as u8)
 }
 
-/// A plain decimal number: digits and at most one point, no sign, no exponent.
+/// Parses a plain decimal number: digits and at most one point, no sign, no exponent. `None` for
+/// other text.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let digits = text.trim();
     let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     digits.parse::<f64>().ok().filter(|n| plain && n.is_finite())
 }
 
-/// A percentage that may have decimals.
+/// Parses a percentage from 0 to 100 that may have decimals.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -122,7 +123,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| reject(text, "is not a share in percent; type a number from 0 to 100"))
 }
 
-/// A size in bytes from `least` to `most`.
+/// Parses a size in bytes from `least` to `most`.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -144,7 +145,7 @@ fn format_size(bytes: u64) -> String {
     show_block(bytes).to_ascii_lowercase()
 }
 
-/// A time in ns from `least` to `most`.
+/// Parses a time from `least` to `most`, all in ns.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -162,8 +163,8 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     ))
 }
 
-/// A limit of a latency or of a run time in ns, from `least` to `most`. It needs a unit: a bare number would be
-/// seconds, and people who type `p99>10` mean milliseconds.
+/// Parses a limit of a latency or of a run time, from `least` to `most`, all in ns. The text needs
+/// a unit: a bare number would be seconds, and people who type `p99>10` mean milliseconds.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -185,7 +186,8 @@ fn format_time(ns: u64) -> String {
     }
 }
 
-/// A rate per second above 0: a number with an optional k or m, powers of ten as in all rates of operations.
+/// Parses a rate per second above 0: a number with an optional k or m, powers of ten as in all
+/// rates of operations.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -205,8 +207,8 @@ pub fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Bytes per second: a size, with or without `/s`. With `/s`, MB and similar units are powers of ten, as in every
-/// table.
+/// Parses bytes per second: a size, with or without `/s`. With `/s`, MB and similar units are
+/// powers of ten, as in every table.
 ///
 /// # Errors
 /// What is wrong and what to type.
@@ -219,7 +221,8 @@ pub fn bandwidth(text: &str) -> Result<u64, String> {
     })
 }
 
-/// A number with a decimal unit; `None` without a unit or with a binary one (`200mi`).
+/// Parses a number with a decimal unit into bytes; `None` without a unit or with a binary one
+/// (`200mi`).
 fn decimal_bytes(text: &str) -> Option<u64> {
     let unit = ["k", "m", "g", "t"].iter().position(|unit| text.ends_with(unit))?;
     let bytes = decimal(&text[..text.len() - 1])? * 1e3_f64.powi(unit as i32 + 1);
@@ -243,7 +246,7 @@ pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }
 
-/// `a, b or c`.
+/// Joins words: `a, b or c`.
 pub fn any_of(words: &[&str]) -> String {
     match words {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),

@@ -35,7 +35,7 @@ impl Rw {
         ("randtrimwrite", Self::Randtrimwrite),
     ];
 
-    /// The word of the key `rw`.
+    /// Returns the word of the key `rw`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }
