@@ -462,7 +462,7 @@ fn impossible_captures_are_refused_with_a_reason() {
     for (bytes, words) in [
         (&b"fathom capture 1\n"[..], "header is cut off"),
         (b"fathom capture 1\nH\xff\xff\xff\xff1234{}", "header is damaged"),
-        (b"fathom capture 7\n", "capture of format 7"),
+        (b"fathom capture 7\n", "the capture has format 7"),
     ] {
         let out = stage.fathom("show", &put("bad.capture", bytes));
         assert_eq!(out.code, Some(2), "{out:?}");
