@@ -53,6 +53,10 @@ const LONGEST_NS: u64 = 500_000_000;
 const LONGEST_IN_BUDGET_NS: u64 = 2_000_000_000;
 /// Runs of each job: the fewest with a confidence interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
+/// While the budget lasts, a pattern gets more rounds if half of the 95 % interval of one of its rows is wider than this share.
+const NARROW: f64 = 0.10;
+/// Most runs of a job, as a multiple of the planned ones.
+const TIMES_RUNS: u32 = 3;
 /// The time to make the test file is at most the budget divided by `MAKING_PART`, and at most `MAKING_NS`.
 const MAKING_PART: u64 = 20;
 const MAKING_NS: u64 = 5_000_000_000;
@@ -151,7 +155,12 @@ impl StudyPlan for InterfaceComparison {
             return study::choose_runs(request, origins);
         }
         let runs = by_budget.unwrap_or(study::RUNS);
-        (origins.choose_from("--runs", request.job.runs, runs, "--budget", u32::to_string), Strategy::Fixed)
+        let at_most = runs.saturating_mul(TIMES_RUNS);
+        let strategy = match request.job.runs {
+            Some(_) => Strategy::Fixed,
+            None => Strategy::Precision { share: NARROW, at_most },
+        };
+        (origins.choose_from("--runs", request.job.runs, runs, "--budget", u32::to_string), strategy)
     }
 }
 

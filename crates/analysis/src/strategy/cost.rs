@@ -45,9 +45,8 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
     let ns = match plan.strategy {
-        // With [`Strategy::Targets`], tests with wide intervals are repeated until the budget is
-        // used up.
-        Strategy::Targets(_) if ns > 0 => u64::MAX,
+        // Jobs with wide intervals are repeated until the budget is used up.
+        Strategy::Targets(_) | Strategy::Precision { .. } if ns > 0 => u64::MAX,
         // The next run may be the first one that other load disturbs.
         _ => ns.saturating_mul(plan.attempts.into()),
     };
@@ -138,6 +137,13 @@ fn add_runs(plan: &Plan, cost: &mut Cost) {
             }
             add_writes(plan, phase, times, cost);
         }
+    }
+    // Further rounds may write until the budget is used up.
+    if plan.budget_ns.is_some()
+        && matches!(plan.strategy, Strategy::Precision { .. })
+        && cost.unbounded_ns > 0
+    {
+        cost.unbounded_ns = cost.time_ns;
     }
 }
 

@@ -107,10 +107,14 @@ pub fn next(done: &[Summary], budget: &Budget) -> Next {
     match budget.strategy {
         // The time of repeats also counts towards the budget.
         Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
-        Strategy::Fixed if is_time_up(done, budget) => {
+        Strategy::Fixed | Strategy::Precision { .. } if is_time_up(done, budget) => {
             Next::Done("the time was up before all runs were measured".into())
         }
-        _ => disturbed::next(done, budget, next_undisturbed(&counting, budget)),
+        _ => match next_undisturbed(&counting, budget) {
+            // The planned rounds come before repeats if the time may not be enough for both.
+            first @ Next::Measure { .. } if is_time_short(done, &counting, budget) => first,
+            otherwise => disturbed::next(done, budget, otherwise),
+        },
     }
 }
 
@@ -152,8 +156,12 @@ fn remaining_undisturbed(done: &[Summary], budget: &Budget) -> RemainingRuns {
         Strategy::Targets(layout) => (targets::remaining_runs(done, &counting, budget, layout), true),
         Strategy::Limit(latency_target) => (limit::remaining_runs(&counting, budget, &latency_target), false),
         Strategy::Precision { share, at_most } => {
-            let is_open = |r: &[f64]| repeats::needs_runs_for_precision(r, budget.runs, share, at_most);
-            (rates.map(|r| runs_up_to(&r, at_most, is_open(&r))).collect(), true)
+            let open = repeats::open_for_precision(&counting, budget, share, at_most);
+            // The time limits how many rounds follow the next one.
+            let next = |r: &[f64]| budget.runs.max(r.len() as u32 + 1);
+            let most = |r: &[f64]| if budget.ends_ns.is_some() { next(r) } else { at_most };
+            let runs = rates.zip(open).map(|(r, is_open)| runs_up_to(&r, most(&r), is_open));
+            (runs.collect(), budget.ends_ns.is_none())
         }
         Strategy::Steady { at_most } => {
             let is_open = |r: &[f64]| repeats::needs_runs_until_steady(r, at_most);
@@ -195,6 +203,19 @@ pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
     last.saturating_add(longest) > ends_ns
 }
 
+/// Whether the rest of the time is needed for the planned runs that were not measured yet. A run is assumed to take as long as those so
+/// far on the mean. `counting` has the runs that count.
+fn is_time_short(done: &[Summary], counting: &[Summary], budget: &Budget) -> bool {
+    let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
+    let (Some(ends_ns), Some(first)) = (budget.ends_ns, ends.next()) else { return false };
+    let (count, last) = ends.fold((0_u64, first), |(count, _), end| (count + 1, end));
+    let planned = budget.jobs as u64 * u64::from(budget.runs);
+    let counted = (0..budget.jobs).map(|job| rates(counting, job).len().min(budget.runs as usize) as u64);
+    let left = planned.saturating_sub(counted.sum());
+    let mean = last.saturating_sub(first) / count.max(1);
+    left > 0 && last.saturating_add(mean.saturating_mul(left + 1)) > ends_ns
+}
+
 /// Returns the rates of a job so far, in the order of its runs.
 fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
@@ -207,6 +228,8 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
             Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
+            // The table of interfaces has the interval of each row.
+            Strategy::Precision { .. } if plan.study.interfaces().is_some() => None,
             Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
             Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
             // A single note covers all jobs.

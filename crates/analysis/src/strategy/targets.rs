@@ -246,6 +246,8 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
 #[cfg(test)]
 use model::plan::Strategy;
 #[cfg(test)]
+use model::record::{Disturbance, Disturbed};
+#[cfg(test)]
 use stats::series::Noise;
 
 #[cfg(test)]
@@ -267,7 +269,17 @@ fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
 
 /// Plays the strategy to its end with runs of a second, whose rates a function draws. Returns the runs and why it ended.
 #[cfg(test)]
-pub(crate) fn play(budget: &Budget, mut rate: impl FnMut(&Summary) -> f64) -> (Vec<Summary>, String) {
+pub(crate) fn play(budget: &Budget, rate: impl FnMut(&Summary) -> f64) -> (Vec<Summary>, String) {
+    play_disturbed(budget, rate, |_| false)
+}
+
+/// Plays the strategy as [`play`] does. Other load disturbs the runs that `is_disturbed` names.
+#[cfg(test)]
+pub(crate) fn play_disturbed(
+    budget: &Budget,
+    mut rate: impl FnMut(&Summary) -> f64,
+    is_disturbed: impl Fn(&Summary) -> bool,
+) -> (Vec<Summary>, String) {
     let mut done: Vec<Summary> = Vec::new();
     loop {
         match super::next(&done, budget) {
@@ -276,8 +288,10 @@ pub(crate) fn play(budget: &Budget, mut rate: impl FnMut(&Summary) -> f64) -> (V
                 assert!(remaining.runs.iter().sum::<u32>() > 0, "run {} was not announced", done.len() + 1);
                 let ended_ns = SECOND * (done.len() as u64 + 3);
                 let run = Summary { attempt, ended_ns, refused: false, ..Summary::refused(job, repeat) };
+                let by = vec![Disturbance::StolenCpu { share: 0.2 }];
+                let disturbed = is_disturbed(&run).then_some(Disturbed { attempt, by });
                 let iops = rate(&run);
-                done.push(Summary { iops, ..run });
+                done.push(Summary { iops, disturbed, ..run });
             }
             Next::Done(why) => return (done, why),
         }
