@@ -8,19 +8,20 @@
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::findings::CaseAnswers;
-use crate::verdict::{Judged, why_without};
+use crate::threshold::SAYS_NOTHING;
+use crate::verdict::{Judged, ReportHead, why_without};
 use model::Known;
 use model::evidence::{Extents, Moment};
 use model::figures::NotMeasured;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
-use model::record::{Record, WorkerEnd};
+use model::record::{Record, RunEnding, WorkerEnd};
 use model::report::{Answer, AnswerWord, Figures, Measured};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
 use stats::comparison::{self, Gap};
-use stats::intervals::{self, Mean};
+use stats::intervals::{self, FEWEST_RUNS, Mean};
 
 /// Groups of checks whose findings the table exists to show: they are about operations on their way to the device.
 /// Findings that invalidate a number are not expected.
@@ -53,7 +54,7 @@ impl Question for InterfaceComparison {
             Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
-        let (advice, no_advice) = advise(&rows, results);
+        let (advice, no_advice) = advise(&rows, results, &explain_few_runs(record));
         let not_measured: Vec<NotMeasured> = self.missing.iter().cloned().chain(refusals(record)).collect();
         let missing = not_measured.iter().map(ToString::to_string).collect();
         let rows = rows.into_iter().map(|rated| rated.row).collect();
@@ -255,16 +256,12 @@ const ALWAYS_IN_GROUP: f64 = 0.05;
 const CALLED_EQUAL: f64 = 0.10;
 
 /// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share,
-/// or at most [`TIMES_LEAST`] times the smallest bound of these rows.
+/// or at most [`TIMES_LEAST`] times the smallest bound of these rows and [`SAYS_NOTHING`].
 const LOOSE: f64 = 0.25;
 
 /// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
 /// plainer one is recommended each time.
 const TIMES_LEAST: f64 = 2.0;
-
-/// If another row may be faster than the recommended one by more than this share, the runs are too noisy for a
-/// recommendation.
-const TOO_WIDE: f64 = 1.0;
 
 /// Maximum number of names in a sentence.
 const NAMES: usize = 4;
@@ -282,11 +279,11 @@ struct RankedRow<'a> {
 }
 
 /// The recommendation for each work whose bytes reach the program, in the order of the table, and the works without one, with the reason.
-fn advise(rows: &[RatedRow], results: &[Measured]) -> (Vec<Advice>, Vec<NoAdvice>) {
+fn advise(rows: &[RatedRow], results: &[Measured], why_few: &str) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
     let visible = rows.iter().filter(|rated| rated.delivers_bytes);
     for (work, rated_rows) in group_by_key(visible.map(|rated| (rated.row.work.as_str(), rated))) {
-        match advise_work(&rated_rows, results) {
+        match advise_work(&rated_rows, results, why_few) {
             Ok(one) => advice.push(one),
             Err(why) => none.push(NoAdvice { work: work.to_owned(), why }),
         }
@@ -308,7 +305,8 @@ struct Group {
 /// Finds the group of the fastest rows; `None` without rows.
 fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
     let open = gaps.iter().filter(|gap| !gap.is_sure).map(|gap| gap.at_most);
-    let allowed = (TIMES_LEAST * open.min_by(f64::total_cmp)?).max(LOOSE);
+    let least = open.min_by(f64::total_cmp)?;
+    let allowed = (TIMES_LEAST * least).min(SAYS_NOTHING).max(least).max(LOOSE);
     let belongs = |gap: &Gap| gap.at_most <= ALWAYS_IN_GROUP || (!gap.is_sure && gap.at_most <= allowed);
     let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
     let bounds = || members.iter().filter_map(|at| Some(gaps.get(*at)?.at_most));
@@ -317,19 +315,19 @@ fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
 }
 
 /// The plainest row of the fastest group of a work, or why none is recommended.
-fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, String> {
+fn advise_work(work: &[&RatedRow], results: &[Measured], why_few: &str) -> Result<Advice, String> {
     let ranked: Vec<RankedRow> = work.iter().filter_map(|rated| RankedRow::new(rated)).collect();
     let by_rate = |a: &&RankedRow, b: &&RankedRow| a.rate.total_cmp(&b.rate);
     let (Some(fastest), Some(slowest)) = (ranked.iter().max_by(by_rate), ranked.iter().min_by(by_rate))
     else {
         let has_rate = work.iter().any(|rated| rated.row.mb_per_s.is_some());
-        let why = "no rate has an interval, which takes three runs (--runs 3)";
-        return Err(if has_rate { why } else { "no row has a number" }.into());
+        let why = || format!("no rate has an interval, which takes three runs: {why_few}");
+        return Err(if has_rate { why() } else { "no row has a number".into() });
     };
     let unranked: Vec<&RatedRow> =
         work.iter().copied().filter(|rated| RankedRow::new(rated).is_none()).collect();
     if !unranked.is_empty() {
-        return Err(explain_unranked(&unranked, fastest, ranked.len()));
+        return Err(explain_unranked(&unranked, fastest, ranked.len(), why_few));
     }
     if let [only] = ranked.as_slice() {
         return Err(format!("{} is the only interface with a number", only.row.interface));
@@ -340,9 +338,12 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
         let pick = ranked.get(*group.members.first()?)?;
         Some((group, pick))
     }) else {
-        return Err(format!("too few rounds measured both {} and the others", fastest.row.interface));
+        return Err(format!(
+            "fewer than three rounds measured both {} and the others: {why_few}",
+            fastest.row.interface
+        ));
     };
-    if group.first_at_most > TOO_WIDE {
+    if group.first_at_most > SAYS_NOTHING {
         let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
         return Err(format!(
             "{name} had the highest mean rate ({rate} MB/s), but the runs differ so much that another may be {} faster; \
@@ -363,10 +364,31 @@ fn advise_work(work: &[&RatedRow], results: &[Measured]) -> Result<Advice, Strin
     })
 }
 
+/// Why rows have fewer than three runs, and what to do.
+fn explain_few_runs(record: &Record) -> String {
+    let plan = &record.header.plan;
+    if (plan.runs as usize) < FEWEST_RUNS {
+        return format!("type --runs {FEWEST_RUNS}");
+    }
+    if record.end.as_ref().is_none_or(|end| end.ending != RunEnding::Complete) {
+        return "the measurement was ended before".into();
+    }
+    let disturbed = record.runs.iter().filter(|run| run.disturbed.is_some()).count();
+    match (plan.budget_ns, disturbed) {
+        (Some(_), 0) => "the time was up before; type a longer --budget".into(),
+        (Some(_), _) => format!(
+            "the time was up before, and other load disturbed {disturbed} of {} runs; type a longer --budget, or measure when the machine \
+             is quiet",
+            record.runs.len()
+        ),
+        (None, _) => "not all runs were complete".into(),
+    }
+}
+
 /// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
-fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize) -> String {
+fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize, why_few: &str) -> String {
     let names: Vec<&str> = unranked.iter().map(|rated| rated.row.interface.as_str()).collect();
-    let mut reasons: Vec<&str> = unranked.iter().map(|rated| rated.why_unranked()).collect();
+    let mut reasons: Vec<String> = unranked.iter().map(|rated| rated.why_unranked(why_few)).collect();
     reasons.sort_unstable();
     reasons.dedup();
     let have = if names.len() == 1 { "has" } else { "have" };
@@ -384,11 +406,11 @@ fn show_bound(share: f64) -> String {
 
 impl RatedRow {
     /// Why the row cannot be ranked, in a few words.
-    fn why_unranked(&self) -> &str {
+    fn why_unranked(&self, why_few: &str) -> String {
         match (self.row.mb_per_s, self.row.stored_after.is_some() && self.row.synced_mb_per_s.is_none()) {
-            (None, _) => &self.why_without,
-            (Some(_), true) => "a final sync failed",
-            (Some(_), false) => "fewer than three complete runs",
+            (None, _) => self.why_without.clone(),
+            (Some(_), true) => "a final sync failed".into(),
+            (Some(_), false) => format!("fewer than three runs: {why_few}"),
         }
     }
 }
@@ -451,12 +473,16 @@ impl<'a> RankedRow<'a> {
 }
 
 impl Conclusion for Api {
+    fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
+        judged.head_of_jobs(quoted)
+    }
+
     /// Which interface to use in all works together, or why none is recommended.
     fn answer(&self) -> Option<Answer> {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {
             [] => AnswerWord::CannotTell,
-            all if no_advice.is_empty() && all.iter().all(|a| a.also.is_empty()) => AnswerWord::Fastest,
+            all if all.iter().all(|a| a.also.is_empty()) => AnswerWord::Fastest,
             _ => AnswerWord::Tied,
         };
         let sentence = match (advice.as_slice(), no_advice.as_slice()) {
@@ -784,8 +810,31 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
     let because = "No recommendation, because ring had the highest mean rate (";
     assert!(shown.sentence.starts_with(because) && shown.sentence.contains("--budget"), "{}", shown.sentence);
     shaky.runs.retain(|run| run.start.repeat == 0);
-    let one_run = answer(&shaky).sentence;
-    assert!(one_run.contains("no rate has an interval") && one_run.contains("--runs 3"), "{one_run}");
+    let mut planned = |runs: u32| {
+        shaky.header.plan.runs = runs;
+        answer(&shaky).sentence
+    };
+    let one_run = planned(1);
+    assert!(one_run.contains("no rate has an interval") && one_run.contains("type --runs 3"), "{one_run}");
+    // More runs were planned, so another option helps.
+    assert!(planned(3).contains("not all runs were complete"));
+    shaky.header.plan.budget_ns = Some(55_000_000_000);
+    let time_up = answer(&shaky).sentence;
+    assert!(
+        time_up.ends_with("takes three runs: the time was up before; type a longer --budget."),
+        "{time_up}"
+    );
+    let by = vec![model::record::Disturbance::StolenCpu { share: 0.2 }];
+    shaky.runs[0].disturbed = Some(model::record::Disturbed { attempt: 0, by });
+    let disturbed = answer(&shaky).sentence;
+    assert!(
+        disturbed.contains("other load disturbed 1 of ") && disturbed.contains("is quiet"),
+        "{disturbed}"
+    );
+    if let Some(end) = &mut shaky.end {
+        end.ending = RunEnding::Interrupted;
+    }
+    assert!(answer(&shaky).sentence.contains("the measurement was ended before"));
     shaky.runs.clear();
     let none = answer(&shaky).sentence;
     assert!(none.starts_with("No recommendation, because no"), "{none}");
@@ -794,14 +843,32 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
 }
 
 #[test]
+fn a_row_that_others_withhold_leaves_the_session_its_other_answers() {
+    use model::report::Verdict;
+    let record = record_of_interfaces(|fixtures| fixtures[1].foreign_ios = 100_000);
+    let report = judge(&record, &Judging::default());
+    assert_eq!(report.results[1].verdict, Verdict::Invalid, "{}", report.verdict_reason);
+    assert!(report.headline.value.is_some());
+    assert_eq!(
+        (report.verdict, crate::exit_code(&report)),
+        (Verdict::Suspect, 0),
+        "{}",
+        report.verdict_reason
+    );
+    assert_eq!(report.answer.map(|answer| answer.word), Some(AnswerWord::CannotTell));
+}
+
+#[test]
 fn rows_that_may_be_much_slower_are_not_in_the_group() {
     let gap = |at_most, is_sure| Gap { at_most, is_sure };
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
-    // If no bound is good, rows with at most twice the smallest bound form the group.
-    let group = find_fastest_group(&[gap(0.60, false), gap(0.40, false), gap(0.90, false)]);
-    assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.60, first_at_most: 0.60 }));
+    // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound says nothing.
+    let group = find_fastest_group(&[gap(0.45, false), gap(0.30, false), gap(0.55, false)]);
+    assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
+    let group = find_fastest_group(&[gap(0.91, false), gap(0.70, false)]);
+    assert_eq!(group, Some(Group { members: vec![1], at_most: 0.70, first_at_most: 0.70 }));
     assert_eq!(find_fastest_group(&[]), None);
     assert_eq!(
         (show_bound(0.04), show_bound(0.0401), show_bound(0.0)),
@@ -856,7 +923,9 @@ fn simulate(tables: u64, rounds: usize, truth: &[f64], vary: Vary, deviation: f6
                 row.push(Some(rate * (round_effect + vary.draw(deviation, at, &mut noise)).exp()));
             }
         }
-        match find_fastest_group(&comparison::gaps(&rates)).filter(|group| group.first_at_most <= TOO_WIDE) {
+        match find_fastest_group(&comparison::gaps(&rates))
+            .filter(|group| group.first_at_most <= SAYS_NOTHING)
+        {
             Some(group) => {
                 let exceeds = |at: &usize, bound: f64| best / truth[*at] - 1.0 > bound + 1e-12;
                 counts[0] += f64::from(u8::from(exceeds(&group.members[0], group.first_at_most)));
@@ -942,7 +1011,11 @@ fn several_works_are_answered_in_one_line() {
         "{bounded:?}"
     );
     let expected = "Use pread for 4K, 8K. No recommendation for 1M, 2M, because of this.";
-    assert_eq!((mixed.word, mixed.sentence.as_str()), (AnswerWord::Tied, expected));
+    assert_eq!(
+        (mixed.word, mixed.sentence.as_str()),
+        (AnswerWord::Fastest, expected),
+        "a work without advice is no tie"
+    );
     let two = answer_for(Vec::new(), vec![none("1M", "of this"), none("2M", "of that")]).sentence;
     assert_eq!(two, "No recommendation for 1M, because of this. No recommendation for 2M, because of that.");
 }

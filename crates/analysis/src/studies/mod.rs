@@ -121,7 +121,8 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
 /// Whether the session is SUSPECT instead of INVALID if other load on the machine is the only
 /// reason why a result has no number, as in [`Judged::head_of_jobs`].
 pub(crate) fn forgives_other_load(studied: &Studied) -> bool {
-    matches!(studied, Studied::Jobs | Studied::Profile(_) | Studied::Targets(_) | Studied::Hosts(_))
+    use Studied::{Hosts, Interfaces, Jobs, Profile, Targets};
+    matches!(studied, Jobs | Profile(_) | Interfaces(_) | Targets(_) | Hosts(_))
 }
 
 /// Adds the comparison of a study's results to the report.
