@@ -482,7 +482,7 @@ impl Conclusion for Api {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {
             [] => AnswerWord::CannotTell,
-            all if all.iter().all(|a| a.also.is_empty()) => AnswerWord::Fastest,
+            all if all.iter().all(is_fastest) => AnswerWord::Fastest,
             _ => AnswerWord::Tied,
         };
         let sentence = match (advice.as_slice(), no_advice.as_slice()) {
@@ -494,6 +494,11 @@ impl Conclusion for Api {
         };
         Some(Answer { word, sentence })
     }
+}
+
+/// Whether a recommended row is alone in its group, and no other row may be noticeably faster.
+fn is_fastest(advice: &Advice) -> bool {
+    advice.also.is_empty() && advice.others_faster_at_most.is_none_or(|bound| bound <= ALWAYS_IN_GROUP)
 }
 
 /// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
@@ -1010,6 +1015,9 @@ fn several_works_are_answered_in_one_line() {
         bounded.sentence.ends_with("In each of them no other interface is more than 4 % faster."),
         "{bounded:?}"
     );
+    // A row that is alone in its group, but with a wide bound, is not known to be the fastest.
+    let wide = Advice { others_faster_at_most: Some(0.37), ..advice("4K", "pread", &[]) };
+    assert_eq!(answer_for(vec![wide], Vec::new()).word, AnswerWord::Tied);
     let expected = "Use pread for 4K, 8K. No recommendation for 1M, 2M, because of this.";
     assert_eq!(
         (mixed.word, mixed.sentence.as_str()),

@@ -38,7 +38,7 @@ pub(crate) fn main_table(report: &Report, all: bool) -> Table {
 /// the name of the headline's row, and its verdict if it has a number.
 pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let name = &report.headline.name;
-    let has_rows = is_of_jobs(report) || matches!(report.study, Studied::Targets(_));
+    let has_rows = is_of_jobs(report) || matches!(report.study, Studied::Targets(_) | Studied::Interfaces(_));
     let row = report.headline_result().filter(|_| has_rows && report.results.len() > 1);
     let Some(row) = row else {
         let number = paint(&headline_number(&report.headline, report));

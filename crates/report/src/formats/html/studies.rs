@@ -59,7 +59,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
         out
     };
     let rates = IntervalHeadings {
-        caption: "Operations per second at each layer, with the device's own count",
+        caption: "Operations per second at each layer, with the device's own count for all processes",
         first: "Layer",
         axis: "IOPS with its 95 % interval, logarithmic",
         headings: &["IOPS", "95 %", "Device", "Against the layer below"],
@@ -179,7 +179,7 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     body += &page::facts(&missing.collect::<Vec<_>>());
     let lead =
         ["synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; \
-         device: bytes that it moved for each byte read or written."];
+         device: bytes that it moved for all processes, for each byte read or written."];
     out + &card("All figures", &lead, &body)
 }
 

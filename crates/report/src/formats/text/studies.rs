@@ -22,7 +22,7 @@ pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured])
     out.table(&layer_table(layers, results));
     out.legend(
         "fathom IOPS, device IOPS: operations per second x bytes of each, as fathom issued them and as the topmost device below completed \
-         them; in parentheses: a finding invalidates the number. Latencies are means. against: the change from another row; its 95 % \
+         them (for all processes); in parentheses: a finding invalidates the number. Latencies are means. against: the change from another row; its 95 % \
          interval is over rounds.",
     );
     for missing in &layers.missing {
@@ -37,11 +37,13 @@ const MAX_NOTES: usize = 4;
 pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: bool) {
     out.table(&interface_table(api, &report.results));
     out.legend("synced: MB/s including the final sync; user, kernel: ns of CPU per byte, of the whole process; calls, faults: \
-         system calls and page faults per MiB; device: bytes that it moved for each byte read or written; \
-         - = not known.",
+         system calls and page faults per MiB; device: bytes that it moved for all processes, for each byte read or \
+         written; - = not known.",
     );
-    for row in [false, true].into_iter().filter_map(|writes| raw_rate(api, &report.results, writes)) {
-        out.note(&format!("Compare with {}", describe_raw_rate(row)));
+    for (direction, writes) in [("reads", false), ("writes", true)] {
+        if let Some(row) = raw_rate(api, &report.results, writes) {
+            out.note(&format!("Compare {direction} with {}", describe_raw_rate(row)));
+        }
     }
     if all {
         show_interface_notes(out, api);
