@@ -61,7 +61,8 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// All commands. The help of a command is with its flags: doc comments here would replace it.
+/// All commands. The help text of a command is the doc comment of its `Args`. A doc comment here
+/// would replace it.
 #[allow(missing_docs)]
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -365,7 +365,9 @@ impl Driver {
         Some(Self { recording, due: Instant::now() + DRAIN_INTERVAL, overhead_sink })
     }
 
-    /// Takes over the recorded requests, and compares them with the operations above the driver.
+    /// Reads the requests recorded so far, and passes to the replay, for each kind, how much longer
+    /// operations took than their requests at the driver. Does nothing until the next interval is
+    /// due. `above` has the latencies of the operations.
     pub(super) fn follow(&mut self, above: &StreamEnd) {
         let Ok(recording) = &mut self.recording else { return };
         if Instant::now() < self.due {

@@ -57,8 +57,8 @@ use verdict::Judged;
 pub struct Judging {
     /// Checks whose findings the user accepts: the numbers are shown, marked as accepted, and gates decide on them.
     pub accept: Vec<CheckId>,
-    /// The outcome that an undecided condition counts as for the exit code; `None` for an exit code
-    /// of its own (4).
+    /// Whether an undecided condition gives the exit code of a passed or of a failed one; `None`
+    /// for its own exit code (4).
     pub inconclusive: Option<CountsAs>,
     /// The session file that the record came from.
     pub session: Option<String>,

@@ -34,7 +34,8 @@ pub(crate) struct Operation {
     pub(crate) issue_ns: u64,
     /// When the operation completed; `None` if unknown.
     pub(crate) done_ns: Option<u64>,
-    /// Latency of this operation alone; `None` if unknown.
+    /// Latency of this operation without that of the flush before it; `None` if unknown. It may be
+    /// unknown although `done_ns` is known.
     pub(crate) latency_ns: Option<u64>,
     /// First sector of the operation.
     pub(crate) sector: u64,

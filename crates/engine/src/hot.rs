@@ -361,8 +361,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     }
 
     /// If the conditions of an operation allow its submission now, returns the timestamp from which
-    /// its latency counts. Otherwise notes what the lane waits for. A placeholder ([`Op::CHOSEN`])
-    /// also returns `None`, after the operations that the source chose have been queued.
+    /// its latency counts. Otherwise notes what the lane waits for, and returns `None`. For a
+    /// placeholder ([`Op::CHOSEN`]), queues the operations that the source chooses, and returns
+    /// `None`.
     #[inline(never)]
     fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
         if R::KEEPS && op.flags & Op::CHOSEN != 0 {

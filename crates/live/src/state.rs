@@ -316,15 +316,16 @@ pub(crate) struct Rate {
     pub(crate) depth: f64,
 }
 
-/// The figures of recent blocks.
+/// The figures of the workers' most recent intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pulse {
     /// `None` before the first block.
     pub(crate) rate: Option<Rate>,
     /// p50, p99 and maximum of the latency in ns; `None` with too few operations.
     pub(crate) latency_ns: [Option<u64>; 3],
-    /// Whether new blocks have operations. There may be no new block, because the interval of the
-    /// workers may be longer than that of the view.
+    /// Whether an operation completed in the intervals that the workers sent since the previous
+    /// pulse. The interval of the workers may be longer than that of the view, so there may be
+    /// none.
     pub(crate) is_new: bool,
     /// Totals since the run began.
     pub(crate) so_far: SoFar,

@@ -47,8 +47,9 @@ static WRITING: Mutex<()> = Mutex::new(());
 static BEFORE: OnceLock<(Keys, Termios)> = OnceLock::new();
 static HOOK: Once = Once::new();
 
-/// Returns whether this process receives the keys: it is in the foreground of its controlling terminal. A process without a controlling
-/// terminal gets no keys, but its view may write to another terminal.
+/// Returns whether a view may use the terminal: true if this process is in the foreground of its
+/// controlling terminal. Also true without a controlling terminal: the view gets no keys then, but
+/// it may write to another terminal.
 pub(super) fn is_ours() -> bool {
     Keys::open().is_none_or(|keys| is_in_foreground(&keys))
 }

@@ -538,8 +538,8 @@ impl TestFile {
     ///
     /// # Errors
     ///
-    /// If the file does not become visible here, so that the directory is not shared, or if this user may not
-    /// open it.
+    /// If the file does not become visible here, which means that the hosts do not share the
+    /// directory, or if this user may not open it.
     pub fn open_common(
         dir: &Path,
         file_name: &str,

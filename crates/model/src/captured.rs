@@ -264,7 +264,7 @@ pub struct Operation {
     pub requests: u64,
     /// Share of all requests.
     pub share: f64,
-    /// Sum of the sizes in bytes; for discards, the number of discarded bytes.
+    /// Bytes that the requests moved or discarded.
     pub bytes: u64,
     /// Requests per second.
     pub iops: f64,
@@ -498,7 +498,7 @@ pub struct CourseOf {
     pub op: Op,
     /// Number of requests.
     pub requests: Vec<u64>,
-    /// Sum of the sizes in bytes; for discards, the number of discarded bytes.
+    /// Bytes that the requests moved or discarded.
     pub bytes: Vec<u64>,
     /// Mean latency in ns; `None` if no latency is known.
     pub latency_mean_ns: Vec<Option<f64>>,

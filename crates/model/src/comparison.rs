@@ -233,7 +233,8 @@ pub struct Gate {
     /// or above a thousand runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u32>,
-    /// The outcome that an undecided gate counts as for the exit code; `None` without `--inconclusive`.
+    /// Whether an undecided gate gives the exit code of a passed or of a failed one; `None` without
+    /// `--inconclusive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
     /// Whether the outcome is `invalid`: a side has no number, or a finding that is not accepted

@@ -122,7 +122,8 @@ pub struct Changes {
     pub skip: Vec<Kind>,
 }
 
-/// Figures of the replayed requests of a captured load.
+/// Figures of the captured load that is replayed, as measured during the capture. They cover only
+/// the requests that are replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Original {

@@ -35,8 +35,8 @@ pub struct Report {
     /// The answer to the command's question: which setting, which load, which interface. `None` without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// The outcome that an answer of `INCONCLUSIVE` counts as for the exit code; `None` without `--inconclusive`, and
-    /// for any other answer.
+    /// Whether an answer of `INCONCLUSIVE` gives the exit code of a passed or of a failed
+    /// condition; `None` without `--inconclusive`, and for any other answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts_as: Option<CountsAs>,
     /// The outcome of each condition of `--fail-if`; empty without conditions.
@@ -203,9 +203,11 @@ pub struct Rerun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// Number of results that no finding relabels, biases or invalidates.
+    /// Number of results with a number that no finding marks as wrong or as being about something
+    /// else.
     pub valid: usize,
-    /// Number of results that are relabelled or biased.
+    /// Number of results with a number that a finding marks as wrong or as being about something
+    /// else.
     pub suspect: usize,
     /// Number of results without a number.
     pub invalid: usize,

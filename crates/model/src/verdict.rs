@@ -20,7 +20,7 @@ pub struct Answer {
     pub sentence: String,
 }
 
-/// The outcome that `INCONCLUSIVE` counts as for the exit code.
+/// Whether `INCONCLUSIVE` gives the exit code of a passed or of a failed condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]

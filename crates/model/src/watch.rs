@@ -64,7 +64,7 @@ pub struct LoadOverTime {
     pub conclusions: Vec<TimedConclusion>,
 }
 
-/// A conclusion in the load of devices over time.
+/// A conclusion about the load of the devices, and when it began to apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedConclusion {
     /// End of the first interval to which the conclusion applies, RFC 3339.

@@ -121,7 +121,7 @@ pub fn observations(values: &[f64]) -> f64 {
 
 /// Number of values per batch if the series is long enough: MSER-5 of the literature.
 const MSER_BATCH: usize = 5;
-/// Wanted number of batches. A short series gets smaller batches.
+/// Minimum number of batches. A series that is too short for this gets smaller batches.
 const MSER_BATCHES: usize = 24;
 
 /// Returns how many values at the start belong to the warm-up; `None` if MSER finds no steady part.

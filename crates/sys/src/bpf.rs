@@ -228,7 +228,7 @@ fn test_run(program: &File) -> io::Result<u32> {
     Ok((attributes[0] >> 32) as u32)
 }
 
-/// A running count.
+/// Counting in progress. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Counting {
     state: File,

@@ -52,7 +52,7 @@ pub struct Options {
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<Slower>,
-    /// The outcome that an undecided gate counts as for the exit code.
+    /// Whether an undecided gate gives the exit code of a passed or of a failed one.
     pub inconclusive: Option<CountsAs>,
     /// How the runs of both sides were measured.
     pub runs: Runs,

@@ -1,8 +1,9 @@
 //! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice which one to use.
 //!
 //! 1. [`build_row`] computes the costs of an interface over its runs.
-//! 2. [`advise_work`] compares the rates of the interfaces round by round. All that cannot be told apart from the fastest form a group, and
-//!    the plainest of them is recommended.
+//! 2. [`advise_work`] compares the rates of the interfaces round by round. All that cannot be told
+//!    apart from the fastest form a group, and the plainest of them is recommended. Rows are
+//!    ordered from the plainest interface to the most complex one, so the plainest is the first.
 //! 3. The answer joins the advice for all works.
 
 use super::{Conclusion, Question};
@@ -314,7 +315,8 @@ fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
     Some(Group { members, at_most, first_at_most })
 }
 
-/// The plainest row of the fastest group of a work, or why none is recommended.
+/// Recommends the plainest interface (the first row) of the fastest group of a work, or returns why
+/// it recommends none.
 fn advise_work(work: &[&RatedRow], results: &[Measured], why_few: &str) -> Result<Advice, String> {
     let ranked: Vec<RankedRow> = work.iter().filter_map(|rated| RankedRow::new(rated)).collect();
     let by_rate = |a: &&RankedRow, b: &&RankedRow| a.rate.total_cmp(&b.rate);

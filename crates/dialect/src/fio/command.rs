@@ -43,7 +43,8 @@ pub struct CommandLine {
     pub output: Option<String>,
     /// Folder of the state files of verified writes; the current one if none is named.
     pub aux_path: Option<String>,
-    /// The output formats in the order in which fio writes them, by their names in `--format`.
+    /// The output formats in the order in which fio prints them, as names of fathom's `--format`:
+    /// `fio-terse`, `fio`.
     pub formats: Vec<&'static str>,
     /// Interval of intermediate outputs in ns; `None` for output only at the end of the run.
     pub status_interval_ns: Option<u64>,

@@ -168,7 +168,7 @@ impl Quantity {
     pub const WORDS: [(&'static str, Self); 3] =
         [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
 
-    /// Returns the word of the key `steady-state`.
+    /// Returns the word for the quantity in the value of `steady-state`: `iops`, `bw` or `lat`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }

@@ -282,7 +282,7 @@ fn quantiles(text: &str) -> Result<Think, String> {
 }
 
 impl Think {
-    /// Formats a pause for [`think`].
+    /// Formats the value in the form that [`think`] parses.
     pub fn to_flag(&self) -> String {
         let ns = |ns: u64| format!("{ns}ns");
         match &self.law {

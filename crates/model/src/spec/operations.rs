@@ -163,7 +163,7 @@ pub fn mix(text: &str) -> Result<Mix, String> {
     }
 }
 
-/// Number of stored units per percent of a share of sizes: four decimals.
+/// Shares of sizes are stored in units of 1/10,000 percent.
 const PARTS: u32 = 10_000;
 
 /// Parses the sizes of each direction. `DIRECTION=` starts the sizes of a direction, so that the commas of a split need

@@ -121,7 +121,7 @@ pub fn create(text: &str) -> Result<Create, String> {
 const UNLINK: &str = ",unlink";
 
 impl Create {
-    /// Formats size and content of a file for [`create`].
+    /// Formats the size and the content of a file in the form that [`create`] parses.
     pub fn to_flag(self) -> String {
         format!("{},{}{}", self.bytes, self.filling.word(), if self.unlink { UNLINK } else { "" })
     }
@@ -210,7 +210,7 @@ pub fn mean_operations(text: &str) -> Result<f64, String> {
 }
 
 impl Arrivals {
-    /// Formats arrivals for [`arrivals`].
+    /// Formats the value in the form that [`arrivals`] parses.
     pub fn to_flag(self) -> String {
         match self {
             Self::Poisson => POISSON.into(),
@@ -280,7 +280,7 @@ fn sharing_in_turns(text: &str) -> Result<Option<Sharing>, String> {
 }
 
 impl Sharing {
-    /// Formats sharing for [`sharing`]: `weighted:3,1`.
+    /// Formats the value in the form that [`sharing`] parses: `weighted:3,1`.
     pub fn to_flag(&self) -> String {
         match self {
             Self::Each => "each".into(),
@@ -358,7 +358,7 @@ pub fn max_errors(text: &str) -> Result<u64, String> {
     if text == "all" { Ok(ALL_ERRORS) } else { count(text, 1, u32::MAX).map(u64::from) }
 }
 
-/// Formats a limit for [`max_errors`].
+/// Formats a limit in the form that [`max_errors`] parses.
 pub fn format_max_errors(errors: u64) -> String {
     if errors == ALL_ERRORS { "all".into() } else { errors.to_string() }
 }
@@ -392,7 +392,7 @@ pub fn verify(text: &str) -> Result<Verify, String> {
 }
 
 impl Verify {
-    /// Formats a content for [`verify`].
+    /// Formats the value in the form that [`verify`] parses.
     pub fn to_flag(&self) -> String {
         match &self.content {
             Content::Stamps { .. } => "stamps".into(),
@@ -484,7 +484,7 @@ pub fn memory_nodes(text: &str) -> Result<MemoryNodes, String> {
 }
 
 impl MemoryNodes {
-    /// Formats NUMA nodes for [`memory_nodes`].
+    /// Formats the value in the form that [`memory_nodes`] parses.
     pub fn to_flag(&self) -> String {
         match self {
             Self::Local => "local".into(),
@@ -495,7 +495,7 @@ impl MemoryNodes {
     }
 }
 
-/// Formats CPUs for [`cpus`], with consecutive numbers as a range: `0-3,8`.
+/// Formats CPUs in the form that [`cpus`] parses, with consecutive numbers as a range: `0-3,8`.
 pub fn format_cpus(cpus: &[u32]) -> String {
     let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
     join_with_commas(ranges.map(|range| match range {
@@ -522,7 +522,7 @@ pub fn io_priority(text: &str) -> Result<IoPriority, String> {
 }
 
 impl IoPriority {
-    /// Formats a priority for [`io_priority`].
+    /// Formats the value in the form that [`io_priority`] parses.
     pub fn to_flag(self) -> String {
         match self {
             Self::Realtime(level) => format!("rt:{level}"),
@@ -591,7 +591,8 @@ fn op_priority(text: &str) -> Result<OpPriority, String> {
     Ok(OpPriority { kind, bytes, percent, priority })
 }
 
-/// Formats shares for [`op_priorities`].
+/// Formats the shares of operations with their priorities, in the form that [`op_priorities`]
+/// parses.
 pub fn format_op_priorities(all: &[OpPriority]) -> String {
     let one = |one: &OpPriority| {
         let kind = one.kind.map_or_else(String::new, |kind| format!("{}/", kind.word()));

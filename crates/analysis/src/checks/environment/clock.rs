@@ -24,10 +24,10 @@ const ABOVE_NEIGHBOURS: f64 = 3.0;
 /// Maximum time of a request in the device, as a share of a tick. On a slower device, latencies near a tick prove
 /// nothing.
 const DEVICE_BELOW: f64 = 0.5;
-/// Share of the time in which some task of the machine must have waited for a CPU: only then does the tick decide which
-/// task runs next. The workers' own wait is not enough, because the kernel threads that complete an operation wait too:
-/// with a busy loop on each CPU, 96 % of stable writes took one tick, while their worker waited for a CPU in only 1 %
-/// of its time.
+/// Minimum share of the time in which some task of the machine waited for a CPU. Below it, the tick
+/// does not decide which task runs next. The workers' own wait is not enough, because the kernel
+/// threads that complete an operation wait too: with a busy loop on each CPU, 96 % of stable writes
+/// took one tick, while their worker waited for a CPU in only 1 % of its time.
 const READY_FROM: Share = Share(0.2);
 /// Minimum number of latencies for a share.
 const LEAST_OPS: u64 = 100;

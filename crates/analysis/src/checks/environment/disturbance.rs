@@ -512,7 +512,8 @@ fn writes_that_may_belong_to_the_file_system_are_not_checked() {
     assert!(matches!(answer_for(below), Ok(Answer::Holds(..))));
 }
 
-/// Returns the figures of a finding or of a belief that holds.
+/// Returns the sentence and the evidence of the answer. Panics unless the answer is a finding or a
+/// belief that holds.
 #[cfg(test)]
 fn figures(record: &model::record::Record) -> (String, Evidence) {
     match FOREIGN_IO.answer(record) {

@@ -109,8 +109,8 @@ fn check_too_short(case: &Case) -> Known<Answer> {
     holds("The runs are longer than the period of journal commits and writeback.", numbers)
 }
 
-/// Returns the bytes that the fast caches of the drives below may hold, or `None` unless all of
-/// them are flash drives with a known driver.
+/// Returns the bytes that the fast caches of the drives may hold. `None` if a drive is not flash or
+/// has an unknown driver.
 fn fast_cache_bytes(case: &Case) -> Option<u64> {
     let leaves = case.leaves().ok()?;
     let is_known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));

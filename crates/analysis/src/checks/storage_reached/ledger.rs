@@ -395,7 +395,8 @@ fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
 }
 
-/// Returns the minimum share of the bytes that system calls must have moved, or `None` if the calls prove nothing.
+/// Returns the share of the issued bytes that the kernel must have counted in system calls. `None`
+/// if the count proves nothing about the stream's engine.
 fn counted_from(case: &Case) -> Option<Share> {
     let stream = &case.stream;
     let engine = stream.engine.as_str();

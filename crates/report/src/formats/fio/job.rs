@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// The directions, in fio's order.
 pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// The error number of a job that ended early without an error number.
+/// Reported as the error number of a job that ended early for a reason without one.
 const NO_ERRNO: i64 = -1;
 
 /// A job of fio: a single result, or several that fio reports as one.

@@ -319,7 +319,8 @@ pub(super) mod filters {
         Ok(Safe(out))
     }
 
-    /// Returns the range of the next flag: one or two dashes and a letter that do not follow a word.
+    /// Returns the byte range of the first flag, such as `-o` or `--fail-if`. A flag does not
+    /// directly follow a letter, a digit, a dash or an underscore.
     fn next_flag(text: &str) -> Option<(usize, usize)> {
         let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         text.match_indices('-').find_map(|(from, _)| {
