@@ -180,7 +180,8 @@ impl BlockEvents {
         self.devices.first_mut().map(|(_, pairing)| pairing)
     }
 
-    /// Whether more than [`MAX_TASKS`] tasks occurred, so that a new recording should begin.
+    /// Whether more than [`MAX_TASKS`] tasks occurred. The caller should then begin a new
+    /// recording.
     pub(crate) fn is_full(&self) -> bool {
         self.decoder.names.all_tasks().len() > MAX_TASKS
     }

@@ -126,7 +126,8 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     Ok(last_outcome?.unwrap_or_else(|| ExitCode::from(analysis::exit_code_of(&table.reports))))
 }
 
-/// Measures and judges one target of several. Also returns the exit code if the measurement was interrupted or failed.
+/// Measures and judges one target of several. Returns the judged session, and the exit code if the
+/// measurement was interrupted or failed.
 fn measure_one_of_several(
     request: &Request,
     showing: &Showing,

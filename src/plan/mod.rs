@@ -530,7 +530,8 @@ fn judge_baseline(record: &Record, file: &std::path::Path) -> Report {
     report
 }
 
-/// Plans the rest of a sweep from its own command line. Also returns whether its session remains in the history.
+/// Plans the rest of a sweep from its own command line. Returns the plan, and whether the session
+/// remains in the history.
 ///
 /// # Errors
 /// A usage failure if the same options mean something else today.
@@ -559,8 +560,8 @@ pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<
     Err(refuse(what))
 }
 
-/// Chooses the seed. Also returns the previous session on one of the targets if it drew the same offsets
-/// ([`model::plan::Plan::seed_again`]).
+/// Returns the seed, and the previous session on one of the targets if that session drew the same
+/// offsets ([`model::plan::Plan::seed_again`]).
 ///
 /// Two sessions draw the same offsets only if seed, file and accesses are equal: another span or operation size gives
 /// other offsets, and a new file has other blocks.

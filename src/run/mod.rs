@@ -81,7 +81,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Returns 130 after a signal and 3 after an error; `None` if the measurement ended normally, so that the findings decide.
+    /// Returns 130 after a signal and 3 after an error. `None` if the measurement ended normally:
+    /// then the findings determine the exit code.
     pub fn exit_code(&self) -> Option<ExitCode> {
         match self {
             Self { interrupted: true, .. } => Some(ExitCode::from(INTERRUPTED)),
@@ -300,9 +301,9 @@ impl Measurement {
         job != self.plan.headline && self.plan.quick_ns.is_some_and(|until| ends > until)
     }
 
-    /// Summarises the last run, and decides whether anything outside fathom disturbed it: other
-    /// I/O, stolen CPU time, a changed cgroup limit. For a sweep on several hosts, also returns how
-    /// the run ended on all hosts.
+    /// Returns a summary of the last run, with what disturbed it from outside fathom: other I/O,
+    /// stolen CPU time, a changed cgroup limit. The second value is how the run ended on all hosts;
+    /// `None` except for a sweep on several hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });

@@ -17,7 +17,7 @@ const PARTS: u64 = 10;
 /// Rules that end the streams of a phase early.
 pub(super) struct StopRules {
     streams: Vec<WatchedStream>,
-    /// Which minimum rate was missed, so that all streams had to end.
+    /// The minimum rate that was missed, as a sentence, if all streams had to end for this reason.
     failure: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verd
 use std::collections::BTreeSet;
 
 /// The printed answer of a report, whose first word agrees with the exit code; `None` if the report
-/// has no answer, so that the verdict is printed. The word is `INVALID`
+/// has no answer; the verdict is printed then. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
@@ -47,7 +47,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
 /// The exit code of a report. It follows from the first word:
 ///
 /// - `FAIL` and `INVALID`: 1.
-/// - `INCONCLUSIVE`: 4, unless the user defines what it counts as.
+/// - `INCONCLUSIVE`: 4, or 0 or 1 if the user says so (`--inconclusive`).
 /// - `PASS`: 0.
 /// - An answer of a study, unless it is `INVALID`: 0.
 /// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if

@@ -386,7 +386,8 @@ fn describe_targets(case: &Case) -> String {
     }
 }
 
-/// Whether a stream of another phase writes to a target of the case, so that the case may read other content.
+/// Whether a stream of another phase writes to a target of the case. The case may then read other
+/// content.
 fn is_written_elsewhere(record: &Record, case: &Case) -> bool {
     let writes = |phase: &Phase| {
         let shares = |targets: &[usize]| targets.iter().any(|target| case.stream.targets.contains(target));

@@ -224,7 +224,7 @@ pub fn connect(lanes: usize, open_loop: bool) -> (Port, Tap) {
 }
 
 impl Port {
-    /// Returns whether a spare block has arrived, so that an exchange will succeed.
+    /// Returns whether a spare block has arrived. If so, an exchange succeeds.
     pub fn has_spare(&self) -> bool {
         !self.empty.is_empty()
     }

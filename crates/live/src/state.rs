@@ -101,7 +101,7 @@ pub enum HostState {
 }
 
 impl HostState {
-    /// Returns the word for the table of hosts.
+    /// Returns the state as the table of hosts shows it.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",

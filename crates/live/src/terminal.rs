@@ -136,7 +136,7 @@ pub(super) fn give_back() {
 }
 
 /// Restores the terminal before this process stops at a signal of the terminal (Ctrl-Z). When the
-/// process continues, no view has the terminal, so that a view takes it again.
+/// process continues, no view has the terminal, so a view takes it again.
 ///
 /// # Errors
 /// If the signal handlers cannot be installed.

@@ -112,7 +112,8 @@ impl Root {
     /// `*`, which stands for any characters.
     ///
     /// # Errors
-    /// Why the directory before the first `*` cannot be listed, so that nothing is known about matches.
+    /// Why the directory before the first `*` cannot be listed. Nothing is then known about
+    /// matches.
     pub fn matches(&self, pattern: &str) -> Known<Vec<String>> {
         let mut found = vec![String::new()];
         let mut listed = false;

@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 
 /// Prefix of an instance's name, before the process id.
 const PREFIX: &str = "fathom-";
-/// Separates the instance's name from the word that distinguishes a further instance.
+/// Separates the instance's name from the suffix that distinguishes a further instance.
 const WORD_SEPARATOR: char = '.';
 /// Directory of the instances in tracefs.
 const INSTANCES: &str = "instances";
@@ -51,7 +51,7 @@ impl Tracer {
         Self::named(buffer_bytes, name_of(std::process::id()))
     }
 
-    /// Creates a further instance of this process, distinguished by a word.
+    /// Creates a further instance of this process, with `word` as a suffix of its name.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -351,7 +351,7 @@ pub struct Latency {
 pub struct Footprint {
     /// Bytes per block. A partly touched block counts completely.
     pub block_bytes: u64,
-    /// Whether there were too many blocks to distinguish, so that the byte counts are lower bounds.
+    /// Whether the byte counts are lower bounds, because there were too many blocks to distinguish.
     pub is_least: bool,
     /// Distinct bytes of reads and writes together.
     pub bytes: u64,

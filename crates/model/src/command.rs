@@ -91,8 +91,8 @@ pub struct CommandEnd {
     /// Size of a page of memory in bytes.
     #[serde(default = "usual_page_bytes")]
     pub page_bytes: u64,
-    /// Whether no other process or thread was started on the machine during the run, so that the command was a
-    /// single process.
+    /// Whether the command was certainly a single process: no other process or thread was started
+    /// on the machine during the run.
     pub single_process: Known<bool>,
     /// Type of the command's standard input.
     pub stdin: Stream,

@@ -164,19 +164,19 @@ pub enum Flush {
 }
 
 impl Flush {
-    /// All values with their words in XML and in text.
+    /// All values with their names in DISKSPD's XML and in its text.
     pub const ALL: [(&'static str, &'static str, Self); 3] = [
         ("ViewOfFile", "FlushViewOfFile", Self::View),
         ("NonVolatileMemory", "FlushNonVolatileMemory", Self::NonVolatile),
         ("NonVolatileMemoryNoDrain", "FlushNonVolatileMemory with no drain", Self::NonVolatileNoDrain),
     ];
 
-    /// Returns the word in XML.
+    /// Returns the name in XML.
     pub fn in_xml(self) -> &'static str {
         Self::ALL.iter().find(|(.., flush)| *flush == self).map_or("", |(xml, ..)| xml)
     }
 
-    /// Returns the words in text.
+    /// Returns the name in text.
     pub fn in_text(self) -> &'static str {
         Self::ALL.iter().find(|(.., flush)| *flush == self).map_or("", |(_, text, _)| text)
     }

@@ -24,9 +24,9 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether no run failed. Also false if no run ended, unless a signal ended the session.
+    /// True if no run failed, and at least one run ended or a signal ended the session.
     pub in_order: bool,
-    /// Whether no run is complete, so that the figures are those of the last, incomplete run.
+    /// Whether the figures are those of the last, incomplete run, because no run is complete.
     pub is_cut: bool,
     /// Completed operations in the windows, by kind; only kinds with operations.
     pub kinds: BTreeMap<Kind, ObservedKind>,
@@ -109,7 +109,7 @@ pub struct ObservedKind {
     pub short: u64,
     /// Latency: in an open loop from the intended start, otherwise from the submission.
     pub latency: Distribution,
-    /// Service time, from the submission to the completion; `None` unless the loop is open.
+    /// Service time, from the submission to the completion; `None` in a closed loop.
     pub service: Option<Distribution>,
     /// Time series of the completed operations.
     pub course: Vec<Stretch>,
@@ -285,8 +285,9 @@ pub struct LayerRow {
     pub device_with_sync: Option<Moved>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<Difference>,
-    /// Ids of findings that invalidate, relabel or bias this row, so that a comparison with it does not show the cost
-    /// of the layer alone. Leaves out the findings that a row through the page cache is expected to have.
+    /// Ids of findings that invalidate, relabel or bias this row. A comparison with it then shows
+    /// more than the cost of the layer. Leaves out the findings that a row through the page cache
+    /// is expected to have.
     pub findings: Vec<CheckId>,
 }
 

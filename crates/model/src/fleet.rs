@@ -126,17 +126,17 @@ pub struct RunSeen {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
-    /// Offered operations per second; `None` unless the strategy chose them. Runs of a load curve
-    /// may have the same `index` and differ in this field.
+    /// Offered operations per second that the strategy chose; `None` if it chose none. Runs of a
+    /// load curve may have the same `index` and differ in this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<u64>,
     /// Time between the first operations of the first and of the last host in ns, by corrected
-    /// clocks; `None` unless at least two hosts ran and all of them began.
+    /// clocks; `None` if fewer than two hosts ran, or if one did not begin.
     pub spread_ns: Option<u64>,
     /// Largest possible clock error of a host in ns: half of the round trip that measured it;
     /// `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// Rank of the host that began last; `None` as for `spread_ns`.
+    /// Rank of the host that began last; `None` if `spread_ns` is `None`.
     pub last: Option<u32>,
     /// Time during which the load of all hosts ran at once, in ns.
     pub common_ns: u64,

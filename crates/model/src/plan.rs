@@ -229,7 +229,8 @@ impl Plan {
         }
     }
 
-    /// Whether runs of one round are compared with one another, so that a round counts completely or not at all.
+    /// Whether runs of one round are compared with one another. A round then counts completely or
+    /// not at all.
     pub fn is_paired(&self) -> bool {
         self.against.is_some() || self.study.is_paired()
     }

@@ -75,11 +75,11 @@ pub enum ReplayPace {
 }
 
 impl ReplayPace {
-    /// All values with their words.
+    /// All values with the text that a user types.
     pub const ALL: [(&'static str, Self); 3] =
         [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
 
-    /// Returns the word of the flag `--pace`.
+    /// Returns the value of the flag `--pace` that stands for this pace.
     pub fn word(self) -> &'static str {
         word_of(&Self::ALL, &self)
     }

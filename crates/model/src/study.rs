@@ -149,7 +149,8 @@ impl Study {
         matches!(self, Self::Interfaces(_) | Self::Sweep(_))
     }
 
-    /// Whether runs of one round are compared with each other, so that a round counts completely or not at all.
+    /// Whether runs of one round are compared with each other. A round then counts completely or
+    /// not at all.
     pub fn is_paired(&self) -> bool {
         matches!(self, Self::Layers(_) | Self::Targets(_) | Self::Hosts(_))
     }
@@ -248,7 +249,7 @@ pub struct ApiRow {
     /// finding invalidates it or no run was complete.
     #[serde(default)]
     pub run_seconds: Option<f64>,
-    /// Bytes that a run moved in `run_seconds`: mean over runs; `None` as for `run_seconds`.
+    /// Bytes that a run moved in `run_seconds`: mean over runs; `None` if `run_seconds` is `None`.
     #[serde(default)]
     pub run_bytes: Option<f64>,
     /// Median of latency in ns; `None` with too few operations.
@@ -492,8 +493,8 @@ pub struct LoadCurve {
 
 impl LoadPoint {
     /// Returns the share of a percentile that may be fathom's own lateness: the difference between
-    /// the upper and the lower bound of the percentile, divided by the upper one. `None` unless
-    /// both are known.
+    /// the upper and the lower bound of the percentile, divided by the upper one. `None` if one of
+    /// them is unknown.
     pub fn lateness_share(&self, percentile: &str) -> Option<f64> {
         let value = |all: &BTreeMap<String, Option<u64>>| all.get(percentile).copied().flatten();
         let (upper, lower) = (value(&self.percentiles_ns)?, value(&self.service_percentiles_ns)?);
@@ -529,11 +530,13 @@ pub struct LoadPoint {
     /// invalidates it.
     pub mean_ns: Option<f64>,
     /// Percentiles (`"99.9"`) of the latency from the intended start in ns, all runs together;
-    /// `None` as for `mean_ns`, and if fewer than ten operations lie beyond. They include fathom's
-    /// own lateness, so they are an upper bound on the latency of the storage.
+    /// `None` in overload, if a finding invalidates the latency, and if fewer than ten operations
+    /// are above the percentile. They include fathom's own lateness, so they are an upper bound on
+    /// the latency of the storage.
     pub percentiles_ns: BTreeMap<String, Option<u64>>,
     /// Percentiles (`"99.9"`) of the time from submission to completion, in ns: a lower bound on
-    /// the latency of storage that serves in order of arrival. `None` as for `percentiles_ns`.
+    /// the latency of storage that serves in order of arrival. `None` under the same conditions as
+    /// in `percentiles_ns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub service_percentiles_ns: BTreeMap<String, Option<u64>>,
     /// 95 % interval in ns of each percentile of a typical run, over runs; withheld percentiles and

@@ -563,8 +563,8 @@ pub struct Reference {
     /// Change of the cell's rate over the whole sweep as a share, with its 95 % interval, from a line fitted to the
     /// logarithms of the rates.
     pub change: Estimate,
-    /// Whether the whole interval of the change is beyond the tolerance, so that the target changed
-    /// during the sweep.
+    /// Whether the whole interval of the change is beyond the tolerance, which means that the
+    /// target changed during the sweep.
     pub drifted: bool,
 }
 

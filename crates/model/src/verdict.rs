@@ -280,8 +280,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns whether the condition is undecided because the value is close to the limit, so that more runs would
-    /// decide it.
+    /// Returns whether the condition is undecided because the value is close to the limit. More
+    /// runs would then decide it.
     pub fn is_near(&self) -> bool {
         let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
         self.word == AnswerWord::Inconclusive && between

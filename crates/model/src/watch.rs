@@ -515,8 +515,8 @@ pub struct Open {
     pub mmap: bool,
     /// Whether the process has an io_uring. The files that it uses cannot be determined.
     pub io_uring: bool,
-    /// Whether the process has more file descriptors than fathom examines, so that files may be
-    /// missing.
+    /// Whether files may be missing, because the process has more file descriptors than fathom
+    /// examines.
     pub cut: bool,
 }
 

@@ -119,8 +119,9 @@ fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
     Cuts::Sure(all)
 }
 
-/// Cuts at the best split and the best second one; `None` unless both are significant and the last level differs from the first: a series
-/// that returns to its first level had a stall instead of a step.
+/// Cuts at the best split and the best second one; `None` if one of them is not significant, or if
+/// the last level does not differ from the first: a series that returns to its first level had a
+/// stall instead of a step.
 fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];

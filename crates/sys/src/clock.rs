@@ -25,8 +25,8 @@ pub struct Clock {
 impl Clock {
     /// Chooses and calibrates the clock. With the time stamp counter this takes about 20 ms.
     ///
-    /// Also returns the reason if the counter cannot be used. `steady` is whether the kernel itself uses the counter: a hypervisor may
-    /// hide from CPUID that the counter is steady.
+    /// Returns the clock, and the reason if the counter cannot be used. `steady` is whether the
+    /// kernel itself uses the counter: a hypervisor may hide from CPUID that the counter is steady.
     pub fn calibrate(steady: bool) -> (Self, Option<String>) {
         if let Err(why) = tsc_usable(steady) {
             let mut clock = Self { tsc: false, factor: 1 << 32, cost_ps: 0, anchor: (0, 0) };

@@ -44,7 +44,7 @@ pub struct Mapping {
     writable: bool,
     /// `MAP_SHARED` or `MAP_PRIVATE`.
     sharing: libc::c_int,
-    /// Whether a range could not be mapped again after a failed access, so that the range holds zeros.
+    /// Whether a range holds zeros because it could not be mapped again after a failed access.
     broken: bool,
 }
 

@@ -25,8 +25,8 @@ pub(super) const CHECKS: &[Check] =
 /// Content of `queue/write_cache` for a disk with a volatile cache.
 const VOLATILE: &str = "write back";
 
-/// Returns the finding for syncs that do not make data durable. It is a note if the job makes no syncs, so that only
-/// the final sync is affected.
+/// Returns the finding for syncs that do not make data durable. It is a note if the job makes no
+/// syncs, because then only the final sync is affected.
 fn not_durable_finding(case: &Case, sentence: &str, numbers: Evidence) -> Known<Answer> {
     let sentence = format!("{sentence} Synced data can be lost in a power failure.");
     if !case.syncs_itself() {

@@ -106,7 +106,8 @@ fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
     Ok(share(busiest, ms))
 }
 
-/// Whether each request of fathom is one request of the device, so that requests of others can be counted.
+/// Whether each request of fathom is one request of the device. Only then can requests of others be
+/// counted.
 pub(crate) fn comparable(case: &Case) -> bool {
     case.largest_bytes() <= ONE_REQUEST_UP_TO_BYTES
 }

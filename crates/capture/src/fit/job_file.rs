@@ -328,8 +328,8 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the operations that get their own stream, by direction and kind of runs. Also returns the rare directions, which join the
-    /// largest stream.
+    /// Returns the operations that get their own stream, by direction and kind of runs, and the
+    /// rare directions, which join the largest stream.
     fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
         let (mut flows, mut rare) = (Vec::new(), Vec::new());
         let (data, bytes) = (self.load.data() as f64, self.load.bytes());
@@ -384,8 +384,9 @@ impl LoadOfPart<'_> {
         stream.entries.push(Entry::text("arrivals", &format_rounded_arrivals(fit.arrivals), comment));
     }
 
-    /// Returns the key `batch` with the number of operations per call. Returns `None` if operations were issued one by one. Also returns
-    /// `None` if operations continue each other, because the kernel would merge the operations of a call into one request.
+    /// Returns the key `batch` with the number of operations per call. Returns `None` if operations
+    /// were issued one by one, or if each continues the previous one, because the kernel would
+    /// merge the operations of a call into one request.
     fn calls(pacing: &Pacing, shape: &Shape, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
         let comment = format!("{} operations per call on average", format_number(mean));
@@ -556,7 +557,8 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
     (text, format!("mean {mean} minus {taken}, the overhead of any program; {fits}"))
 }
 
-/// Formats a distribution of times, multiplied by `factor`. Also returns text about how well it fits.
+/// Returns a distribution of times, multiplied by `factor`, as text, and a second text about how
+/// well it fits.
 fn format_law(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();

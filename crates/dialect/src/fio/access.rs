@@ -42,7 +42,7 @@ impl ParsedRw {
         self.directions().contains(&1)
     }
 
-    /// Whether the pattern only writes, so that existing contents do not matter.
+    /// Whether the pattern only writes. Existing contents do not matter then.
     pub(super) fn only_writes(&self) -> bool {
         self.directions() == [1]
     }
@@ -151,7 +151,7 @@ pub(super) fn set_blocks(job: &Job, rw: &ParsedRw, stream: &mut StreamSpec) -> R
     Ok(())
 }
 
-/// Whether each size is a multiple of the smallest, so that operations cover whole blocks.
+/// Whether each size is a multiple of the smallest. Operations then cover whole blocks.
 fn covers_blocks(sizes: &Sizes) -> bool {
     match sizes {
         Sizes::Split(split) => split.iter().all(|(size, _)| size % sizes.least().max(1) == 0),

@@ -85,9 +85,11 @@ struct Line {
     interleaved: u32,
     /// Number of operations at the same offset.
     times: u32,
-    /// Whether the direction is drawn only with a new random place.
+    /// Whether the direction is drawn only when a random place is drawn, and then applies to all
+    /// operations until the next random place.
     mix_by_run: bool,
-    /// The direction of the current run of operations; `None` unless `mix_by_run` is set.
+    /// The direction of all operations until the next random place is drawn. Used only with
+    /// `mix_by_run`, otherwise `None`.
     run_kind: Option<Kind>,
 }
 
@@ -406,7 +408,8 @@ impl Line {
         (*clock_ns, Op::AT | Op::DRAINED)
     }
 
-    /// Returns whether the next operation continues a row, so that no place is drawn.
+    /// Returns whether the next operation continues sequentially after the last one. If so, no
+    /// place is drawn.
     #[inline]
     fn continues(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
         if let Some(chances) = self.continue_chance {

@@ -21,7 +21,7 @@ pub struct Common {
     zipfs: Mutex<Vec<Arc<Zipf>>>,
     /// The group that keeps shares of operations; `None` without shares.
     group: Option<Arc<Group>>,
-    /// Files of the targets; `None` unless they are evicted before each pass.
+    /// Files of the targets, to evict them before each pass; `None` if they are not evicted.
     files: Option<Arc<[File]>>,
 }
 

@@ -408,8 +408,8 @@ fn show_known_share(share: &Known<f64>) -> String {
     share.as_ref().map_or_else(|_| UNKNOWN.into(), |share| show_share(*share))
 }
 
-/// Describes the I/O of other processes on the targets' disks, and which process does it. Also returns whether they
-/// disturb the measurement.
+/// Returns a description of the I/O of other processes on the targets' disks with the process that
+/// does it, and whether this I/O disturbs the measurement.
 fn other_processes(seen: Option<&Sample>) -> (String, bool) {
     match seen.map(|s| (&s.counted.others, &s.culprit)) {
         None => (UNKNOWN.into(), false),

@@ -29,7 +29,7 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// All values with their words.
+    /// All values with the text that a user types.
     pub const WORDS: [(&'static str, Self); 7] = [
         ("direct", Self::Direct),
         ("buffered", Self::Buffered),
@@ -55,7 +55,7 @@ impl Cache {
         matches!(self, Self::Sync | Self::DirectSync)
     }
 
-    /// Returns the word of the flag `--cache`.
+    /// Returns the value of the flag `--cache` that stands for this mode, such as `direct`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }
@@ -198,7 +198,7 @@ pub enum Filling {
 }
 
 impl Filling {
-    /// All values with their words.
+    /// All values with the text that a user types.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("data", Self::Data),
         ("blocks", Self::Blocks),
@@ -207,7 +207,7 @@ impl Filling {
         ("hole", Self::Hole),
     ];
 
-    /// Returns the word of the key `create`.
+    /// Returns the value of the key `create` that stands for this variant.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }

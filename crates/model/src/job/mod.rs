@@ -297,7 +297,7 @@ pub enum Clones {
 }
 
 impl Clones {
-    /// All values with their words.
+    /// All values with the text that a user types.
     pub const WORDS: [(&'static str, Self); 2] = [("same", Self::Same), ("own", Self::Own)];
 }
 
@@ -313,7 +313,7 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// All values with their words.
+    /// All values with the text that a user types.
     pub const WORDS: [(&'static str, Self); 2] = [("sequential", Self::Sequential), ("random", Self::Random)];
 }
 

@@ -178,7 +178,8 @@ impl<T: Clone> PerKind<T> {
 }
 
 impl<T: Copy + Default + PartialEq> PerKind<T> {
-    /// Returns the word and the value of each direction whose value is not the default.
+    /// Returns the name (`read`, `write`, `trim`) and the value of each direction whose value is
+    /// not the default.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, T)> {
         let Self { read, write, trim } = *self;
         let all = [(Kind::Read, read), (Kind::Write, write), (Kind::Trim, trim)];
@@ -380,7 +381,7 @@ pub enum ZoneSize {
 }
 
 impl Positions {
-    /// All values with their words.
+    /// All values with the text that a user types.
     pub const WORDS: [(&'static str, Self); 3] =
         [("shared", Self::Shared), ("own", Self::Own), ("own-restart", Self::OwnRestart)];
 }
@@ -539,8 +540,8 @@ pub struct Line {
     pub times: u32,
     /// Shares of directions, drawn per operation.
     pub mix: Mix,
-    /// Whether directions are drawn only at random offsets, so that all sequential operations from there have one
-    /// direction.
+    /// Whether the direction is drawn only at a random offset. All sequential operations that
+    /// follow have the same direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mix_by_run: bool,
     /// Sizes of reads, writes and trims.

@@ -144,7 +144,7 @@ pub struct StopRule {
 }
 
 impl StopRule {
-    /// Whether there is no limit, so that the stream ends with its phase.
+    /// Whether there is no limit. Then the stream ends with its phase.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -164,7 +164,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All quantities with their words.
+    /// All quantities with the text that a user types.
     pub const WORDS: [(&'static str, Self); 3] =
         [("iops", Self::Iops), ("bw", Self::Bandwidth), ("lat", Self::Latency)];
 
@@ -233,7 +233,7 @@ impl Steady {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadied {
-    /// Whether the stream became steady, so that the rule ended it.
+    /// Whether the stream became steady. Then the rule ended it.
     pub attained: bool,
     /// Operations per second, the oldest first.
     pub iops: Vec<f64>,
@@ -332,7 +332,7 @@ impl LatencyTarget {
 pub struct FoundDepth {
     /// Operations in flight.
     pub depth: u32,
-    /// Whether the search had ended, so that all figures are from this depth.
+    /// Whether the search had ended. Then all figures are from this depth.
     pub is_last: bool,
 }
 

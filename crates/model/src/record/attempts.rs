@@ -62,7 +62,7 @@ pub struct Unit {
     group: Option<usize>,
     /// Number of earlier runs of the group.
     repeat: u32,
-    /// Offered operations per second; `None` unless the strategy chose them.
+    /// Offered operations per second that the strategy chose; `None` if it chose none.
     offered_iops: Option<u64>,
 }
 

@@ -112,7 +112,8 @@ pub struct Field {
     /// Formats the value for the list of settings in a plan; `None` if a plan lists it under another name, or if there
     /// is no value.
     show: fn(&StreamSpec) -> Option<String>,
-    /// Whether a user can also type the default, so that [`StreamSpec::given`] has to record that the key was typed.
+    /// Whether a user can also type the default. [`StreamSpec::given`] then has to record that the
+    /// key was typed.
     has_default: bool,
 }
 

@@ -122,7 +122,7 @@ pub struct StreamSpec {
     pub size: Option<u64>,
     /// Number of operations in flight.
     pub depth: Option<u32>,
-    /// How the workers of all hosts divide a file, so that each worker has its own part.
+    /// How the workers of all hosts divide a file into one part for each worker.
     pub shared: Option<Layout>,
     /// Whether each worker has its own test file.
     pub own: bool,
@@ -367,7 +367,7 @@ pub struct TypedStream {
     /// Whether all directions are reported together in addition to each.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub also_mixed: bool,
-    /// Whether the job requests a sync after its last write, so that a failed sync fails the job.
+    /// Whether the job requests a sync after its last write. If this sync fails, the job fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub final_sync: bool,
     /// Whether fio's formats leave the stream's result out.

@@ -241,7 +241,7 @@ pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-/// Returns the word of a value.
+/// Returns the text that a user types for a value.
 pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }

@@ -21,7 +21,7 @@ const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
 const MAX_PATTERN: usize = 1024;
 
 impl Rw {
-    /// All values with their words, the same as in fio.
+    /// All values with the text that a user types, the same as in fio.
     pub const WORDS: [(&'static str, Self); 10] = [
         ("read", Self::Read),
         ("write", Self::Write),
@@ -35,7 +35,7 @@ impl Rw {
         ("randtrimwrite", Self::Randtrimwrite),
     ];
 
-    /// Returns the word of the key `rw`.
+    /// Returns the value of the key `rw` that stands for this pattern, such as `randread`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }

@@ -81,7 +81,7 @@ impl<'r> ResultRow<'r> {
         self.cell(self.figures.map(|figures| percentile(&figures.latency_ns.percentiles, rank)))
     }
 
-    /// Returns the limiter without its article, so that the longest one fits the width.
+    /// Returns the limiter without its article: with it, the longest one would not fit the width.
     fn limiter(&self) -> Option<String> {
         let result = self.result.filter(|r| !r.void && r.limiter.name != "not judged")?;
         Some(result.limiter.shown_name().replace("the ", ""))

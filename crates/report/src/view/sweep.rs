@@ -30,8 +30,8 @@ pub(crate) struct SweepRow<'r> {
     /// The ratio of the cell's value to the best value; `None` if the cell is not compared with the
     /// best cell.
     against: Option<&'r Estimate>,
-    /// The settings that distinguish the cell from the other cells; `None` unless every cell has a
-    /// row.
+    /// The settings that distinguish the cell from the other cells; `None` if only the best cells
+    /// have a row.
     distinguishing: Option<String>,
 }
 

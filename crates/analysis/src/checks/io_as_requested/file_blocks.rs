@@ -125,7 +125,8 @@ fn sizes(line: &Line) -> Vec<u64> {
     out
 }
 
-/// Describes partitions and devices that do not start on a block. Also returns why the start of one is unknown.
+/// Returns a description of each partition and device that does not start on a block, and an error
+/// if the start of one is unknown.
 fn misaligned_devices(case: &Case, block: u64) -> (Vec<String>, Known<()>) {
     let (mut out, mut all_known) = (Vec::new(), Ok(()));
     for layer in case.places().flat_map(|p| &p.layers) {

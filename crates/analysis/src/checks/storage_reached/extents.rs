@@ -176,8 +176,9 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Biased, sentence, numbers).found()
 }
 
-/// Returns the largest known share of encoded bytes at the start of any run and, if the stream writes, after its final
-/// sync: the file system may encode written data as late as that. Also returns why a share is unknown.
+/// Returns the largest known share of encoded bytes at the start of any run and, if the stream
+/// writes, after its final sync: the file system may encode written data as late as that. The
+/// second value is the reason if a share is unknown.
 fn encoded_share(case: &Case) -> (f64, Known<()>) {
     let (mut maps, mut all_known) = known_part(case.extents());
     if case.does(Kind::Write) {

@@ -349,9 +349,9 @@ impl Race {
     }
 
     /// Returns by how much the winner's fresh runs are slower than the runs that chose it: the
-    /// logarithm of the ratio, which is negative. `None` unless the target became slower, that is,
-    /// chance does not explain the difference, and even the slowest run that chose the winner was
-    /// much faster.
+    /// logarithm of the ratio, which is negative. Returns `None` if the target did not become
+    /// slower. It became slower if chance does not explain the difference, and even the slowest run
+    /// that chose the winner was much faster.
     pub fn fall(&self) -> Option<f64> {
         let at = self.decision.as_ref()?.winner?;
         let winner = self.lanes.get(at).filter(|w| w.fresh.len() >= FRESH_RUNS)?;
