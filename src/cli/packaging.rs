@@ -182,7 +182,7 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ("TERM, CI", "There is no live view if TERM is unset or dumb. If CI is set, the live view requires --live."),
     ("LC_ALL, LC_CTYPE, LANG", "Without a UTF-8 locale the live view uses ASCII."),
     ("FATHOM_DESTROY", "Paths, separated by colons, that `fathom fio`, `diskspd` and `iometer` may overwrite, like those of their --destroy=NAME. Other commands have only --destroy."),
-    ("FATHOM_UNSEEN_USERS", "Paths, separated by colons, that these three commands may overwrite although other processes of the machine are hidden. Other commands have --unseen-users."),
+    ("FATHOM_UNSEEN_USERS", "Like FATHOM_DESTROY, for paths that fathom may overwrite even if it cannot see all processes of the machine (in a container). Other commands have --unseen-users."),
 ];
 
 /// Files that the program makes or reads.

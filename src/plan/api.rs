@@ -133,12 +133,15 @@ impl Schedule {
         let least_budget_ns =
             around_ns.saturating_add(least).saturating_mul(MAKING_PART) / (MAKING_PART - files);
         let length = show_ns((run_ns - OVERHEAD_NS) as f64);
-        let work = format!("{jobs} rows with {} runs of {length} each", runs.unwrap_or(fewest));
+        let work = format!(
+            "{jobs} combinations of interface and workload with {} runs of {length} each",
+            runs.unwrap_or(fewest)
+        );
         budget::refuse_short(
             typed_budget_ns,
             least_budget_ns,
             &work,
-            "fewer rows (--interface, --rw or --bs)",
+            "fewer combinations (--interface, --rw or --bs)",
         )?;
         let each = left / jobs;
         let runs = runs.unwrap_or_else(|| ((each / run_ns) as u32).clamp(fewest, most));

@@ -650,7 +650,7 @@ impl<'a> CaseRun<'a> {
         issued.map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
     }
 
-    /// Whether the case's own operations move data, so that their sizes are known.
+    /// Whether the case's own reads and writes move data. If not, their sizes do not count.
     pub(crate) fn carries_data(&self) -> bool {
         self.moves_data(self.stream)
     }

@@ -92,7 +92,8 @@ impl Output {
         }
     }
 
-    /// Whether the view appears by default.
+    /// Whether the terminal suits a view by default. The view also requires a measurement that
+    /// takes at least [`VIEW_TIME_MIN`].
     fn suits_view(self) -> bool {
         let ((columns, rows), (least_columns, least_rows)) = (self.size, VIEW_SIZE_MIN);
         let is_large = columns >= least_columns && rows >= least_rows;

@@ -54,7 +54,7 @@ struct Shared {
     state: Mutex<State>,
     /// Samples the devices of the plan.
     sampler: Mutex<Option<DeviceSampler>>,
-    /// A run that has begun and has no sample yet.
+    /// A run that has begun and that the sampler does not know yet.
     begun: Mutex<Option<(RunStart, Snapshot)>>,
     /// Messages that wait for the normal screen.
     pending_messages: Mutex<Vec<String>>,
@@ -313,7 +313,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Maximum age of a process scan that the next one is compared with. It is longer than the maximum time between two draws.
 const SEARCH_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
-/// Prefix of the names of worker threads.
+/// Prefix of the names of worker threads. A number follows it, so the thread of the view does not
+/// count.
 const WORKER: &str = "fathom-";
 
 /// Samples the kernel's counters during a run.

@@ -139,7 +139,8 @@ const REWRITES: [Test; 11] = {
     tests
 };
 
-/// Directions of tests that write and read in one pass.
+/// One table row for each test that writes first and then reads (`rewrites`). The 50 only stands
+/// for both directions; it is not a mix.
 const BOTH: &[u8] = &[50];
 /// Note about the part of AS SSD that fathom omits.
 const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is left out: it measures how Windows copies files through its cache.";
@@ -344,7 +345,7 @@ impl Test {
         stream.mix = Some(Mix::from_percents(read_percent, 0));
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
-        // The user's value has precedence.
+        // The user's value has precedence. Only profiles of IOR accept one (`takes_workers`).
         if !stream.has("workers") {
             stream.give("workers").workers = self.workers;
         }

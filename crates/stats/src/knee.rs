@@ -11,7 +11,7 @@
 //! Known results: half the capacity for exponential service at one server (M/M/1), 2 - sqrt(2) = 58.6 % for constant service (M/D/1), the
 //! full capacity if neither arrivals nor service vary.
 
-/// An offered load and its latency.
+/// A point of a load curve: an offered load and its latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Operations per second.
@@ -31,12 +31,13 @@ pub struct Knee {
 
 /// Minimum number of loads of a curve.
 const FEWEST: usize = 3;
-/// Minimum share of the greatest power for a load to be fitted by the parabola. No further load is measured between
-/// such loads. With a lower value, the knee is biased towards the side on which power falls more slowly. With a higher
-/// value, noise dominates.
+/// Minimum share of the greatest power for a load to be fitted by the parabola. The gap between two
+/// such loads is not divided by a further load. With a lower value, the knee is biased towards the
+/// side on which power falls more slowly. With a higher value, noise dominates.
 const TOP: f64 = 0.9;
 
-/// Returns the knee of costs in ascending order of load; `None` with fewer than three loads, or if a power is zero or not finite.
+/// Returns the knee of a curve, whose points are in ascending order of load; `None` with fewer than
+/// three loads, or if a power is zero or not finite.
 ///
 /// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides. It
 /// lies between the outermost of these loads. If fewer than three loads have such a power, as before a cliff, the knee is the load with
@@ -70,7 +71,7 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     let mean = |term: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| term(*x, *y)).sum::<f64>() / n;
     let (x1, y1) = (mean(&|x, _| x), mean(&|_, y| y));
     let x2 = mean(&|x, _| x * x);
-    // Sums of products of the centred terms x, x^2 and y: the normal equations without their constant.
+    // Covariances of x, x^2 and y: the normal equations without their constant.
     let (xx, xq, qq) =
         (mean(&|x, _| x * x) - x1 * x1, mean(&|x, _| x * x * x) - x1 * x2, mean(&|x, _| x.powi(4)) - x2 * x2);
     let (xy, qy) = (mean(&|x, y| x * y) - x1 * y1, mean(&|x, y| x * x * y) - x2 * y1);
@@ -85,7 +86,7 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
 /// the next load is the middle between the load with the greatest power and one of its two
 /// neighbours. A neighbour counts if its power is much lower (`TOP`) and if it is more than 1.2
 /// `step`s away; the farther one is used. `None` if no neighbour counts, since the knee is then
-/// known, and for costs without a knee.
+/// known, and for a curve without a knee.
 pub fn next_load(costs: &[Cost], step: f64, most: f64) -> Option<f64> {
     let powers = log_powers(costs)?;
     let best = find_greatest(&powers)?;

@@ -31,8 +31,9 @@ pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
     })
 }
 
-/// Returns the next run of the jobs that need more runs according to their numbers and rates; `None` if no job does. The jobs
-/// with the fewest runs come first.
+/// Returns the next run of the jobs that need more runs; `None` if no job does. `is_open` gets the
+/// index and the rates of a job, and returns whether the job needs another run. The jobs with the
+/// fewest runs come first.
 fn next_among(done: &[Summary], budget: &Budget, is_open: impl Fn(usize, &[f64]) -> bool) -> Option<Next> {
     let open: Vec<(usize, u32)> = (0..budget.jobs)
         .map(|job| (job, crate::strategy::rates(done, job)))
@@ -104,7 +105,8 @@ fn describe_end(
     Next::Done(format!("{achieved} {some}; {missed} did not within {within}"))
 }
 
-/// Whether a job with these rates needs another round.
+/// Whether a job with these rates needs another round. `at_most` matters for the decision itself:
+/// the chance of error is shared among the rounds after which a job may end.
 pub(super) fn needs_runs_until_steady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
@@ -144,8 +146,10 @@ pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, 
     })
 }
 
-/// Whether each job needs another run. A block begins another round if the interval of one of its jobs is too wide, and completes it, so
-/// that all of its jobs are compared over the same rounds. A refused job, whose rates are zero, asks for no round.
+/// Whether each job needs another run. A block begins another round if the interval of one of its
+/// jobs is too wide, and completes it, so that all of its jobs are compared over the same rounds.
+/// After the planned rounds, a job of a block with a rate of zero (a refused one) asks for no
+/// further round.
 pub(super) fn open_for_precision(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Vec<bool> {
     let rates: Vec<Vec<f64>> = (0..budget.jobs).map(|job| rates(done, job)).collect();
     let block = |job: usize| budget.blocks.get(job).copied().unwrap_or(job);
@@ -203,7 +207,8 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
             format!("about {needed} runs would be enough if they vary like these")
         }
         // The interval was narrow only once, or the session was interrupted.
-        Some(_) => "one or two more runs must confirm it".into(),
+        Some(_) => "one or two more runs should be enough; type a larger --max-runs, or measure again without interruption"
+            .into(),
         None => {
             format!(
                 "more than {} runs would be needed; longer runs may vary less (--time)",
@@ -226,7 +231,8 @@ fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
 pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // If even a thousand runs seem too few, more runs may still change the estimate.
+    // `runs_needed` is `None` if even `stats::comparison::MOST_RUNS` runs seem too few. Measure
+    // `at_most` runs then, because more runs may change this estimate.
     let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
     let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.in_turns, at_most));
     let needed = near.chain(slower).max()?;
@@ -441,14 +447,15 @@ fn planned_rounds_come_before_repeats_and_repeats_fill_the_rest_of_the_budget() 
     assert_eq!(short.len(), 31, "{short:?}");
 }
 
-/// Simulates a block of interfaces within a budget of `rounds`. Returns the share of rows whose interval covers the truth.
+/// Simulates sessions of two blocks of three jobs, with time for `rounds` rounds. Returns the share
+/// of jobs whose interval covers the truth.
 #[cfg(test)]
 fn coverage_of_blocks(deviations: [f64; 3], rounds: u64, has_two_modes: bool) -> f64 {
     let tables = 1000;
     let mut covered = 0;
     for seed in 0..tables {
         let mut noise = Noise(seed * 7919 + 11);
-        // As many rounds as the default budget has.
+        // Seven planned rounds, as in the default budget.
         let budget = Budget { seed, runs: 7, ..blocks_in_budget(rounds * 6 + 4) };
         let (done, _) = targets::play(&budget, |run| {
             let normal = noise.normal();

@@ -780,7 +780,7 @@ fn cost_of_position(sweep: &Sweep, work: &Work) -> Option<Deduction> {
         )
     } else {
         format!(
-            "{}: from {} to {}, and these intervals overlap, so the difference may be noise.",
+            "{}: {} against {}; their 95 % intervals overlap, so the difference may be noise.",
             work.name,
             rate_at(slowest),
             rate_at(fastest)

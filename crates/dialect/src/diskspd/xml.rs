@@ -27,7 +27,7 @@ pub(super) fn read(name: &str, text: &str, targets: &[String]) -> Result<(Profil
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|why| {
         let at = why.pos();
-        // A missing end is reported after the last line.
+        // The parser reports a missing end tag one line after the last.
         let line = text.lines().nth((at.row as usize).saturating_sub(1)).unwrap_or(&text[text.len()..]);
         let start = line.as_ptr() as usize - text.as_ptr() as usize;
         let column =
@@ -88,7 +88,10 @@ impl Reader<'_> {
     fn percent(&mut self, node: Node, least: u32) -> u32 {
         let percent = self.number(node, least);
         if percent > 100 {
-            self.wrong(node, "the percentage is above 100 %; write a percentage from 0 to 100");
+            self.wrong(
+                node,
+                format!("the percentage is above 100 %; write a percentage from {least} to 100"),
+            );
         }
         percent.min(100)
     }
@@ -215,7 +218,7 @@ impl Reader<'_> {
             match (name, attribute("Group"), attribute("Processor")) {
                 ("AffinityGroupAssignment", Some(group), Some(cpu)) => span.affinity.push((group, cpu)),
                 ("AffinityGroupAssignment", ..) => {
-                    self.wrong(child, "there is no CPU; write Group=\"0\" Processor=\"1\"");
+                    self.wrong(child, "the element names no CPU; write Group=\"0\" Processor=\"1\"");
                 }
                 _ => self.unknown(child),
             }

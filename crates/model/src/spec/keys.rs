@@ -710,7 +710,7 @@ pub const KEYS: &[Key] = &[
         "steady-state",
         Group::HowLong,
         "RULE",
-        "End as soon as the rate is steady: iops:10%:60s ends when each second of the last 60 is within 10 % of their mean, iops_slope:0.5%:60s when a line fitted to them rises or falls by less than 0.5 % per second; also with bw and lat, optionally followed by the time to ignore at the start and the length of each sample, such as iops:10%:60s:30s:5s",
+        "End as soon as the rate is steady. iops:10%:60s: all values of the last 60 s are within 10 % of their mean. iops_slope:0.5%:60s: a line through them rises or falls by less than 0.5 % per second. Also with bw and lat. Two more fields are the time to ignore at the start and the time per value, as in iops:10%:60s:30s:5s (without them 0s and 1s)",
         &[Run],
         option!(resolved.steady, t => conditions::steady(t), v => v.to_flag()),
     )

@@ -45,8 +45,9 @@ pub(super) const FOREIGN_IO: Check = Check {
          the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} requests and {floor} per \
          run are allowed: a commit, a log line. Journal and inodes may multiply writes by {AMPLIFICATION}. \
          If the job writes synchronously, or on a file system other than ext2, ext3, ext4, xfs, vfat, exfat \
-         and f2fs, no bound is known, so only reads are judged. Below a loop device only charges count, and writes are judged only if the session \
-         writes nothing, not even a test file, since later writeback is charged to no process. Not checked \
+         and f2fs, no bound is known, so only reads are judged. Below a loop device, only I/O charged to fathom's cgroup counts as fathom's. \
+         Writes are judged there only if the session writes nothing, not even a test file, because later \
+         writeback is charged to no process. Not checked \
          if more than {FOREIGN_ABOVE} are extra writes that may be the file system's own, if nothing is \
          charged below a loop device, and below layers that read and write for themselves (parity, thin and \
          cached volumes, bcache).",
@@ -68,6 +69,7 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     let case = &case.with_sharers();
     let mut disks = Vec::new();
     let mut not_counted = None;
+    // The list begins with the whole disk, followed by the disks below it.
     for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {
         match traffic {
             Ok(traffic) => disks.push(ForeignIo::new(case, traffic, at > 0)),
@@ -132,8 +134,8 @@ impl ForeignIo {
         let ios_share = traffic::comparable(case).then(|| share_of(foreign.ops, own.ops));
         let bytes_share = share_of(foreign.bytes, own.bytes);
         let floor = FLOOR_BYTES.saturating_mul(runs);
-        let ios_count = foreign.ops > FLOOR_IOS.saturating_mul(runs);
-        let counted_ios_share = ios_share.filter(|_| ios_count).unwrap_or(0.0);
+        let has_enough_ios = foreign.ops > FLOOR_IOS.saturating_mul(runs);
+        let counted_ios_share = ios_share.filter(|_| has_enough_ios).unwrap_or(0.0);
         let counted_bytes_share = if foreign.bytes > floor { bytes_share } else { 0.0 };
         let unattributed = traffic.unattributed_bytes;
         Self {
@@ -149,7 +151,8 @@ impl ForeignIo {
         }
     }
 
-    /// Returns the larger of the shares of bytes and requests.
+    /// Returns the larger of the shares of bytes and requests, for the sentence. Unlike
+    /// `deciding_share`, it includes traffic that is too small to count.
     fn larger_share(&self) -> f64 {
         self.ios_share.unwrap_or(0.0).max(self.bytes_share)
     }
@@ -299,7 +302,7 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
         let repetitions = if times == 1 {
             String::new()
         } else {
-            format!(" ({times} times, at most {})", show_ns(longest_ns))
+            format!(" ({times} times, the longest {})", show_ns(longest_ns))
         };
         let sentence = format!(
             "fathom itself stood still for {}{repetitions}, {} of the runs' time: a signal, a freezer or a \
@@ -343,6 +346,10 @@ fn describe_stopped_workers(states: &WorkerStates) -> Option<(Severity, String)>
         show_share(share(states.stopped as f64, states.samples as f64))
     );
     let sentence = match &states.tracer {
+        Some(tracer) if states.stopped == 0 => format!(
+            "{tracer} traced fathom's workers. No sample found a worker stopped, but tracing can slow every \
+             system call."
+        ),
         Some(tracer) => format!(
             "{tracer} traced fathom's workers, and {stopped}: the rate and the latencies include the \
              time of each stop."
@@ -368,12 +375,12 @@ pub(super) const RUNS_DISTURBED: Check = Check {
     formula: formula!(
         "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
          disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU time is \
-         stolen, or if a limit changed since before the first run. fathom repeats it, at most twice unless \
-         --attempts is given, at the end of its round, and the last undisturbed attempt counts: a note. If \
-         all attempts were disturbed, or if fathom repeated nothing because a third of all attempts were \
-         disturbed or the disk was as busy before the first run, the first attempt counts: biased. The \
-         thresholds are rates, since the same traffic is a smaller share of a faster run. Runs until steady \
-         and cells in order are never repeated.",
+         stolen, or if a limit changed since before the first run. fathom repeats it at the end of its round, at most twice unless --attempts is given. The last \
+         undisturbed attempt counts, and the finding is a note. The first attempt counts, and the finding is \
+         biased, if all attempts were disturbed, or if fathom repeated nothing because a third of all attempts \
+         were disturbed or the disk was as busy before the first run. The thresholds are rates, since the \
+         same traffic is a smaller share of a faster run. Runs of `--until steady` and of a sweep in order are \
+         never repeated, because a repeat would change the state of the device.",
         rate = BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)

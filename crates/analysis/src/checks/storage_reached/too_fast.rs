@@ -85,7 +85,7 @@ const WITHOUT_COPY: &[&str] = &["mmap", "splice"];
 pub(super) const ABOVE_CEILING: Check = Check {
     id: CheckId::A19,
     name: "ABOVE_CEILING",
-    belief: "the link to the storage can carry this rate",
+    belief: "the link to the storage, or the memory of the target, can carry this rate",
     reads: "For every drive below: `current_link_speed` and `current_link_width` of its PCI function, or \
             `sata_spd`. For a target in memory: the copy rate of fathom's self test. Also the rate of the \
             best run.",
@@ -129,7 +129,12 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let rate = if ceiling.is_shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
-        return holds("The link to the storage can carry this rate.", numbers);
+        let sentence = if case.ram().is_some() {
+            "Memory can be copied at this rate."
+        } else {
+            "The link to the storage can carry this rate."
+        };
+        return holds(sentence, numbers);
     }
     finding!(
         Severity::Void,
@@ -199,10 +204,10 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
             is virtual.",
     formula: formula!(
-        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor} (half \
-         a turn at 15,000 rpm, without the seek), or less than {each} times the operations in flight per \
-         disk (the fastest disks reach 600 per second from a full queue, 1.6 ms each). Biased on real \
-         hardware: a cache answered. Not checked there if the span is below {span}, which fits the cache of a \
+        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor}, or less \
+         than {each} times the operations in flight per disk. The fastest disks need {floor} for half a turn \
+         at 15,000 rpm, without the seek. From a full queue they reach 600 operations per second, 1.6 ms each. \
+         Biased on real hardware: a cache answered. Not checked there if the span is below {span}, which fits the cache of a \
          hard disk. A note on a virtual disk, whose driver often leaves the flag at its default.",
         floor = Ns(HALF_TURN_NS as f64),
         each = Ns(DEEP_QUEUE_NS),
