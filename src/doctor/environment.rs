@@ -1,6 +1,6 @@
 //! The machine: constant facts (hypervisor, clock, frequencies, sleep states, cgroup limits,
-//! preloaded libraries), the rights that fathom has and what it does without the others, and other
-//! load while fathom only watched.
+//! preloaded libraries), the rights that fathom has and what it does without a missing one, and the
+//! load of other processes while fathom only watched.
 
 use crate::doctor::{Observation, fine, problem, to_look};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
@@ -17,6 +17,7 @@ const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebas
 const WAKE_US: u64 = 10;
 
 pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
+    // The idle watch as a session without I/O, which the checks of results can judge.
     let idle = observation.idle();
     let mut looks: Vec<Look> = check_hypervisor(&idle).into_iter().collect();
     looks.push(to_look("clock", Some(CheckId::D13), check_clock(observation)));
@@ -136,7 +137,7 @@ fn check_libraries(observation: &Observation) -> Known<Look> {
 const FILES_FROM: u64 = 512;
 /// Memory that io_uring locks for the registered buffers of 32 operations of 1 MiB in flight.
 const LOCKED_FROM: u64 = 32 * MIB;
-/// Limits of this size and above count as unlimited.
+/// Limits of this size and above count as unlimited: of bytes, and of open files.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
@@ -313,7 +314,8 @@ fn describe_busiest(
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
         most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
-    // A security module can hide processes even from root. Root cannot change that, so leave the hint out.
+    // Only the I/O of other users' processes is hidden, not their CPU time. A security module can
+    // hide processes even from root. Root cannot change that, so leave the hint out.
     let is_some_hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
     match (names.is_empty(), is_some_hidden) {
         (false, false) => format!("Most {did}: {}.", names.join(", ")),

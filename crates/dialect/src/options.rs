@@ -38,7 +38,7 @@ pub struct ToolOption {
 pub(crate) enum Form {
     /// Any text. The reader of the option may check more.
     Text,
-    /// 1 or 0.
+    /// 1 or 0. `is_switch` defines whether the value may be left out.
     Switch,
     /// A whole number, which may have a suffix.
     Number,
@@ -162,7 +162,7 @@ impl ToolOption {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// Why the option cannot have this value, and what to type instead; `None` if it can.
+    /// Why an option of fio cannot have this value, and what to type instead; `None` if it can.
     pub(crate) fn objection(&self, value: &str) -> Option<String> {
         let is_wrong = match self.how {
             How::Refused => true,

@@ -76,7 +76,8 @@ pub(crate) struct Loop<'a, E, R> {
     budget: Budget,
     block: Box<Block>,
     totals: Totals,
-    /// Failed operations that the worker still tolerates before it gives up.
+    /// Number of failed operations after which the worker gives up. It gives up when this reaches
+    /// 0.
     failures_left: u64,
     /// The timestamp up to which the depth integral is complete, and the integral since the start
     /// of the interval, in operations times ticks.
@@ -109,6 +110,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
         let count = lanes.len() as u32;
         let slot = Slot { start: 0, due: 0, length: 0, lane: 0, kind: Kind::Read };
+        // A depth search starts with fewer operations in flight than this.
         let most = count * spec.depth;
         let search = spec.latency_target.map(|target| Search::new(target, spec.depth));
         if let Some(search) = &search {
@@ -186,7 +188,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.drain()
     }
 
-    /// Runs turns of the loop until the run ends.
+    /// Runs turns of the loop until the run ends. `end_of_interval` is in [`depth_search`].
     fn run_turns(&mut self) -> Result<(), String> {
         loop {
             self.turn()?;
@@ -233,6 +235,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             // Read the clock after the reap. A timestamp from before the reap would be too early
             // for an operation that completed in between.
             self.now = self.engine.time().now();
+            // The time of a submission that did not wait, including the reap.
             if wait == 0 && self.stage == Stage::Window {
                 self.block.submit.record(self.engine.time().ns(self.now - now));
             }
@@ -281,6 +284,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         if self.lanes.len() > 1 {
             self.advance_lane();
         }
+        // Without further operations, end the interval, and with it the run, after this turn.
         if self.in_flight == 0 && self.is_exhausted() {
             self.next_edge_stamp = self.now;
         }
@@ -402,6 +406,7 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     #[cold]
     fn idle(&mut self) -> Result<(), String> {
         self.now = self.engine.time().now();
+        // Without further operations, end the interval, and with it the run, after this turn.
         if self.in_flight == 0 && self.is_exhausted() {
             self.next_edge_stamp = self.now;
         }
@@ -701,27 +706,27 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 
     /// Ends an interval, at its regular end or at a stop. Gives the block to the collector, or
     /// extends the interval if no spare block has arrived. At the end of a stage enters the next
-    /// one. Returns whether the run is over.
+    /// one. Returns whether the run has ended.
     #[cold]
     fn close_interval(&mut self) -> bool {
         let now = self.now;
         self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
         let stopped = self.link.stop.load(Ordering::Relaxed);
-        let over = now >= self.end_of_stage();
+        let stage_is_over = now >= self.end_of_stage();
         let mut ended = stopped || self.is_exhausted();
         match self.stage {
-            Stage::WarmUp if over && !ended => self.enter_window(now),
+            Stage::WarmUp if stage_is_over && !ended => self.enter_window(now),
             Stage::WarmUp => {}
             Stage::Window => {
                 self.integrate(now);
                 self.window.end = now;
                 self.block.end_ns = self.engine.time().ns(now - self.start);
                 self.block.depth_ns = self.engine.time().ns(self.depth_integral.1);
-                let goes = !over && !ended && self.link.port.has_spare();
-                if over || ended || goes {
+                let goes = !stage_is_over && !ended && self.link.port.has_spare();
+                if stage_is_over || ended || goes {
                     self.add_block_to_totals();
                 }
-                if over {
+                if stage_is_over {
                     // Keep the last block here. Nothing is counted into it any more.
                     self.stage = Stage::CoolDown;
                     ended |= self.spec.cooldown_ns == 0;
@@ -729,7 +734,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                     self.begin_interval(now);
                 }
             }
-            Stage::CoolDown => ended |= over,
+            Stage::CoolDown => ended |= stage_is_over,
         }
         self.next_edge_stamp = self.next_edge(now);
         ended
@@ -761,7 +766,8 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     }
 }
 
-/// A source with its own queue depth.
+/// A source of operations with its own slots. The number of slots that it may use at once is its
+/// queue depth.
 pub(crate) struct Lane {
     source: Box<dyn Source>,
     /// Operations that the source has drawn. Only the first `ahead` are used.
@@ -813,6 +819,7 @@ impl Lane {
     /// Returns the next operation without taking it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Op {
+        // `new` has limited `ahead`. The minimum shows the compiler that the index is in bounds.
         if self.next >= self.ahead.min(LOOK_AHEAD) {
             self.source.refill(&mut self.ops[..self.ahead]);
             self.next = 0;
@@ -901,7 +908,9 @@ impl Lane {
         self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
     }
 
-    /// Returns when an operation with conditions may be submitted. [`Op::AT`] counts from `arrivals_start`.
+    /// Returns when an operation with conditions may be submitted. [`Op::AT`] counts from
+    /// `arrivals_start`. [`Turn::Now`] for an operation with [`Op::SHARED`] also counts the
+    /// operation, see [`Source::hold`].
     pub(crate) fn turn(&self, op: &Op, arrivals_start: u64, now: u64, time: &impl Time) -> Turn {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The result of one check about one or more results.
+/// The outcome of one check of one or more results: a finding, a belief that holds, or why the
+/// check was not done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
@@ -18,7 +19,7 @@ pub struct Finding {
     pub name: String,
     /// Whether the check found a problem, found none, or could not be done.
     pub outcome: Outcome,
-    /// The effect on the number; `None` unless the outcome is a finding.
+    /// The effect on the number; `None` if the outcome is not a finding.
     pub severity: Option<Severity>,
     /// Names of the results that the finding is about.
     pub about: Vec<String>,
@@ -149,18 +150,18 @@ impl CheckId {
     /// of a digit) and `B5`, otherwise the ids of the same group. All ids if there is no such
     /// group.
     fn suggest_ids(typed: &str) -> String {
-        let mut figures = typed.replace('O', "0").replace(['I', 'L'], "1");
+        let mut repaired = typed.replace('O', "0").replace(['I', 'L'], "1");
         // `B5`: the ids have two digits.
-        if figures.len() == 2 && figures.is_char_boundary(1) {
-            figures.insert(1, '0');
+        if repaired.len() == 2 && repaired.is_char_boundary(1) {
+            repaired.insert(1, '0');
         }
-        if let Some(id) = Self::parse_known(&figures) {
+        if let Some(id) = Self::parse_known(&repaired) {
             return format!("the nearest is {id}");
         }
         let group = |id: &&Self| typed.starts_with(id.group());
         let same: Vec<Self> = Self::ALL.iter().filter(group).copied().collect();
-        let groups = if same.is_empty() { Self::ALL } else { &same };
-        let ranges = groups.chunk_by(|a, b| a.group() == b.group());
+        let ids = if same.is_empty() { Self::ALL } else { &same };
+        let ranges = ids.chunk_by(|a, b| a.group() == b.group());
         let ranges: Vec<String> =
             ranges.filter_map(|g| Some(format!("{} to {}", g.first()?, g.last()?))).collect();
         format!("there are {}", ranges.join(", "))
@@ -291,7 +292,7 @@ pub struct Group {
     pub looks: Vec<Look>,
 }
 
-/// One observation and its outcome.
+/// One answer of `fathom doctor`: its subject, its outcome and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Look {
     /// The subject in one to three words.

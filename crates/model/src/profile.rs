@@ -75,7 +75,7 @@ pub struct Profile {
     pub card: Option<ToolStyle>,
 }
 
-/// How a tool shows its results.
+/// How a tool shows its results, as part of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolStyle {
     /// The imitated product, such as `ATTO Disk Benchmark`.
@@ -346,6 +346,7 @@ impl Test {
         stream.bs = Some(PerKind::all(sizes));
         stream.depth = Some(self.depth);
         // The user's value has precedence. Only profiles of IOR accept one (`takes_workers`).
+        // `workers` always has a value, so `give` records that it was set.
         if !stream.has("workers") {
             stream.give("workers").workers = self.workers;
         }
@@ -403,7 +404,7 @@ pub struct ToolLayout {
     pub differs: Vec<String>,
 }
 
-/// How a tool shows its results.
+/// Whether a tool shows bars or a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {

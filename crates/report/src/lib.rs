@@ -170,7 +170,8 @@ pub struct Writer<K: ?Sized> {
     pub write: fn(&K, Style, &mut dyn Write) -> io::Result<()>,
 }
 
-/// Returns the field of a [`Format`] that has this writer; never `None`.
+/// Makes the entry of a [`Format`] for one kind of report, from its help and the function that
+/// writes it.
 #[expect(clippy::unnecessary_wraps, reason = "formats list the kinds that they cannot write as None")]
 pub(crate) const fn writer<K: ?Sized>(
     about: &'static str,

@@ -24,7 +24,7 @@ pub const WAIT_LIMIT: Duration = Duration::from_millis(100);
 /// How long a drop waits for operations in flight before it leaks their buffers and files.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
-/// Features that were requested at set-up.
+/// Optional features that were requested at set-up: those in use, and those that were refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
     /// Features in use, as text for the report.
@@ -108,7 +108,8 @@ impl Slots {
         assert!(self.files[file as usize].writable, "a write to a file that was opened for reading");
     }
 
-    /// Returns the descriptor of a file, which stays open as long as `self` lives.
+    /// Returns the descriptor of the file with this index. The file stays open as long as `self`
+    /// lives.
     ///
     /// # Panics
     /// If the file does not exist: a defect of the caller.

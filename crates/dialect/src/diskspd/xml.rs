@@ -338,6 +338,7 @@ impl Reader<'_> {
                 range.attribute("IO").and_then(|io| io.trim().parse::<u32>().ok()).filter(|io| *io <= 100);
             match (range.tag_name().name(), io) {
                 ("Range", Some(io)) => {
+                    // 0 bytes stand for the rest of the target.
                     let length: u64 = self.number(range, u64::from(percent));
                     if percent && length > 100 {
                         self.wrong(range, "above 100 % of the target; write a percentage up to 100");

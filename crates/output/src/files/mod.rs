@@ -103,7 +103,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Replaces a file atomically. The new file gets the mode of `was`, and also its owner if this
-/// process may change it.
+/// process may change it. Without `was`, it gets the mode and the owner of any new file.
 ///
 /// # Errors
 ///

@@ -17,6 +17,7 @@ pub(crate) const MUCH_BYTES: u64 = GIB;
 
 /// Heading of the column with the ids of sessions.
 pub(crate) const ID_HEADING: &str = "id";
+/// Index of the column with the targets in the list of sessions.
 const TARGET_COLUMN: usize = 6;
 
 /// Minimum width, in columns of the terminal, to which a target is cut.
@@ -160,8 +161,8 @@ pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
         let ended = describe_ending(report).map(|text| format!(": {text}"));
-        let qualified = report.verdict != Verdict::Valid;
-        let why = qualified.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
+        let is_doubtful = report.verdict != Verdict::Valid;
+        let why = is_doubtful.then(|| format!(", {}: {}", report.verdict.word(), report.verdict_reason));
         let parts = [name, answer, ended, why].into_iter().flatten();
         parts.map(|text| printable(&format!("{}{text}", session_name(row)))).collect::<Vec<_>>()
     };

@@ -83,7 +83,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
     } else {
         header.push(count_of(all.hosts.len(), "host"));
         for on in &all.hosts {
-            let outcome_text = match &on.outcome {
+            let outcome_facts = match &on.outcome {
                 Ok(verification) => {
                     let first = [
                         ("verdict".to_owned(), verification::verification_headline(verification)),
@@ -97,7 +97,7 @@ fn write_verification(all: &Verifications, _: Style, to: &mut dyn Write) -> io::
                 }
                 Err(why) => vec![("verdict".to_owned(), why.clone())],
             };
-            sections.push(plain_card(on.host.as_deref().unwrap_or_default(), &facts(&outcome_text)));
+            sections.push(plain_card(on.host.as_deref().unwrap_or_default(), &facts(&outcome_facts)));
         }
     }
     write_page(to, &format!("{word} · verify"), &header, &sections)
@@ -118,6 +118,7 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
     let acting: Vec<&Look> = diagnosis.worst_first().into_iter().filter(|l| l.acts()).collect();
     let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
+    // A diagnosis has no verdict. FINDINGS has the colour of SUSPECT.
     let colour_word = if acting.is_empty() { "OK" } else { "SUSPECT" };
     let counts = machine::count_answers(diagnosis) + ".";
     let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[counts])];
