@@ -124,7 +124,7 @@ pub struct ApiSpec {
     pub sizes: Vec<u32>,
     /// The named interfaces; empty means the common ones.
     pub interfaces: Vec<&'static Interface>,
-    /// Measure all interfaces.
+    /// Whether to measure all interfaces.
     pub all: bool,
 }
 
@@ -133,9 +133,9 @@ pub struct ApiSpec {
 pub struct BenchSpec {
     /// The named profile.
     pub profile: Option<&'static Profile>,
-    /// Use only ten seconds.
+    /// Whether to use only ten seconds.
     pub quick: bool,
-    /// Measure the targets in turns, and compare each with the first.
+    /// Whether to measure the targets in turns, and to compare each with the first.
     pub compare: bool,
 }
 
@@ -157,7 +157,7 @@ pub struct SweepSpec {
     pub preset: Option<&'static Preset>,
     /// Maximum memory for the buffers of a cell, in bytes.
     pub memory: Option<u64>,
-    /// Measure every cell equally often.
+    /// Whether to measure every cell equally often.
     pub exhaustive: bool,
     /// Measure that ranks cells; `None` is the default, which depends on the access pattern.
     pub by: Option<Measure>,
@@ -183,7 +183,7 @@ pub struct CaptureRequest {
     pub outputs: Vec<PathBuf>,
     /// Which existing files the outputs may replace.
     pub replace: Replace,
-    /// List the requests instead of the profile.
+    /// Whether to list the requests instead of the profile.
     pub events: bool,
 }
 

@@ -33,13 +33,14 @@ pub struct Showing {
     pub replace: Replace,
     /// Findings that the user accepts.
     pub accept: Vec<CheckId>,
-    /// Show the ledger of each result.
+    /// Whether to show the ledger of each result.
     pub ledger: bool,
     /// How much of the report to print.
     pub detail: Detail,
     /// How to display progress while measuring.
     pub watched: ProgressMode,
-    /// Before a measurement: print the plan and stop. For a session: print the time series of its runs.
+    /// Before a measurement: whether to print the plan and stop. For a session: whether to print
+    /// the time series of its runs.
     pub explain: bool,
     /// How an undecided condition counts: as passed or as failed.
     pub inconclusive: Option<CountsAs>,

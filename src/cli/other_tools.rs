@@ -53,7 +53,7 @@ pub struct ToolOutput {
     pub remarks: Vec<String>,
     /// Whether the job measures anything. If not, it only makes files for later calls.
     pub measures: bool,
-    /// Print no progress.
+    /// Whether to print no progress.
     pub quiet: bool,
 }
 

@@ -501,7 +501,8 @@ pub(super) struct SlowerArgs {
     fail_on: bool,
 }
 
-/// The values of `--fail-on` with their help. `true` stands for every number, `false` for the headline alone.
+/// The values of `--fail-on` with their help. `true` stands for every number, `false` for only the
+/// headline.
 const FAIL_ON: [(&str, &str, bool); 2] =
     [("headline", "The number in the first line of the answer", false), ("all", "Every number", true)];
 

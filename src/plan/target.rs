@@ -691,7 +691,7 @@ pub(super) fn guard_writing(
     }
 }
 
-/// The directory of a path; the current directory for a name alone.
+/// The directory of a path; the current directory if the path is only a name.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

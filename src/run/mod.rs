@@ -70,9 +70,9 @@ pub struct Finished {
     pub op_log: OpLog,
     /// Number of writes that each worker attempted in the last run: by phase, then by worker.
     pub written: Vec<Vec<u64>>,
-    /// A signal ended the measurement.
+    /// Whether a signal ended the measurement.
     pub interrupted: bool,
-    /// An error ended the measurement.
+    /// Whether an error ended the measurement.
     pub failed: bool,
     /// When the session began.
     #[cfg(feature = "fleet")]
@@ -176,10 +176,10 @@ struct Measurement {
     /// Number of writes that each worker attempted in the last run: by phase, then by worker. A
     /// phase that reads the data back needs it.
     written: Vec<Vec<u64>>,
-    /// The session with the last run alone, to find disturbances by others.
+    /// The session with only its last run, to find disturbances by other processes.
     last: Record,
-    /// The time series of each phase of the last run, which several hosts compare. Empty for a host alone, so that a long run takes little
-    /// memory.
+    /// The time series of each phase of the last run, which several hosts compare. Empty if one
+    /// host measures, so that a long run takes little memory.
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,

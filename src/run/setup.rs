@@ -152,7 +152,7 @@ pub(super) fn begin(
     Ok(measurement)
 }
 
-/// Enters a new cgroup, whose counters cover this measurement alone.
+/// Enters a new cgroup, whose counters cover only this measurement.
 fn enter_cgroup(root: &Root, plan: &Plan, machine: &Machine) -> Known<OwnCgroup> {
     if plan.targets.iter().all(|t| t.role == Role::None) {
         return Err("no device is used".into());

@@ -54,11 +54,11 @@ pub struct Request {
     pub count: Option<u64>,
     /// The only process to watch.
     pub pid: Option<u32>,
-    /// Record the kernel's block events, if permitted.
+    /// Whether to record the kernel's block events, if permitted.
     pub events: bool,
-    /// Count the system calls of processes.
+    /// Whether to count the system calls of processes.
     pub calls: bool,
-    /// Print lines even on a terminal, instead of drawing on it.
+    /// Whether to print lines even on a terminal, instead of drawing on it.
     pub plain: bool,
     /// The parts of an interval, and the devices, to show.
     pub selection: Selection,
@@ -786,15 +786,15 @@ fn protected_paths(targets: &[Target]) -> ProtectedPaths {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each selects one part")]
 pub struct Selection {
-    /// The line that begins with `avg-cpu`.
+    /// Whether to show the line that begins with `avg-cpu`.
     pub cpu: bool,
-    /// The rows of block devices, with loads and latencies.
+    /// Whether to show the rows of block devices, with loads and latencies.
     pub devices: bool,
-    /// The rows of the busiest processes.
+    /// Whether to show the rows of the busiest processes.
     pub processes: bool,
-    /// The partitions of each device.
+    /// Whether to show the partitions of each device.
     pub partitions: bool,
-    /// Include devices that were never used since boot.
+    /// Whether to show devices that were never used since boot.
     pub unused: bool,
 }
 

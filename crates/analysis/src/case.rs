@@ -821,9 +821,9 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the dirty bytes that fathom discarded before they were written, from the start of
-    /// each run to its final sync. If other streams write too, the bytes of this stream are counted
-    /// alone where the kernel's counts separate the streams; otherwise those of all streams. The
-    /// kernel charges dirty bytes that other processes discard to those processes.
+    /// each run to its final sync. If other streams write too, the result covers only this stream
+    /// where the kernel's counts separate the streams, and all streams otherwise. The kernel
+    /// charges dirty bytes that other processes discard to those processes.
     ///
     /// # Errors
     /// Why the kernel's count could not be read.

@@ -115,7 +115,8 @@ fn void_findings<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterato
     findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
 }
 
-/// The finding that decides that a result has no number. Other load alone does not make a session invalid, so another finding comes first.
+/// The finding that decides that a result has no number. Other load is not enough to make a session
+/// invalid, so another finding comes first.
 fn deciding_finding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
     void_findings(result, findings).min_by_key(|f| f.id.group() == 'D')
 }

@@ -240,7 +240,7 @@ impl EngineOption {
 /// Whether a number follows an option, as in `sqpoll=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// The option is a name alone, as in `iopoll`.
+    /// The option has no number, as in `iopoll`.
     No,
     /// A number is optional.
     May,

@@ -179,7 +179,7 @@ pub struct Mount {
     pub point: String,
     /// Options of the mount, followed by those of its super block.
     pub options: String,
-    /// Options of the super block alone.
+    /// Only the options of the super block.
     pub super_options: String,
     /// Type of the file system.
     pub kind: String,

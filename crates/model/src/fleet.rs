@@ -91,7 +91,7 @@ pub struct HostResult {
     /// The true name of the measurement, if findings changed it; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// Verdict on the number by the findings of this host alone.
+    /// Verdict on the number by only the findings of this host.
     pub verdict: Verdict,
     /// Operations per second; `None` if there is no number.
     pub iops: Option<f64>,

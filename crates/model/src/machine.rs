@@ -30,7 +30,7 @@ pub struct Machine {
     pub clocksource: Known<String>,
     /// Effective user id.
     pub user_id: u32,
-    /// The cgroup that counts the I/O of this process alone, or why there is none.
+    /// The cgroup that counts only the I/O of this process, or why there is none.
     pub cgroup: Known<Cgroup>,
     /// Kernel text that does not change during a measurement, word for word, under the names of the constants in
     /// [`crate::evidence`]: limits of the cgroups above fathom, CPU power saving, firmware names, libraries. A name

@@ -397,7 +397,7 @@ pub struct FinalSync {
 pub struct Cost {
     /// CPU time in user space per operation in ns.
     pub user_ns: f64,
-    /// CPU time in the kernel per operation in ns, of the workers' threads alone.
+    /// CPU time in the kernel per operation in ns, only of the workers' threads.
     pub system_ns: f64,
     /// Context switches per operation.
     pub switches: f64,
@@ -495,11 +495,12 @@ pub struct RunFigures {
     pub depth_mean: f64,
     /// Requests, bytes and mean depth of the topmost device; `None` if not counted.
     pub device: Option<DeviceFigures>,
-    /// 95 % confidence interval of `iops` from the time series of this run alone. It does not
+    /// 95 % confidence interval of `iops`, from only the time series of this run. It does not
     /// predict the next run. `None` if the series has too few independent samples.
     #[serde(default)]
     pub iops_within: Option<[f64; 2]>,
-    /// Percentiles of latency in ns, by direction (`read`) and rank (`99`); `None` as in [`Latency`].
+    /// Percentiles of latency in ns, by direction (`read`) and rank (`99`). `None` under the same
+    /// conditions as the percentiles of [`Latency`].
     #[serde(default)]
     pub percentiles_ns: BTreeMap<String, BTreeMap<String, Option<u64>>>,
     /// CPU time of the workers per operation in ns; `None` if no worker reported it.
@@ -509,9 +510,9 @@ pub struct RunFigures {
     #[serde(default, skip_serializing_if = "HostFigures::is_unknown")]
     pub host: HostFigures,
     /// The tail of latency in ns by direction (`read`). The k-th entry, from k = 1, is the latency
-    /// that one operation in 10^(k/10) exceeded. The list ends where fewer than ten operations lie
-    /// beyond. `None` as in [`Latency`]. Absent in studies of many settings, and in results of more
-    /// than 40 runs.
+    /// that one operation in 10^(k/10) exceeded. The list ends where fewer than ten operations are
+    /// above the value. `None` under the same conditions as the percentiles of [`Latency`]. Absent
+    /// in studies of many settings, and in results of more than 40 runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tails_ns: BTreeMap<String, Vec<Option<u64>>>,
 }

@@ -164,7 +164,7 @@ fn explain(error: &io::Error) -> String {
 /// File below tracefs with the number of the tracepoint.
 const SYS_ENTER_ID: &str = "events/raw_syscalls/sys_enter/id";
 
-/// A running counter of system calls.
+/// Counting of system calls in progress.
 #[derive(Debug)]
 pub struct Calls {
     counter: File,

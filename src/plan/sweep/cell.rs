@@ -456,9 +456,9 @@ pub(crate) struct Assignment {
     pub(crate) workers: u32,
     /// Targets of each worker.
     pub(crate) targets: u32,
-    /// Targets of the last worker, if fewer.
+    /// Targets of the last worker if it has fewer than the others; otherwise `None`.
     pub(crate) targets_of_last: Option<u32>,
-    /// Index of the only target, if each is used alone.
+    /// Index of the only target, if each cell uses a single target; otherwise `None`.
     pub(crate) only_target: Option<usize>,
 }
 
@@ -533,7 +533,7 @@ fn product(workers: &[u32], targets: &[u32]) -> Vec<Assignment> {
     workers.iter().flat_map(|w| assignment(*w)).collect()
 }
 
-/// Each number of workers on each target alone.
+/// Each number of workers on each target, a single target at a time.
 fn each_alone(workers: &[u32], targets: usize) -> Vec<Assignment> {
     let on_each = |workers: u32| {
         (0..targets).map(move |at| Assignment { only_target: Some(at), ..Assignment::new(workers, 1) })

@@ -530,7 +530,8 @@ mod tests {
         assert!(!disturbs(1 << 30, 1 << 20, 0.0));
     }
 
-    /// The disturbances of the second run of a record, judged alone as while measuring.
+    /// The disturbances of the second run of a record. Judges a session with only this run, as
+    /// during a measurement.
     fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
         one.runs = vec![one.runs.remove(1)];

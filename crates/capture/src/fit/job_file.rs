@@ -328,8 +328,8 @@ impl LoadOfPart<'_> {
         out
     }
 
-    /// Returns the operations that get their own stream, by direction and kind of runs, and the
-    /// rare directions, which join the largest stream.
+    /// Returns the operations that get their own stream, by direction and by the length of their
+    /// sequential runs, and the rare directions, which join the largest stream.
     fn flows(&self) -> (Vec<Flow<'_>>, Vec<(Kind, Class)>) {
         let (mut flows, mut rare) = (Vec::new(), Vec::new());
         let (data, bytes) = (self.load.data() as f64, self.load.bytes());

@@ -119,7 +119,7 @@ impl Observed {
         &self.figures.latencies[kind as usize]
     }
 
-    /// Returns the figures.
+    /// Returns the figures of all operations that were added.
     pub fn finish(self) -> Figures {
         let elapsed_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
         let all: u64 = self.figures.counts.iter().sum();

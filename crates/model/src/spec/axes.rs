@@ -614,8 +614,8 @@ impl Preset {
         }
     }
 
-    /// Returns the window of a cell in ns, unless `--time` sets it; `None` for the default of a
-    /// sweep.
+    /// Returns the preset's window of a cell in ns, which `--time` overrides; `None` for the
+    /// default of a sweep.
     pub fn time_ns(&self) -> Option<u64> {
         match self.procedure {
             Procedure::Sought | Procedure::Each | Procedure::Once => None,

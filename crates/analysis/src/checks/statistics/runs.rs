@@ -56,8 +56,9 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
 
 /// Above this standard deviation of the runs, as a share of their mean, a note is given.
 const SPREAD_NOTED_ABOVE: Share = Share(0.05);
-/// Above this standard deviation of the runs, the mean does not describe the storage: with five runs, the interval is
-/// then about as wide as half the value. Disks of virtual machines reach half of this limit by their neighbours alone.
+/// Above this standard deviation of the runs, the mean does not describe the storage: with five
+/// runs, the interval is then about as wide as half the value. On disks of virtual machines, the
+/// neighbours are enough to reach half of this limit.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
 /// The fix advises longer runs if they should be more than this many times as long.
 const WORTH_ADVISING: f64 = 2.0;
