@@ -36,7 +36,7 @@ pub struct Request {
     pub destroy: Vec<String>,
     /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
-    /// A fault to inject, for tests.
+    /// A fault to inject, for tests; otherwise `None`.
     pub hook: Option<Hook>,
     /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
@@ -44,7 +44,8 @@ pub struct Request {
     pub fail_if_slower: Option<Slower>,
     /// Whether the session remains in the history.
     pub keep: bool,
-    /// The device expected below every target: name, path or serial number.
+    /// The device expected below every target: name, path or serial number. `None` if any device
+    /// may be there.
     pub expect_device: Option<String>,
     /// Time limit in ns for the whole command, if typed.
     pub budget_ns: Option<u64>,
@@ -155,7 +156,7 @@ pub struct SweepSpec {
     pub flags: Vec<&'static str>,
     /// The named grid.
     pub preset: Option<&'static Preset>,
-    /// Maximum memory for the buffers of a cell, in bytes.
+    /// Maximum memory for the buffers of a cell, in bytes; `None` for the default.
     pub memory: Option<u64>,
     /// Whether to measure every cell equally often.
     pub exhaustive: bool,

@@ -42,7 +42,8 @@ pub struct Showing {
     /// Before a measurement: whether to print the plan and stop. For a session: whether to print
     /// the time series of its runs.
     pub explain: bool,
-    /// How an undecided condition counts: as passed or as failed.
+    /// Whether an undecided condition gives the exit code of a passed or of a failed one; `None`
+    /// for its own exit code (4).
     pub inconclusive: Option<CountsAs>,
 }
 

@@ -129,7 +129,8 @@ struct Observation {
     bytes: u64,
     /// The machine, with the target as its only place.
     machine: Machine,
-    /// For a directory: a file in it that shows how direct I/O works there.
+    /// For a directory: a file in it that shows how direct I/O works there. `None` for other
+    /// targets, or without such a file.
     witness: Option<(String, DirectIo)>,
     /// Snapshot before the pause, without extents.
     start: Snapshot,
@@ -150,7 +151,7 @@ struct Timing {
     clock: &'static str,
     /// CPU time of a time stamp in ns.
     cost_ns: f64,
-    /// Why the clock is not the CPU's counter.
+    /// Why the clock is not the CPU's counter; `None` if it is.
     why: Option<String>,
 }
 

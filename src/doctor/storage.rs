@@ -203,7 +203,7 @@ pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
 /// A question about each device.
 struct DeviceCheck {
     about: &'static str,
-    /// The check of results that answers the same question.
+    /// The check of results that answers the same question; `None` without such a check.
     id: Option<CheckId>,
     ask: fn(&Layer) -> Known<Look>,
 }

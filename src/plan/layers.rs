@@ -44,7 +44,8 @@ struct Setup<'a> {
     place: Place,
     role: Role,
     engine: &'static Entry,
-    /// Why buffered layers cannot be measured with the engine that replaces the default one.
+    /// Why buffered layers cannot be measured with the engine that replaces the default one; `None`
+    /// if they can.
     no_buffered: Option<String>,
     bs: PerKind<Sizes>,
     span: u64,

@@ -231,7 +231,7 @@ struct Jobs {
     headline: Option<usize>,
     /// The question that the jobs answer together.
     study: Study,
-    /// How `fathom api` divides its time.
+    /// How `fathom api` divides its time; `None` for any other command.
     schedule: Option<Schedule>,
 }
 

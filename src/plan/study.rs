@@ -22,7 +22,7 @@ const SETTLED_WITHIN: u32 = 10;
 /// not steady by then is given up.
 const ROUNDS: u32 = 25;
 
-/// How `fathom api` divides its time.
+/// How `fathom api` divides its time; `None` for any other command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
     /// Time budget in ns.
@@ -44,7 +44,7 @@ pub(super) struct Timing<'a> {
     pub(super) strategy: Strategy,
     /// Length of the idle watch in ns.
     pub(super) baseline_ns: u64,
-    /// How `fathom api` divides its time.
+    /// How `fathom api` divides its time; `None` for any other command.
     pub(super) schedule: Option<Schedule>,
 }
 

@@ -39,7 +39,8 @@ pub(super) struct Targets<'a> {
     request: &'a Request,
     root: &'a Root,
     found: Vec<Found>,
-    /// The target of streams that use no file or device. It comes after all others, since it has no place.
+    /// The target of streams that use no file or device; `None` without such streams. It comes
+    /// after all others, since it has no place.
     nothing: Option<Target>,
     /// Whether a file or device of the user is overwritten.
     is_overwriting: bool,

@@ -38,7 +38,8 @@ const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 /// What was observed while the workers of a phase ran.
 pub(super) struct Followed {
-    /// Why the phase failed: a worker is stuck, or a stream missed its minimum rate.
+    /// Why the phase failed: a worker is stuck, or a stream missed its minimum rate. `None` if it
+    /// did not fail.
     pub(super) failure: Option<String>,
     /// How often and how long fathom was stopped or frozen.
     pub(super) still: Known<Still>,

@@ -171,7 +171,7 @@ struct Measurement {
     /// Errors of closing the workers' files, until the sync after the run reports them.
     close_errors: CloseErrors,
     op_log: OpLog,
-    /// The requests of a running replay.
+    /// Records the requests of a replay while it runs; otherwise `None`.
     driver: Option<Driver>,
     /// Number of writes that each worker attempted in the last run: by phase, then by worker. A
     /// phase that reads the data back needs it.
@@ -183,8 +183,8 @@ struct Measurement {
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
     done: Vec<Summary>,
-    /// The remaining time of a sweep, as of the beginning of the current run. For other plans it is
-    /// calculated from `done`.
+    /// The remaining time of a sweep, as of the beginning of the current run. `None` for other
+    /// plans, for which it is calculated from `done`.
     left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,

@@ -55,7 +55,8 @@ struct RateFloor {
 struct Series {
     /// Length of the intervals.
     every_ns: u64,
-    /// Start of the first block, in ns since the start of the run.
+    /// Start of the first block, in ns since the start of the run; `None` before this block has
+    /// arrived.
     from_ns: Option<u64>,
     /// Time up to which each worker has reported, in ns.
     seen_ns: BTreeMap<u32, u64>,

@@ -52,7 +52,7 @@ pub struct Request {
     pub interval: Duration,
     /// Number of intervals; `None` means until a signal.
     pub count: Option<u64>,
-    /// The only process to watch.
+    /// The only process to watch; `None` for all.
     pub pid: Option<u32>,
     /// Whether to record the kernel's block events, if permitted.
     pub events: bool,
@@ -224,7 +224,7 @@ struct Device {
     limits: Option<Known<Limits>>,
     /// Identifiers that relate the device to earlier measurements.
     known_by: KnownBy,
-    /// Why the device's counters cannot be used.
+    /// Why the device's counters cannot be used; `None` if they can.
     blind: Option<String>,
     /// Sequence number that changes if another device or medium gets this name.
     sequence: Option<String>,

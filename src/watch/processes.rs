@@ -267,7 +267,7 @@ pub(super) struct Calls {
     since: Instant,
     /// Number of calls lost before this interval.
     lost: u64,
-    /// Why counting stopped.
+    /// Why counting stopped; `None` while it works.
     broken: Option<String>,
 }
 

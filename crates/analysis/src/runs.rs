@@ -183,9 +183,10 @@ pub struct Sample {
     pub job: usize,
     /// Bytes per second; `None` if the run failed or moved nothing.
     pub bytes_per_s: Option<f64>,
-    /// Bytes of a mean operation.
+    /// Mean bytes per operation; `None` if the run is incomplete or has no operations.
     pub bytes_per_operation: Option<f64>,
-    /// CPU time of the workers per byte in ns.
+    /// CPU time of the workers per byte in ns; `None` if the run is incomplete or no worker
+    /// reported its CPU time.
     pub cpu_ns_per_byte: Option<f64>,
     /// Mean latency within the window in ns; `None` without operations.
     pub latency_mean_ns: Option<f64>,

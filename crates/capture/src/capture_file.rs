@@ -474,7 +474,7 @@ pub struct Reader<R: Read> {
     pub origin: Origin,
     /// Names of the tasks and flags of the rows read so far.
     pub names: Names,
-    /// The end frame, once it was read.
+    /// The end frame; `None` until it was read.
     pub ending: Option<Ending>,
     /// Why the file cannot be read to its end; `None` while no damage was found.
     pub damage: Option<String>,

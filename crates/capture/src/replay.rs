@@ -197,7 +197,7 @@ struct KindFigures {
     most: u64,
     /// Number of operations that begin where the previous one of this kind ended.
     sequential: u64,
-    /// End of the last operation.
+    /// End of the last operation; `None` before the first one.
     end_sector: Option<u64>,
     latency: Histogram,
 }
@@ -592,7 +592,7 @@ struct Chain {
     next: u64,
     /// Operations in flight, as (completion time, number).
     in_flight: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The operation that completed last, as (completion time, number).
+    /// The operation that completed last, as (completion time, number); `None` before a completion.
     last: Option<(u64, u64)>,
 }
 

@@ -101,7 +101,7 @@ pub(super) struct Phase {
     pub(super) start: RunStart,
     /// The sums over the hosts, without the ending and the notes, which are kept separately.
     pub(super) end: RunEnd,
-    /// The lowest rank that did not complete the phase, and why.
+    /// The lowest rank that did not complete the phase, and why; `None` if all hosts completed it.
     ended: Option<(u32, RunEnding)>,
     notes: Notes,
     windows: Windows,

@@ -99,7 +99,8 @@ pub(super) struct Agreed {
     pub(super) disturbed: Option<Disturbed>,
     /// The end of the run's last phase, in ns after the start of rank 0's session.
     pub(super) ended_ns: u64,
-    /// In a sweep, the end of the run's last phase, which decides what to measure next.
+    /// In a sweep, the end of the run's last phase, which decides what to measure next. `None` for
+    /// any other plan.
     pub(super) end: Option<RunEnd>,
 }
 

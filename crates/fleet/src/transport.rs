@@ -218,7 +218,7 @@ pub(super) struct Transport {
     busy_poll_until: Instant,
     /// Number of pings sent.
     pings: u32,
-    /// The answer to the last ping.
+    /// The answer to the last ping; `None` until it has arrived.
     pong: Option<(u32, u64)>,
     /// Number of times that all clocks were read.
     round: u32,

@@ -37,7 +37,7 @@ pub(super) struct State {
     pub(super) run_depth: Option<u64>,
     /// The latest figures of the workers.
     pub(super) pulse: Pulse,
-    /// The latest sample of the counters.
+    /// The latest sample of the counters; `None` before the first sample of a run.
     pub(super) seen: Option<Sample>,
     /// Time series over all runs.
     pub(super) series: TimeSeries,
@@ -419,7 +419,8 @@ pub(super) struct Observed {
     pub(super) devices: Vec<WatchedDevice>,
     /// Requests per second of each device, by its name.
     pub(super) device_series: BTreeMap<String, Points>,
-    /// Processes of the last interval in which they were sampled.
+    /// Processes of the last interval in which they were sampled; `None` before the first such
+    /// interval.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
     pub(super) remarks: VecDeque<String>,

@@ -613,7 +613,8 @@ fn lease(file: &File) -> Result<bool, String> {
 
 /// The result of searching all processes.
 struct Holders {
-    /// The first process that has one of the files open for writing.
+    /// The first process found that has one of the files open for writing; `None` if no such
+    /// process was found.
     writer: Option<String>,
     /// Number of processes that hide their files, without process 1.
     hidden: usize,

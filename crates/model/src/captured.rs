@@ -121,7 +121,7 @@ pub struct Ending {
     pub of_unknown: u64,
     /// Requests that completed between the first and the last reading of the device's counters.
     pub completed: Completed,
-    /// The device's counters at the end.
+    /// The device's counters at the end; `None` for an imported trace.
     pub stat: Option<Known<String>>,
     /// Number of a program's operations that began or ended within a sector. They count as whole sectors.
     #[serde(default)]

@@ -451,7 +451,7 @@ struct Slot {
     state: State,
     /// Sectors that have not completed yet.
     remaining: u32,
-    /// The next request in flight at the same place.
+    /// The next request in flight at the same place; `None` if it is the last one.
     next: Option<u64>,
 }
 

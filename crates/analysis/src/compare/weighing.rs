@@ -387,7 +387,8 @@ struct LimitedNumber {
     outcome: Passing,
     /// The number with its change.
     description: String,
-    /// Number of runs on each side that would decide the gate.
+    /// Number of runs on each side that would decide the gate; `None` if the gate is decided, or if
+    /// more runs would not decide it.
     runs_needed: Option<u32>,
 }
 

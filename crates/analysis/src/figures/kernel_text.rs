@@ -146,9 +146,9 @@ const DRIVES: &[&str] = &["nvme", "drivetemp"];
 pub(crate) struct Sensor {
     /// Driver of the sensor, if the text has it.
     pub(crate) name: Option<String>,
-    /// The temperature.
+    /// The temperature, if the text has it.
     pub(crate) now: Option<i64>,
-    /// The limit that the drive itself gives.
+    /// The limit that the drive itself gives, if the text has it.
     pub(crate) most: Option<i64>,
 }
 

@@ -161,7 +161,7 @@ struct LowerDisk<'a> {
     disk: &'a Layer,
     /// The layers directly above the disk.
     above: Vec<&'a Layer>,
-    /// A layer above the disk that reads and writes for itself.
+    /// A layer above the disk that reads and writes for itself; `None` if there is no such layer.
     independent: Option<&'a Layer>,
 }
 

@@ -75,9 +75,9 @@ pub(crate) struct Point<'a> {
     /// Times from submission to completion of all its runs.
     pub(crate) service: Histogram,
     runs: Vec<&'a Summary>,
-    /// Operations per second of the closed loop.
+    /// Operations per second of the closed loop; `None` if they are unknown.
     capacity: Option<f64>,
-    /// Operations per second that the cgroup allows.
+    /// Operations per second that the cgroup allows; `None` without a limit.
     limit_iops: Option<f64>,
 }
 

@@ -83,7 +83,7 @@ pub enum Next {
         repeat: u32,
         /// Number of earlier, disturbed attempts at this run.
         attempt: u32,
-        /// Operations per second to offer in an open loop instead of the job's pace.
+        /// Operations per second to offer in an open loop; `None` for the job's own pace.
         offered_iops: Option<u64>,
     },
     /// The measurement is complete. The text has the reason.

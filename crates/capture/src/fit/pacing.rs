@@ -52,7 +52,7 @@ const MIN_OPERATIONS: u64 = 20;
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
     in_flight: InFlight,
-    /// Begin and end of the current busy interval.
+    /// Begin and end of the current busy interval; `None` before the first operation.
     busy_interval: Option<(u64, u64)>,
     /// When the first operation of the busy interval completes.
     first_end_ns: u64,
@@ -66,7 +66,7 @@ pub(super) struct Pacing {
     busy_intervals: ArrivalCounter,
     busy_interval_count: u64,
     data: u64,
-    /// When the last data operation was issued.
+    /// When the last data operation was issued; `None` before the first one.
     issued_ns: Option<u64>,
     /// Number of submitting calls.
     calls: u64,
@@ -286,7 +286,8 @@ pub(super) struct Side {
     pub(super) turns: u64,
     /// Number of operations of the current turn.
     turn_operations: u64,
-    /// Number of operations of the shortest and of the longest turn that has ended.
+    /// Number of operations of the shortest and of the longest turn that has ended; `None` before a
+    /// turn has ended.
     pub(super) lengths: Option<(u64, u64)>,
 }
 

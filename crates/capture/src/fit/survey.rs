@@ -46,7 +46,7 @@ pub(super) struct Observations {
     pub(super) stable: u64,
     pub(super) first_ns: Option<u64>,
     pub(super) last_ns: u64,
-    /// First sector, and the sector after the last one.
+    /// First sector, and the sector after the last one; `None` without operations.
     pub(super) span: Option<(u64, u64)>,
     /// Bitwise OR of all offsets and sizes in sectors.
     pub(super) bits: u64,
@@ -338,7 +338,7 @@ pub(super) struct Class {
     pub(super) continued: u64,
     /// Sum over all operations that continue another one: the distance to that operation, in operations.
     pub(super) back: u64,
-    /// First sector, and the sector after the last one.
+    /// First sector, and the sector after the last one; `None` without operations.
     pub(super) span: Option<(u64, u64)>,
 }
 

@@ -33,7 +33,8 @@ pub(super) struct Search {
     stable: u32,
     /// Whether the next window with an unchanged depth is the final one.
     last: bool,
-    /// The stop rule's remaining budget, saved while the worker waits for its operations in flight.
+    /// The stop rule's remaining budget, saved while the worker waits for its operations in flight;
+    /// otherwise `None`.
     saved_budget: Option<Budget>,
 }
 

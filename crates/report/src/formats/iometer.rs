@@ -213,7 +213,7 @@ struct Row {
     counts: [Option<usize>; 3],
     /// Starting sector, maximum size and queue depth.
     place: [String; 3],
-    /// Busy, user and kernel time in percent.
+    /// Busy, user and kernel time in percent; `None` for empty fields.
     cpu: Option<[f64; 3]>,
     /// Whether the row has raw times.
     has_raw_times: bool,

@@ -238,9 +238,9 @@ pub(crate) const MAX_MAP_COLUMNS: usize = 10;
 /// Cells that get a mark.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Marks<'s> {
-    /// The best cell.
+    /// The best cell; `None` for no mark.
     pub(crate) best: Option<&'s Setting>,
-    /// The cheapest cell with similar speed.
+    /// The cheapest cell with similar speed; `None` for no mark.
     pub(crate) cheapest: Option<&'s Setting>,
 }
 

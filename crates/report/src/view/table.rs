@@ -127,7 +127,8 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether the words of each heading are on separate lines.
     pub(crate) is_stacked: bool,
-    /// A column whose cells are shortened to the remaining room, and its minimum width.
+    /// The column whose cells are shortened to the remaining room, and its minimum width; `None` if
+    /// no column is shortened.
     pub(crate) cut: Option<(usize, usize)>,
 }
 

@@ -100,7 +100,7 @@ struct TimePlot {
     y: Axis,
     y_tick: fn(f64) -> String,
     show: fn(f64) -> String,
-    /// A value that is marked with a line.
+    /// A value that is marked with a horizontal line; `None` for no line.
     limit: Option<f64>,
 }
 

@@ -742,7 +742,8 @@ pub(super) struct IntervalRow {
     pub(super) name: String,
     /// The value and its interval; `None` without a number.
     pub(super) value: Option<(f64, Option<[f64; 2]>)>,
-    /// The device's value, which is marked on the same axis: its own count, or the sequential rate of [`raw_rate`].
+    /// The device's value, which is marked on the same axis: its own count, or the sequential rate
+    /// of [`raw_rate`]. `None` if there is no value to mark.
     pub(super) device: Option<f64>,
     /// Whether the value has a hollow dot, because its verdict is not VALID or the answer is open.
     pub(super) is_hollow: bool,
@@ -764,7 +765,8 @@ struct DrawnRow {
     row: IntervalRow,
     whisker: Option<Whisker>,
     device: Option<Whisker>,
-    /// Start and width of the row's margin, in percent of the axis.
+    /// Start and width of the row's margin, in percent of the axis; `None` if the row has no
+    /// margin.
     margin: Option<[f64; 2]>,
 }
 
