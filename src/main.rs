@@ -169,7 +169,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     }
     let mut protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
     if let Some(file) = request.source.as_ref().and_then(JobSource::path) {
-        protected.add(file, "the job file of this call");
+        protected.add(file, "the job file of this command");
     }
     let rules = Rules { flag: "--op-log", protected: protected.clone(), replace: showing.replace };
     let logs = collector::Files::decide(&planned.plan, rules, &showing.outputs)?;

@@ -61,7 +61,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
         && let Some(outcome) = truncated_outcome(options, state)
     {
         let mut protected = ProtectedPaths::default();
-        protected.add(&check_target(options, state), "the target of this call");
+        protected.add(&check_target(options, state), "the target of this command");
         if let Some(file) = &options.check {
             protected.add(file, "a state of this verification");
         }

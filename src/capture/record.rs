@@ -124,7 +124,7 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
     let per_row = if ending.rows == 0 { 0.0 } else { bytes as f64 / ending.rows as f64 };
     let device = device_name(origin).unwrap_or_default();
     let mut text = format!(
-        "{}: {}\n{}: {} rows of {device} in {} (ended by {}); {}, {per_row:.1} bytes a row\n",
+        "{}: {}\n{}: {} recorded requests of {device} in {} (ended by {}); {}, {per_row:.1} bytes each\n",
         complete.word.to_uppercase(),
         complete.sentence,
         name::shown(path),
@@ -347,7 +347,7 @@ fn convert(from: &Path, args: &CaptureArgs) -> Result<ExitCode, Failure> {
     growing.finish(&place.rules)?;
     let out = name::shown(&args.output);
     stdout::text(&format!(
-        "{out}: {} rows of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
+        "{out}: {} entries of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
         show_count(ending.rows as f64),
         name::shown(from),
         origin.imported.unwrap_or_default(),

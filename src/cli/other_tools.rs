@@ -51,7 +51,7 @@ pub struct ToolOutput {
     /// Remarks about the options. They are printed only with a text format: on standard error
     /// before the measurement, or at the end of the output file.
     pub remarks: Vec<String>,
-    /// Whether the job measures anything. If not, it only makes files for later calls.
+    /// Whether the job measures anything. If not, it only makes files for later invocations.
     pub measures: bool,
     /// Whether to print no progress.
     pub quiet: bool,
@@ -111,7 +111,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     let planned = plan::plan(request)?;
     let mut protected = ProtectedPaths::from_plan(&planned.plan, &planned.machine.places);
     for file in &tool_output.job_files {
-        protected.add(file, "a job file of this call");
+        protected.add(file, "a job file of this command");
     }
     let logs = Rules { flag: "the logs", protected: protected.clone(), replace: Replace::TextAlone };
     let logs = collector::Files::decide(&planned.plan, logs, tool_output.output.as_slice())?;

@@ -262,7 +262,7 @@ pub(super) fn interface_jobs(
     let schedule =
         Schedule::divide(jobs.specs.len(), files, request.budget_ns, request.job.runs, typed_time)?;
     let format_time = |ns: u64| show_ns(ns as f64);
-    let from = "default: 5 to 10 runs of each row";
+    let from = "default: 5 to 10 runs of each interface with each workload";
     origins.choose_from("--budget", request.budget_ns, schedule.budget_ns, from, |ns| format_time(*ns));
     origins.choose_from("--time", typed_time, schedule.window_ns, "--budget", |ns| format_time(*ns));
     for phase in jobs.specs.iter_mut().flat_map(|spec| &mut spec.phases) {

@@ -578,7 +578,8 @@ fn choose_seed(
     // A file made by fathom is new each time, and the clock never gives the same seed twice.
     let keeps_blocks =
         |(_, t): &(usize, &Target)| typed.is_some() && matches!(t.role, Role::File | Role::Device);
-    // diskspd and fio use the same seed in each call by default. This is harmless if the page cache has none of the blocks.
+    // diskspd and fio use the same seed in each invocation by default. This is harmless if the page
+    // cache has none of the blocks.
     if is_foreign && (is_cold || jobs.iter().flat_map(Job::streams).all(|s| s.cache.is_direct())) {
         return (seed, None);
     }

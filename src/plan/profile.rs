@@ -298,14 +298,14 @@ pub(super) const ROWS_UNTIL_NS: u64 = WHOLE_NS - OVERHEAD_AROUND_NS;
 /// Window and warm-up of each row of a quick bench.
 ///
 /// # Errors
-/// A usage failure if the rows do not fit into the time.
+/// A usage failure if the profile's measurements do not fit into the time.
 pub(super) fn quick_times(profile: &'static Profile) -> Result<Times, Failure> {
     let rows = (profile.rows().count() as u64).max(1);
     let each = (WHOLE_NS - OVERHEAD_AROUND_NS - MAKING_NS - WATCH_NS) / rows;
     let window_ns = each.saturating_sub(OVERHEAD_NS + WARMUP_NS).min(WINDOW_NS);
     if window_ns < LEAST_WINDOW_NS || profile.tests.iter().any(|t| t.rewrites.is_some()) {
         return Err(Failure::Usage(format!(
-            "--quick: the {rows} rows of --profile {} do not fit in 10 s; type --profile cdm, or leave --quick out",
+            "--quick: the {rows} measurements of --profile {} do not fit in 10 s; type --profile cdm, or leave --quick out",
             profile.name
         )));
     }

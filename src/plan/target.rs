@@ -656,8 +656,8 @@ fn describe_change(then: &Place, now: &Place) -> Option<String> {
     (was != is).then(|| format!("{} was below it, and now {} is", was.join(" and "), is.join(" and ")))
 }
 
-/// Whether another tool's command line names a file that fathom made in an earlier call and that nothing else has written
-/// since. Such tools overwrite their own files without asking.
+/// Whether another tool's command line names a file that fathom made in an earlier invocation and
+/// that nothing else has written since. Such tools overwrite their own files without asking.
 fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     request.is_of_other_tool() && role == Role::File && machine::mark::is_ours(path)
 }

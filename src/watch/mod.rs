@@ -771,7 +771,7 @@ fn renewed(path: &Path) -> Option<&'static Format> {
 fn protected_paths(targets: &[Target]) -> ProtectedPaths {
     let mut protected = ProtectedPaths::default();
     for target in targets {
-        protected.add(&target.typed, "watched by this call");
+        protected.add(&target.typed, "watched by this command");
         for layer in &target.place.layers {
             if let Some(file) = &layer.backing_file {
                 protected

@@ -165,7 +165,7 @@ fn text_output_goes_where_fio_puts_it() {
     check_outcome(
         &fio(&stage, &format!("{0} --output={0}", job.display())),
         1,
-        &["--output", "a job file of this call"],
+        &["--output", "a job file of this command"],
     );
     assert_eq!(std::fs::read_to_string(&job).unwrap(), text);
 }

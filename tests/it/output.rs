@@ -43,7 +43,11 @@ fn targets_are_never_overwritten_by_reports() {
                 "run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {force} -o {}",
                 name.display()
             );
-            check_outcome(&stage.fathom(&words, &data), 2, &["a target of this call", "type another name"]);
+            check_outcome(
+                &stage.fathom(&words, &data),
+                2,
+                &["a target of this command", "type another name"],
+            );
         }
     }
     // The shell redirects the output to the target.
@@ -51,7 +55,7 @@ fn targets_are_never_overwritten_by_reports() {
         "\"$F\" run --cache buffered --bs 4k --time 50ms --runs 1 --quiet {0} >> {0}",
         data.display()
     );
-    check_outcome(&shell(&stage, &appended), 2, &["a target of this call"]);
+    check_outcome(&shell(&stage, &appended), 2, &["a target of this command"]);
     assert!(std::fs::read(&data).unwrap() == before);
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new(), "it was refused before anything was measured");
 }
@@ -70,7 +74,7 @@ fn inputs_and_sessions_are_never_overwritten_by_reports() {
     let table: [(&Path, &str, &str); 3] = [
         (&copy, "a session", ""),
         (&neighbour, "in the directory of the sessions", ""),
-        (&content, "the data file of this call", "--rw write --data"),
+        (&content, "the data file of this command", "--rw write --data"),
     ];
     for (path, word, more) in table {
         let data = if more.is_empty() { String::new() } else { format!("{more} {}", content.display()) };
@@ -82,7 +86,7 @@ fn inputs_and_sessions_are_never_overwritten_by_reports() {
     let link = stage.path("job.json");
     symlink(&job, &link).unwrap();
     let out = stage.fathom(&format!("run {} --quiet -o {}", job.display(), link.display()), &here);
-    check_outcome(&out, 2, &["the job file of this call"]);
+    check_outcome(&out, 2, &["the job file of this command"]);
     let shown = stage.fathom(&format!("show --force -o {}", copy.display()), &session);
     check_outcome(&shown, 2, &["a session"]);
     assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&session).unwrap());

@@ -160,7 +160,7 @@ fn target_is_not_overwritten_by_a_report_through_an_overlay() {
             "run --cache buffered --time 50ms --warmup 0 --runs 1 --quiet --no-history --force -o {}",
             of(report).display()
         );
-        check_outcome(&disk.fathom(&stage, &words, &of(target)), 2, &["a target of this call"]);
+        check_outcome(&disk.fathom(&stage, &words, &of(target)), 2, &["a target of this command"]);
         disk.sh("cmp copy upper/data.json");
     }
     disk.sh("umount merged");
@@ -198,7 +198,7 @@ fn messages_are_never_written_to_a_target_or_disk() {
     let run = "run --cache buffered --time 50ms --warmup 0 --runs 1";
     for sent in ["2<>", "2>>"] {
         let out = shell(&stage, &format!("\"$F\" {run} {0} {sent} {0}", file.display()));
-        assert!(out.code == Some(2) && out.stdout.contains("a target of this call"), "{out:?}");
+        assert!(out.code == Some(2) && out.stdout.contains("a target of this command"), "{out:?}");
         assert!(std::fs::read(&file).unwrap() == before, "{sent}");
     }
     let Some(device) = Device::new(&stage, 16, Image::Direct) else { return };

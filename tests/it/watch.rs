@@ -234,7 +234,7 @@ fn watched_targets_are_not_overwritten() {
     let file = stage.path("watched.prom");
     std::fs::write(&file, "text\n").unwrap();
     let out = watched(&stage, &format!("-o {}", file.display()), &file, "100ms 1");
-    assert!(out.code == Some(2) && out.stderr.contains("watched by this call"), "{out:?}");
+    assert!(out.code == Some(2) && out.stderr.contains("watched by this command"), "{out:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "text\n");
     if !is_root() {
         return;

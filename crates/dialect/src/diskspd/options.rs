@@ -24,7 +24,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("a", "cpus pin", "binds threads to these CPUs in turn, in this order; Linux has one processor group, g0").takes("[gN,]CPU,..."),
     honoured("b", "bs", "bytes of each operation, and the unit `b` of a size [default: 64K]").takes("SIZE"),
     honoured("B", "offset", "first byte of the region, and its length").takes("BASE[:LENGTH]"),
-    honoured("c", "create", "creates missing files of this size, fills them with incompressible data, and keeps them; a file from an earlier call is used again, and enlarged if it is too small").takes("SIZE"),
+    honoured("c", "create", "creates missing files of this size, fills them with incompressible data, and keeps them; a file from an earlier invocation is used again, and enlarged if it is too small").takes("SIZE"),
     honoured("C", "cooldown", "time after the measured window in which operations continue [default: 0]").takes("SECONDS"),
     honoured("D", "", "IOPS of each thread on each target by interval: the standard deviation in text, all values in XML [default: 1000]").takes("MS"),
     honoured("d", "time", "length of the measured window [default: 10]").takes("SECONDS"),

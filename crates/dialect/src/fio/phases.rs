@@ -9,7 +9,8 @@ use crate::fio::value::percentiles;
 use model::spec::number::{MAX_PHASES, MAX_STREAMS};
 use model::spec::{FioLayout, JobSpec, Options, PhaseSpec, StreamSpec, Typed, TypedStream};
 
-/// The seed of jobs that have the same offsets in each call, as fio's jobs have by default.
+/// The seed of jobs that have the same offsets in each invocation of fathom, as fio's jobs have by
+/// default.
 const SEED: u64 = 0x6669_6f20_7365_6564;
 
 /// The job, and for each stream of each phase the index of the fio job that it comes from.

@@ -1,7 +1,7 @@
 //! State files of verified writes. A job that writes with `verify` leaves
 //! `local-NAME-N-verify.state`, where N is the number of the clone among the clones of all jobs. A
-//! later call with `verify_state_load` reads back only as many operations as the file counts. The
-//! content is fathom's own text, because fio cannot verify fathom's blocks anyway.
+//! later invocation with `verify_state_load` reads back only as many operations as the file counts.
+//! The content is fathom's own text, because fio cannot verify fathom's blocks anyway.
 
 use crate::fio::access::parse_rw;
 use crate::fio::job_file::{Environment, Fault, Job};

@@ -160,7 +160,7 @@ fn refused(icf: &Icf, replacements: &[String], is_run: bool) -> Vec<Mark> {
         |m: &&Manager| !m.workers.is_empty() && !m.address.eq_ignore_ascii_case(&first.address);
     for manager in icf.managers.iter().filter(is_elsewhere) {
         let why = format!(
-            "the manager {} has another network address than {}, but one call measures only its own machine; remove the manager and run its workers from a file on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
+            "the manager {} has another network address than {}, but fathom measures only the machine on which it runs; remove the manager and run its workers from a file on its host, or write a job for all hosts (docs/how-to/many-hosts.md)",
             quoted(&manager.name),
             quoted(&first.name)
         );

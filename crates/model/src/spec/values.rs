@@ -15,7 +15,8 @@ use crate::spec::number::{
     MAX_SYNCS, MAX_TARGETS, MAX_TIME_NS,
 };
 
-/// Seed of stamps. It is fixed, so that a later call of fathom can check the writes of an earlier one.
+/// Seed of stamps. It is fixed, so that a later invocation of fathom can check the writes of an
+/// earlier one.
 const STAMPS_SEED: u64 = 0x6661_7468_6f6d_2076;
 /// Maximum number of digits of a pattern.
 const MAX_PATTERN: usize = 1024;

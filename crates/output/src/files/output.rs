@@ -579,7 +579,7 @@ impl ProtectedPaths {
     pub fn from_plan(plan: &Plan, places: &[Place]) -> Self {
         let mut protected = Self::default();
         for target in plan.targets.iter().filter(|t| t.role == Role::File) {
-            protected.add(&name::path(&target.path), "a target of this call");
+            protected.add(&name::path(&target.path), "a target of this command");
         }
         for layer in places.iter().flat_map(|p| &p.layers) {
             let what = format!("the backing file of {}, which is below a target", layer.name);
@@ -592,7 +592,7 @@ impl ProtectedPaths {
         }
         for stream in plan.jobs.iter().flat_map(|j| &j.phases).flat_map(|p| &p.streams) {
             if let Data::File(path) = &stream.data {
-                protected.add(Path::new(path), "the data file of this call");
+                protected.add(Path::new(path), "the data file of this command");
             }
         }
         protected
@@ -627,7 +627,7 @@ mod tests {
     fn rules(protected: &[&Path], force: bool) -> Rules {
         let mut all = ProtectedPaths::default();
         for path in protected {
-            all.add(path, "a target of this call");
+            all.add(path, "a target of this command");
         }
         Rules { flag: "-o", protected: all, replace: Replace::by(force) }
     }
@@ -669,7 +669,7 @@ mod tests {
         for path in [&target, &hard, &soft, &chain] {
             for force in [false, true] {
                 let typed = why(&rules(&[&target], force), path);
-                assert!(typed.contains("a target of this call"), "{typed}");
+                assert!(typed.contains("a target of this command"), "{typed}");
             }
         }
         Ok(())
