@@ -139,7 +139,8 @@ fn slug(name: &str) -> String {
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
-/// Flags that `-h` shows, each with its line.
+/// Flags that `-h` shows, each with its line. They are named by clap's ids: settings of jobs with
+/// hyphens, other flags with underscores.
 const SHOWN: [(&str, &str); 38] = [
     ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
     ("mix", "Share of reads in rw and randrw, such as 70%"),

@@ -78,7 +78,7 @@ pub(super) fn layer_jobs(
     // The default depth is above 1 for sequential and for random access.
     let no_buffered = denial.filter(|_| spec.engine.is_none() && spec.depth != Some(1)).map(|cause| {
         format!(
-            "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 for this row"
+            "io_uring cannot be used ({cause}), and libaio does buffered operations one at a time; type --depth 1 to measure this layer"
         )
     });
     let setup = Setup { request, root, given, path, place, role: target.role, engine, no_buffered, bs, span };

@@ -701,7 +701,7 @@ fn folder_of(path: &Path) -> &Path {
 fn explain_missing(typed_path: &Path, may_create: bool) -> Failure {
     if typed_path.as_os_str().is_empty() {
         return Failure::Usage(
-            "the target is an empty word; type a directory, such as ., a file or a block device".into(),
+            "the target has no name; type a directory, such as ., a file or a block device".into(),
         );
     }
     let path = name::shown(typed_path);

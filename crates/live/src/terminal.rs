@@ -140,7 +140,7 @@ pub(super) fn give_back() {
 ///
 /// # Errors
 /// If the signal handlers cannot be installed.
-pub(super) fn give_back_around_stops() -> io::Result<()> {
+pub(super) fn restore_on_suspend() -> io::Result<()> {
     let mut signals = Signals::new([SIGTSTP, SIGCONT])?;
     std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
         for signal in signals.forever() {

@@ -95,7 +95,7 @@ impl View {
             line,
             theme,
         });
-        terminal::give_back_around_stops()?;
+        terminal::restore_on_suspend()?;
         let shared_with_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name(NAME.into()).spawn(move || {
             let _ = sys::thread::block_signals();
@@ -439,7 +439,7 @@ impl Watching {
     /// If the signal handlers cannot be installed.
     pub fn start(interval: Duration) -> io::Result<Option<Self>> {
         let Some(theme) = display_mode::watch_theme() else { return Ok(None) };
-        terminal::give_back_around_stops()?;
+        terminal::restore_on_suspend()?;
         let observed = Observed::every(interval);
         let mut view = Self { canvas: Canvas::default(), keys: Keys::open(), theme, observed };
         view.take();

@@ -233,9 +233,11 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
     // `runs_needed` is `None` if even `stats::comparison::MOST_RUNS` runs seem too few. Measure
     // `at_most` runs then, because more runs may change this estimate.
-    let near = report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
-    let slower = report.against.as_ref().and_then(|against| runs_for_sides(&against.in_turns, at_most));
-    let needed = near.chain(slower).max()?;
+    let for_conditions =
+        report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
+    let for_comparison =
+        report.against.as_ref().and_then(|against| runs_for_sides(&against.in_turns, at_most));
+    let needed = for_conditions.chain(for_comparison).max()?;
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 

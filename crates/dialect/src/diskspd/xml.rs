@@ -304,7 +304,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The path of a target. `*2` stands for the second target of the command line.
+    /// The path of a target. `*2` stands for the second target of the command line. If there is no
+    /// such target, returns `*2`, which the validation refuses.
     fn path(&mut self, node: Node) -> String {
         let path = element_text(node);
         let number = path.strip_prefix('*').map(|n| n.parse::<usize>().ok().filter(|n| *n > 0));

@@ -120,6 +120,7 @@ struct Ceiling {
 }
 
 fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
+    // If A01 only biases the result, the page cache served too few bytes to explain the rate.
     let explaining = [CheckId::A02, CheckId::A09, CheckId::A12];
     if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
