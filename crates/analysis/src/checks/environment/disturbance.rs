@@ -39,18 +39,18 @@ pub(super) const FOREIGN_IO: Check = Check {
     formula: formula!(
         "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
          charged) belong to other processes. Their share is others / (others + fathom), where fathom's part \
-         is the rest of the disk's traffic, or what fathom issued if that is more. The larger of both shares \
-         counts, on the worst disk: above {FOREIGN_ABOVE} biased, above {FOREIGN_VOID_ABOVE} void. If fathom's rate \
-         is the limit of a cgroup (D04), other processes did not reduce it: biased at most, and a note if \
-         the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} requests and {floor} per \
-         run are allowed: a commit, a log line. Journal and inodes may multiply writes by {AMPLIFICATION}. \
-         If the job writes synchronously, or on a file system other than ext2, ext3, ext4, xfs, vfat, exfat \
-         and f2fs, no bound is known, so only reads are judged. Below a loop device, only I/O charged to fathom's cgroup counts as fathom's. \
-         Writes are judged there only if the session writes nothing, not even a test file, because later \
-         writeback is charged to no process. Not checked \
-         if more than {FOREIGN_ABOVE} are extra writes that may be the file system's own, if nothing is \
-         charged below a loop device, and below layers that read and write for themselves (parity, thin and \
-         cached volumes, bcache).",
+         is the rest of the disk's traffic, or what fathom issued if that is more. The larger of both \
+         shares counts, on the worst disk: above {FOREIGN_ABOVE} biased, above {FOREIGN_VOID_ABOVE} void. \
+         If fathom's rate is the limit of a cgroup (D04), other processes did not reduce it: biased at \
+         most, and a note if the disk was busy for less than {HEADROOM_BELOW} of the time. {FLOOR_IOS} \
+         requests and {floor} per run are allowed: a commit, a log line. Journal and inodes may multiply \
+         writes by {AMPLIFICATION}. If the job writes synchronously, or on a file system other than ext2, \
+         ext3, ext4, xfs, vfat, exfat and f2fs, no bound is known, so only reads are judged. Below a loop \
+         device, only I/O charged to fathom's cgroup counts as fathom's. Writes are judged there only if \
+         the session writes nothing, not even a test file, because later writeback is charged to no \
+         process. Not checked if more than {FOREIGN_ABOVE} are extra writes that may be the file system's \
+         own, if nothing is charged below a loop device, and below layers that read and write for \
+         themselves (parity, thin and cached volumes, bcache).",
         floor = show_bytes(FLOOR_BYTES)
     ),
     provoke: "dd if=/dev/vda of=/dev/null iflag=direct bs=1M & fathom run --rw randread .",
@@ -244,12 +244,12 @@ pub(super) const STOOD_STILL: Check = Check {
             each sleep the state, the tracer and the wait channel of up to four workers in turn \
             (`/proc/self/task/TID/status` and `wchan`).",
     formula: formula!(
-        "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {STOPPED_ABOVE} of \
-         the runs' time, void above {STOPPED_VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The workers \
-         themselves cannot detect it: a stop halts all of them and their clocks, so it looks like a device \
-         that does not answer. Any sample that finds a worker stopped (state T or t, or in a freezer) or \
-         traced biases; void if certainly more than {STOPPED_VOID_ABOVE} of the samples found a worker stopped \
-         (exact bound at {CONFIDENCE})."
+        "Sleeps that took at least 100 ms too long, less the wait for a CPU: biased above {STOPPED_ABOVE} \
+         of the runs' time, void above {STOPPED_VOID_ABOVE}. 100 ms is ten ticks of the slowest kernel. The \
+         workers themselves cannot detect it: a stop halts all of them and their clocks, so it looks like a \
+         device that does not answer. Any sample that finds a worker stopped (state T or t, or in a \
+         freezer) or traced biases; void if certainly more than {STOPPED_VOID_ABOVE} of the samples found a \
+         worker stopped (exact bound at {CONFIDENCE})."
     ),
     provoke: "`fathom run --rw randread --time 3s DIR`, and at the same time in another terminal `kill -STOP \
               PID; sleep 1; kill -CONT PID`. Or a freezer: `echo FROZEN > freezer.state`. Or a tracer: \
@@ -374,13 +374,14 @@ pub(super) const RUNS_DISTURBED: Check = Check {
             in `/proc/stat`, and the limits of the cgroups above fathom.",
     formula: formula!(
         "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
-         disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU time is \
-         stolen, or if a limit changed since before the first run. fathom repeats it at the end of its round, at most twice unless --attempts is given. The last \
-         undisturbed attempt counts, and the finding is a note. The first attempt counts, and the finding is \
-         biased, if all attempts were disturbed, or if fathom repeated nothing because a third of all attempts \
-         were disturbed or the disk was as busy before the first run. The thresholds are rates, since the \
-         same traffic is a smaller share of a faster run. Runs of `--until steady` and of a sweep in order are \
-         never repeated, because a repeat would change the state of the device.",
+         disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU \
+         time is stolen, or if a limit changed since before the first run. fathom repeats it at the end of \
+         its round, at most twice unless --attempts is given. The last undisturbed attempt counts, and the \
+         finding is a note. The first attempt counts, and the finding is biased, if all attempts were \
+         disturbed, or if fathom repeated nothing because a third of all attempts were disturbed or the \
+         disk was as busy before the first run. The thresholds are rates, since the same traffic is a \
+         smaller share of a faster run. Runs of `--until steady` and of a sweep in order are never \
+         repeated, because a repeat would change the state of the device.",
         rate = BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)

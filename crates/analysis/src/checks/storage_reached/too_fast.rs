@@ -205,11 +205,12 @@ pub(super) const HDD_TOO_FAST: Check = Check {
     reads: "queue/rotational of every disk below, the median of random direct reads, and whether the machine \
             is virtual.",
     formula: formula!(
-        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor}, or less \
-         than {each} times the operations in flight per disk. The fastest disks need {floor} for half a turn \
-         at 15,000 rpm, without the seek. From a full queue they reach 600 operations per second, 1.6 ms each. \
-         Biased on real hardware: a cache answered. Not checked there if the span is below {span}, which fits the cache of a \
-         hard disk. A note on a virtual disk, whose driver often leaves the flag at its default.",
+        "Fires if all disks report rotational = 1 and half of the random reads took less than {floor}, or \
+         less than {each} times the operations in flight per disk. The fastest disks need {floor} for half \
+         a turn at 15,000 rpm, without the seek. From a full queue they reach 600 operations per second, \
+         1.6 ms each. Biased on real hardware: a cache answered. Not checked there if the span is below \
+         {span}, which fits the cache of a hard disk. A note on a virtual disk, whose driver often leaves \
+         the flag at its default.",
         floor = Ns(HALF_TURN_NS as f64),
         each = Ns(DEEP_QUEUE_NS),
         span = show_bytes(SPAN_FROM_BYTES)
