@@ -146,7 +146,7 @@ pub const INTERFACES: &[Interface] = &[
 
 /// The default interfaces, which most programs use.
 const COMMON: [&str; 6] = ["pread", "BufReader", "mmap", "io_uring", "pread O_DIRECT", "io_uring O_DIRECT"];
-/// Also compared by default if io_uring is denied.
+/// The interfaces that are compared by default in addition if io_uring is denied.
 const INSTEAD_OF_IO_URING: [&str; 2] = ["libaio", "libaio O_DIRECT"];
 
 /// The default interfaces, in the order of the table.

@@ -43,7 +43,7 @@ use std::time::Instant;
 /// The hosts that participate in a measurement.
 #[derive(Clone)]
 pub enum Fleet {
-    /// This host alone.
+    /// Only this host.
     Alone,
     /// Several hosts, which find each other through MPI.
     #[cfg(feature = "fleet")]

@@ -454,7 +454,7 @@ pub(super) fn resolve_read_back(
     Ok(reader)
 }
 
-/// Keys of the writer that the reader does not take over: it reads at full speed, until it has read
+/// Keys of the writer that do not apply to the reader, which reads at full speed until it has read
 /// everything.
 #[rustfmt::skip]
 const NOT_READ_BACK: [&str; 25] = [

@@ -5,7 +5,7 @@
 //! 2. `interval_ns` chooses the length of a row.
 //! 3. `Collector::add_outcome` adds the totals of a worker that has ended, and `close_streams` completes the totals of the streams. Notes
 //!    report wrong data that workers read, and workers that had to wait.
-//! 4. `OpLog` takes over logged operations in bounded memory, and `Files` writes them at the end.
+//! 4. `OpLog` keeps logged operations in bounded memory, and `Files` writes them at the end.
 
 use crate::failure::Failure;
 use crate::files::output::{Outlet, Rules};
@@ -469,7 +469,7 @@ impl OpLog {
         }
     }
 
-    /// Takes over a worker's operations.
+    /// Adds a worker's operations to the log of its stream.
     pub fn take(&mut self, who: Who, operations: &[Operation]) {
         let place = self.log_of_worker.get(who.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {

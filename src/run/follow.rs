@@ -1,7 +1,7 @@
 //! Follows a run until its workers have ended.
 //!
-//! 1. The loop takes over the workers' blocks (the counts and latencies of an interval), reads
-//!    device counters, and updates the display.
+//! 1. The loop receives the workers' blocks (the counts and latencies of an interval), reads device
+//!    counters, and updates the display.
 //! 2. [`StopRules`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
 //!    of amount and time themselves; crate `model` has the rules.
 //! 3. Rows show the last run's result and its certain findings, unless `--quiet` is set. The report is judged later from
@@ -46,8 +46,8 @@ pub(super) struct Followed {
 }
 
 impl Measurement {
-    /// Takes over the workers' blocks until all have ended, stores device counters, and shows progress. Applies the stop rules, which may
-    /// end single streams or all.
+    /// Receives the workers' blocks until all workers have ended, stores device counters, and shows
+    /// progress. Applies the stop rules, which may end single streams or all.
     pub(super) fn follow(
         &mut self,
         workers: &mut Workers,

@@ -57,8 +57,8 @@ use sys::clock::Clock;
 use sys::open_file::CloseErrors;
 use target::{OpenTarget, SyncOutcome};
 
-/// How often blocks are taken over. The spare blocks of a worker last for at least three of these
-/// intervals.
+/// Interval at which the workers' blocks are received. The spare blocks of a worker last for at
+/// least three intervals.
 const COLLECT_EVERY: Duration = Duration::from_millis(10);
 
 /// A finished measurement: the session file, and how it ended. Dropping it removes the test files.

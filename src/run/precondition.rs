@@ -158,7 +158,8 @@ impl Measurement {
         }
     }
 
-    /// Takes over the workers' blocks until all have ended, and shows progress. Returns the reason if one is stuck.
+    /// Receives the workers' blocks until all workers have ended, and shows progress. Returns the
+    /// reason if a worker is stuck.
     fn watch_exercise(
         &self,
         workers: &mut Workers,

@@ -101,7 +101,7 @@ impl StopRules {
         Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
     }
 
-    /// Takes over a block of a worker.
+    /// Adds a block of a worker to the series of the rules.
     pub(super) fn add(&mut self, who: Who, block: &Block) {
         let Some(stream) = self.streams.get_mut(who.stream) else { return };
         let steady = stream.steady.as_mut().map(|steady| &mut steady.series);
@@ -217,7 +217,7 @@ impl SteadyWatch {
         Self { rule, series: Series::new(rule.every_ns, workers), seen: Steadied::default() }
     }
 
-    /// Takes over new values, and returns whether the stream is steady.
+    /// Reads the new values of the series, and returns whether the stream is steady.
     fn is_attained(&mut self) -> bool {
         let Self { rule, series, seen } = self;
         while let Some((start_ns, value)) = series.take() {

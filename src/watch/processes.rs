@@ -300,7 +300,7 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Takes over the calls recorded so far.
+    /// Reads the calls recorded so far from the tracer.
     pub(super) fn drain(&mut self) {
         let counted = &mut self.counted;
         if let Err(why) = self.tracer.drain(&mut self.page, |page| counted.page(page)) {
@@ -483,7 +483,7 @@ impl Events {
         }
     }
 
-    /// Takes over the events recorded so far.
+    /// Reads the events recorded so far from the tracer.
     pub(super) fn drain(&mut self) {
         if let Ok(recording) = &mut self.recording
             && let Err(why) = recording.drain()
@@ -539,7 +539,7 @@ impl Recording {
         })
     }
 
-    /// Takes over the available events.
+    /// Adds the available events to the interval.
     fn drain(&mut self) -> Known<()> {
         let (events, interval) = (&mut self.events, &mut self.interval);
         events.drain(&mut |at, row, names| interval.add(at, row, names))?;
@@ -547,7 +547,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Takes over the events at the end of an interval, and the kernel's count of lost events.
+    /// Adds the last events of an interval, and the kernel's count of lost events.
     fn end_interval(&mut self) -> Known<()> {
         self.drain()?;
         self.losses.add_losses(self.events.lost_by_kernel()?, now_ns());

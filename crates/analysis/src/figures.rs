@@ -151,8 +151,8 @@ fn percentiles(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<
     PERCENTILES.iter().map(percentile).collect()
 }
 
-/// Returns a percentile. `None` with too few operations beyond it, or if fathom's lateness in an open loop makes up too
-/// much of it.
+/// Returns a percentile. `None` with too few operations above the percentile, or if fathom's
+/// lateness in an open loop is too large a share of it.
 pub(crate) fn timely_quantile_ns(histogram: &Histogram, lateness: Option<&Histogram>, q: f64) -> Option<u64> {
     let value_ns = histogram.supported_quantile_ns(q)?;
     lateness.is_none_or(|lateness| !is_late(value_ns, lateness, q)).then_some(value_ns)

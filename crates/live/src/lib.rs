@@ -225,7 +225,7 @@ impl Live {
         self.view().map(|_| Recent::new(interval_ns))
     }
 
-    /// Shows the figures of the recent blocks if an update is due.
+    /// Shows the figures of the workers' most recent intervals if an update is due.
     pub fn pulse(&self, recent: &mut Recent) {
         let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
         view.change(|state| state.pulse(pulse));

@@ -200,8 +200,8 @@ impl State {
         }
     }
 
-    /// Shows new figures of the workers. If no operations were handed in since the last call, the
-    /// latencies stay as they were, unless the rate is 0.
+    /// Shows new figures of the workers. If no operation completed since the previous figures, the
+    /// shown latencies remain unchanged, except if the rate is 0.
     pub(super) fn pulse(&mut self, pulse: Pulse) {
         let is_silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
         let latency_ns = if pulse.is_new || is_silent { pulse.latency_ns } else { self.pulse.latency_ns };

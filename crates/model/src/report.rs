@@ -222,14 +222,14 @@ pub struct Counts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "how", content = "why")]
 pub enum Ending {
-    /// It ended as planned.
+    /// The session ended as planned.
     Complete,
-    /// A signal ended it. Everything measured before the signal is kept.
+    /// A signal ended the session. Everything measured before the signal is kept.
     Interrupted,
-    /// An error ended it. The text is the error as a sentence.
+    /// An error ended the session. The text is the error as a sentence.
     Failed(String),
-    /// It ended before the first run, because facts about the target would have invalidated every
-    /// number. The text names them in a sentence.
+    /// The session ended before the first run, because facts about the target would have
+    /// invalidated every number. The text names them in a sentence.
     NotMeasured(String),
     /// The session file has no end: the program was killed.
     Cut,

@@ -37,7 +37,7 @@ const FLOOR_SHARE: f64 = 0.01;
 /// The steps found in a series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// No step of the wanted size.
+    /// No step of at least the requested size.
     None,
     /// The levels differ, but correlated noise or a drift could explain it.
     Unclear,

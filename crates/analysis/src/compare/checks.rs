@@ -267,7 +267,8 @@ fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
     vec![(Vec::new(), Ok(answer))]
 }
 
-/// Whether a number is beyond the margin by its own interval, but not after correction for all numbers.
+/// Whether a number differs by more than the margin according to its own interval, but no longer
+/// after the correction for all numbers.
 fn is_corrected_away(metric: &Metric) -> bool {
     let beyond = metric
         .interval

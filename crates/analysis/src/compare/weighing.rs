@@ -535,7 +535,7 @@ fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
     bounds(metric, runs).is_some_and(beyond)
 }
 
-/// Returns why a number beyond the limit is not SLOWER.
+/// Returns why a number that exceeds the limit is not SLOWER.
 fn why_not_slower(metric: &Metric) -> String {
     if metric.why.is_empty() {
         let margin = show_share(metric.margin);

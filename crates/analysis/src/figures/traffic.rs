@@ -41,8 +41,8 @@ pub(crate) struct Traffic {
     pub(crate) disks: String,
     pub(crate) read: Amount,
     pub(crate) write: Amount,
-    /// Bytes written beyond fathom's own that may belong to other processes, or to the file system and its journal. `write` does not include
-    /// them.
+    /// Bytes written in addition to fathom's own that may belong to other processes, or to the file
+    /// system and its journal. `write` does not include them.
     pub(crate) unattributed_bytes: u64,
     /// Total traffic of the disks.
     pub(crate) total: BlockFlow,

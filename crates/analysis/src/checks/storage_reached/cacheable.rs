@@ -155,7 +155,7 @@ enum ServedByPageCache {
     /// So large a part that another check reports it.
     Part,
     Nothing,
-    /// It was not counted.
+    /// The part is unknown, because it was not counted.
     Unknown,
 }
 
