@@ -170,7 +170,7 @@ fn schemas() -> impl TypedValueParser<Value = &'static str> {
 pub enum ExportAction {
     /// The text of a JSON schema.
     Schema(&'static str),
-    /// Sessions unchanged, or as reports.
+    /// Sessions, either as unchanged files or as reports.
     Sessions(Export),
     /// A capture as an iolog of fio: the capture, the log, and which file it may replace.
     Capture(PathBuf, PathBuf, Replace),

@@ -189,7 +189,7 @@ fn deduce_write_cache(rows: &[ResultRow]) -> Option<Deduction> {
     } else if interval.is_one(MIN_RATIO) {
         "are as fast as reads: a write cache makes no difference that can be seen".to_owned()
     } else {
-        "cannot be distinguished from reads in these runs, so whether a write cache helps them is not known"
+        "cannot be distinguished from reads in these runs, so it is unknown whether a write cache helps them"
             .to_owned()
     };
     Some(deduction(

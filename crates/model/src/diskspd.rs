@@ -34,11 +34,11 @@ pub struct Profile {
 #[serde(default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct TimeSpan {
-    /// `-d`, in seconds.
+    /// `-d`: length of the measured window in seconds.
     pub duration_s: u32,
-    /// `-W`, in seconds.
+    /// `-W`: warm-up in seconds.
     pub warmup_s: u32,
-    /// `-C`, in seconds.
+    /// `-C`: cool-down in seconds.
     pub cooldown_s: u32,
     /// `-z`: seed of the random numbers.
     pub seed: u32,
@@ -54,7 +54,7 @@ pub struct TimeSpan {
     pub latency: bool,
     /// `-D`: whether the deviation of IOPS is reported.
     pub iops: bool,
-    /// `-D`: length in ms of the intervals in which IOPS are recorded.
+    /// `-D`: length in ms of the intervals for which IOPS are recorded.
     pub bucket_ms: u32,
     /// `-x`: whether completions are taken by completion routines instead of completion ports.
     pub completion_routines: bool,

@@ -626,8 +626,8 @@ pub struct HostFigures {
     pub cpu_pressure: Option<f64>,
     /// Time in which at least one task waited for memory (`/proc/pressure/memory`, `some`).
     pub memory_pressure: Option<f64>,
-    /// Total time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`). Several threads may exceed
-    /// 1 together.
+    /// Total time for which a CPU quota paused threads of fathom's cgroup (`cpu.stat`). The sum
+    /// over several threads may exceed 1.
     pub quota_paused: Option<f64>,
 }
 

@@ -244,7 +244,8 @@ pub struct FitCheck {
 pub struct Figure {
     /// Name of the figure: `operations`, `depth`.
     pub name: String,
-    /// `per_s`, `bytes_per_s`, `ns`, `in_flight`, `ks`.
+    /// Unit of the figure: `per_s`, `bytes_per_s`, `ns`, `in_flight`, or `ks` for a distance
+    /// between distributions (Kolmogorov and Smirnov).
     pub unit: String,
     /// Figure of the capture; `None` if unknown, or if this is a distance.
     pub original: Option<f64>,

@@ -204,7 +204,7 @@ pub struct Candidate {
     pub sees: bool,
 }
 
-/// The same bytes through every interface.
+/// A comparison of interfaces, each of which moved the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Api {

@@ -133,8 +133,8 @@ fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: 
 }
 
 /// Returns the cuts if the levels on their sides differ by at least the share `smallest`,
-/// significantly and abruptly. `Unclear` if they differ by so much, but not significantly or not
-/// abruptly.
+/// significantly and abruptly. Returns `Unclear` if they differ by at least this share, but not
+/// significantly or not abruptly.
 fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
     let found = steps(values, &cuts);
     let parts = levels(&cuts, values.len());

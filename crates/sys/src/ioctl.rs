@@ -122,7 +122,7 @@ pub struct Extent {
 impl Extent {
     /// The position on the device is unknown.
     pub const UNPLACED: u32 = 0x2;
-    /// Not allocated yet.
+    /// The blocks are not allocated yet.
     pub const DELAYED: u32 = 0x4;
     /// Compressed or otherwise encoded.
     pub const ENCODED: u32 = 0x8;

@@ -25,8 +25,7 @@ impl Conclusion for Scaling {
     fn answer(&self) -> Option<Answer> {
         let last = self.rows.last()?;
         let Some(knee) = self.knee else {
-            let sentence =
-                "the gain of further hosts is unknown: the fewest hosts, or all others, have no number";
+            let sentence = "the gain of further hosts is unknown: there is no number for the smallest number of hosts, or for any larger one";
             return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
         };
         let row = self.rows.iter().find(|row| row.hosts == knee.hosts)?;

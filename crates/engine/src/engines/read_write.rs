@@ -53,7 +53,7 @@ struct Around {
 /// The state to which a file is reset before the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Renewal {
-    /// Full length, without blocks.
+    /// Full length, without allocated blocks.
     Length,
     /// Full length, with all blocks allocated.
     Blocks,

@@ -111,8 +111,8 @@ pub struct Stream {
     pub turns: Vec<Turn>,
     /// Indices into the plan's targets.
     pub targets: Vec<usize>,
-    /// How the workers of all hosts divide the target, so that each worker has its own part; `None` if all workers use
-    /// the whole target.
+    /// How the target is divided into one part for each worker of all hosts; `None` if all workers
+    /// use the whole target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
     /// Distance in ranks to the host whose part or file this host works on; 0 for its own.

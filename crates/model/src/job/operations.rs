@@ -443,7 +443,7 @@ impl Order {
 pub struct Strided {
     /// Bytes, of all directions together, after which the next zone begins.
     pub bytes: u64,
-    /// Bytes of a zone; a smaller zone is covered repeatedly.
+    /// Bytes of a zone. If a zone is smaller than `bytes`, its blocks are used repeatedly.
     pub range_bytes: u64,
     /// Bytes skipped after each zone.
     #[serde(default)]
