@@ -216,6 +216,10 @@ fn explain_extra_argument(argument: &str, error: &clap::Error) -> String {
 fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> Option<String> {
     let cli = Cli::command();
     let equivalent = cli.find_subcommand(option.trim_start_matches('-'))?.get_name();
+    // `fathom verify . --explain` asks for the plan, not for `fathom explain`, which takes no target.
+    if command.is_some() && equivalent == "explain" {
+        return None;
+    }
     let rest = words.iter().skip(1).filter(|word| *word != option && Some(word.as_str()) != command);
     let line: Vec<String> =
         ["fathom", equivalent].map(str::to_owned).into_iter().chain(rest.cloned()).collect();

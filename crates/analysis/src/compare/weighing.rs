@@ -537,11 +537,15 @@ fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
 
 /// Returns why a number that exceeds the limit is not SLOWER.
 fn why_not_slower(metric: &Metric) -> String {
-    if metric.why.is_empty() {
-        let margin = show_share(metric.margin);
-        format!("only a change above {margin} counts as different here")
-    } else {
-        metric.why.clone()
+    let margin = show_share(metric.margin);
+    match metric.interval.filter(|_| metric.why.is_empty()) {
+        Some([low, high]) => format!(
+            "SLOWER needs a 95 % interval beyond {margin}, and it is {} to {}",
+            show_change(low),
+            show_change(high)
+        ),
+        None if metric.why.is_empty() => format!("only a change above {margin} counts as different here"),
+        None => metric.why.clone(),
     }
 }
 
@@ -797,7 +801,7 @@ fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
     };
     let within = asked("", Answer::Same);
     assert_eq!(within.outcome, Passing::Undecided);
-    assert!(within.sentence.contains("but only a change above 5.0 %"), "{}", within.sentence);
+    assert!(within.sentence.contains("but SLOWER needs a 95 % interval beyond 5.0 %"), "{}", within.sentence);
     let doubted = asked("the ranks contradict it", Answer::CannotTell);
     assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
 }

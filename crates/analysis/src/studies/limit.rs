@@ -69,7 +69,7 @@ impl Question for LatencyTarget {
     }
 
     fn why_expected(&self) -> &'static str {
-        "do not count for the verdict, because limit offers loads beyond the capacity on purpose"
+        "do not count for the verdict, because limit offers high loads on purpose, and its bounds include the lateness"
     }
 }
 

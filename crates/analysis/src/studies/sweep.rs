@@ -351,7 +351,7 @@ fn find_knee(
         axis: axis.into(),
         value,
         sentence: format!(
-            "{axis} beyond {} gains less than {} (measured up to {}).",
+            "No {axis} beyond {} gains more than {} (measured up to {}).",
             (scale.show)(value),
             show_share(tolerance),
             (scale.show)(last)

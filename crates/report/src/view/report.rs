@@ -78,7 +78,7 @@ pub(crate) fn headline_number(headline: &Headline, report: &Report) -> String {
     if let Studied::Limit(curve) = &report.study {
         return match curve.latency_target.as_ref().map(|p| p.missed_iops) {
             Some(Some(missed)) => format!("{number}; {} IOPS miss the target", show_count(missed as f64)),
-            Some(None) => format!("{number}, and no offered load missed the target"),
+            Some(None) => format!("{number}, and no offered load is proven to miss the target"),
             None => number,
         };
     }

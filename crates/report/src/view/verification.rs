@@ -164,10 +164,8 @@ pub(crate) fn verification_rates(verified: &Verified) -> Option<String> {
         verified.written.as_ref().map(|(_, t)| format!("written at {}", rate(verified.mark.begun, t)));
     let read = verified.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
     let rates: Vec<String> = written.into_iter().chain(read).collect();
-    let text = format!(
-        "{}; not a benchmark, since the time includes stamping, syncs and checking.",
-        rates.join(", ")
-    );
+    let work = if verified.written.is_some() { "stamping, syncs and checking" } else { "checking" };
+    let text = format!("{}; not a benchmark, since the time includes {work}.", rates.join(", "));
     (!rates.is_empty()).then_some(text)
 }
 

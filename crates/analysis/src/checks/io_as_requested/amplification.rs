@@ -176,8 +176,8 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
     ),
     provoke: "`fathom run --rw randwrite --bs 4k --depth 1 --cache direct-dsync DIR`: a journal write \
               follows each write.",
-    fix: "To measure the device alone, overwrite an allocated file without --cache sync, or measure the block \
-          device itself.",
+    fix: "To measure the device below a file alone, overwrite an allocated file without --cache sync, or measure the \
+          block device.",
     accept: "This is the cost of the file system, and an application pays it too: accept it to measure that.",
     applies: |case| case.does(Kind::Write) && case.on_device(),
     ask: Ask::Unless(&[CheckId::D01], check_write_amplified),

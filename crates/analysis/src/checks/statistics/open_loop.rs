@@ -80,8 +80,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
         Severity::Biased,
         numbers,
         "Submissions were late, by {} at the 99th percentile. At p{}, the lateness is more than {} \
-         of the latency, so fathom withholds these percentiles; a load curve shows them without \
-         and with the lateness.",
+         of the latency. A report withholds these percentiles; `fathom limit` shows them as upper bounds.",
         show_ns(worst.unwrap_or(0) as f64),
         late.join(", p"),
         Share(LATE_SHARE)

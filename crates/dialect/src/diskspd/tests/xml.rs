@@ -85,7 +85,7 @@ fn errors_of_a_profile_have_their_place() {
         ("<MeasureLatency>true", "<MeasureLatency>maybe", &["p.xml:", "true or false"]),
         ("<Cooldown>1</Cooldown>", "<Cold>1</Cold>", &["no element Cold"]),
         ("<Path>b<", "<ThreadTargets><Thread/></ThreadTargets><Path>b<", &["no element Thread"]),
-        ("<RandomRatio>60", "<RandomRatio>160", &["0 to 100"]),
+        ("<RandomRatio>60", "<RandomRatio>160", &["1 to 100"]),
         ("unit=\"IOPS\"", "unit=\"MBPS\"", &["BPMS or IOPS"]),
         ("</TimeSpans>", "", &["this is not XML"]),
         ("<Profile>", "<!DOCTYPE x [<!ENTITY a \"b\">]><Profile>", &["this is not XML"]),

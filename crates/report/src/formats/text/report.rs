@@ -196,7 +196,8 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Finding], head_findings: 
     match reason.filter(|f| f.sentence == limiter.sentence) {
         _ if limiter.name == NOT_JUDGED || has_rows && !all => {}
         Some(f) => out.prose("  ", "  ", &format!("Limited by: {} ({}).", limiter.shown_name(), f.id)),
-        None => out.prose("  ", "  ", &findings::describe_limiter(report, shown)),
+        // A short report may have no room for the finding that has the evidence.
+        None => out.prose("  ", "  ", &findings::describe_limiter(report, if all { shown } else { &[] })),
     }
     show_quick(out, "  ", report);
     // The full report prints every sentence: what was busy, why fathom stopped repeating runs, and what to do.
