@@ -291,7 +291,7 @@ pub(crate) fn play_disturbed(
                 let by = vec![Disturbance::StolenCpu { share: 0.2 }];
                 let disturbed = is_disturbed(&run).then_some(Disturbed { attempt, by });
                 let iops = rate(&run);
-                done.push(Summary { iops, disturbed, ..run });
+                done.push(Summary { disturbed, iops, ..run });
             }
             Next::Done(why) => return (done, why),
         }
