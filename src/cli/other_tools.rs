@@ -81,7 +81,7 @@ impl ToolOutput {
 }
 
 /// Measures and prints the tool's output. Does nothing for `None`. Returns exit code 1 for a
-/// failure, as fio and DISKSPD do, and [`INTERRUPTED`] for an interruption.
+/// failure, as fio and DISKSPD do, and 128 for an interruption.
 pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, tool_output)| tool_output.tool);
     let done = given.and_then(|given| match given {

@@ -23,7 +23,7 @@ const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 pub struct Stamp {
     /// Id of the verification; no two have the same.
     pub id: u64,
-    /// Byte offset of the sector on its target. [`write`] takes the offset of the block and sets
+    /// Byte offset of the sector on its target. [`write()`] takes the offset of the block and sets
     /// that of each sector.
     pub offset: u64,
     /// Number of the write, from 1.
