@@ -97,7 +97,7 @@ mod together {
 
     /// Returns the sessions of the single ranks, and the merged session.
     fn sessions(of: &[PathBuf]) -> (Vec<Record>, Record) {
-        let read = |path: &PathBuf| record::decode(&std::fs::read(path).unwrap()).unwrap().0;
+        let read = |path: &PathBuf| record::decode(&std::fs::read(path).unwrap()).unwrap().record;
         let (all, own): (Vec<Record>, Vec<Record>) = of.iter().map(read).partition(|r| r.fleet.is_some());
         let [all] = <[Record; 1]>::try_from(all).unwrap();
         (own, all)
