@@ -328,7 +328,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let beneath = match file_systems::beneath(root, &path) {
         Ok(all) => all,
-        Err(why) => return Ok(Use::Unseen(why)),
+        Err(why) => return Ok(own.or(Use::Unseen(why))),
     };
     let mut unseen = own;
     let mirrored = file_systems::mirrored_file(root, &path);
@@ -345,9 +345,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
         is_shared |= may_be_shared(&below);
         match direct_user_of_file(root, &below)? {
             Use::By(user) => return Ok(Use::By(format!("{user} (as {shown})"))),
-            Use::Unseen(why) if unseen == Use::Unused => unseen = Use::Unseen(why),
-            Use::Hidden(why) => unseen = Use::Hidden(why),
-            Use::Unseen(_) | Use::Unused => {}
+            other => unseen = unseen.or(other),
         }
     }
     // If the mirrored file is the same file, its users were found above.
@@ -485,6 +483,30 @@ pub(crate) enum Use {
     /// No user was found, but users may be hidden for this reason, and the search is the only protection. Only `--unseen-users` allows
     /// writing a device, or a file with content that fathom did not write.
     Hidden(String),
+}
+
+impl Use {
+    /// Combines the results of two searches: the one that forbids more decides.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::By(user), _) | (_, Self::By(user)) => Self::By(user),
+            (Self::Hidden(why), _) | (_, Self::Hidden(why)) => Self::Hidden(why),
+            (Self::Unseen(why), _) | (_, Self::Unseen(why)) => Self::Unseen(why),
+            (Self::Unused, Self::Unused) => Self::Unused,
+        }
+    }
+}
+
+#[test]
+fn of_two_searches_the_one_that_forbids_more_decides() {
+    // In the order of what they forbid. An overlay whose layers are unknown must not make hidden users a mere note.
+    let text = String::new;
+    let all = [Use::Unused, Use::Unseen(text()), Use::Hidden(text()), Use::By(text())];
+    for (i, a) in all.iter().enumerate() {
+        for (j, b) in all.iter().enumerate() {
+            assert_eq!(a.clone().or(b.clone()), all[i.max(j)], "{a:?} and {b:?}");
+        }
+    }
 }
 
 /// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the
