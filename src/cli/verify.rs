@@ -24,7 +24,7 @@ use std::path::PathBuf;
 /// file, or its part of one.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted."
+    after_help = "Exit codes: 0 verified; 1 damaged; 2 usage; 3 the machine refused, or nothing could be verified; 130 interrupted without damage found before."
 )]
 pub struct Args {
     /// Directory, file or block device [default: the current directory; with --check the target of the writer]
