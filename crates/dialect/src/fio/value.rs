@@ -54,6 +54,9 @@ impl Units {
 
     /// Parses a number, which may have a suffix as in fio, and rounds it down.
     pub(super) fn whole(self, text: &str) -> Result<u64, String> {
+        if text.starts_with('-') {
+            return Err(is_not(text, "zero or more; type a number such as 8"));
+        }
         let advice = "a number; type one such as 4096, 4k or 1g";
         let value = Self::number(text, |suffix| self.factor(suffix)).ok_or_else(|| is_not(text, advice))?;
         // A float represents whole numbers exactly up to this limit.
@@ -207,12 +210,12 @@ pub(super) fn percent(number: u64) -> Result<u8, String> {
     fits.ok_or_else(|| "the value is not a percentage; type 0 to 100".to_owned())
 }
 
-/// Parses a switch. A switch without a value is on.
+/// Parses a switch. A switch without a value is on; any whole number but 0 is on too, as in fio.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text.trim() {
-        "" | "1" | "true" => Ok(true),
-        "0" | "false" => Ok(false),
-        _ => Err(is_not(text, "a switch; type 1 or 0")),
+        "" | "true" => Ok(true),
+        "false" => Ok(false),
+        number => number.parse::<i32>().map(|n| n != 0).map_err(|_| is_not(text, "a switch; type 1 or 0")),
     }
 }
 
@@ -279,6 +282,15 @@ pub(super) fn mask(text: &str) -> Result<String, String> {
 fn is_not(text: &str, what: &str) -> String {
     let short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
     format!("'{short}' is not {what}")
+}
+
+#[test]
+fn switches_and_negative_numbers_are_those_of_fio() {
+    for (text, on) in [("", true), ("1", true), ("10", true), ("-1", true), ("0", false), (" 00 ", false)] {
+        assert_eq!(switch(text), Ok(on), "{text}");
+    }
+    assert_eq!(switch("yes").unwrap_err(), "'yes' is not a switch; type 1 or 0");
+    assert_eq!(Units::USUAL.whole("-8").unwrap_err(), "'-8' is not zero or more; type a number such as 8");
 }
 
 #[test]
