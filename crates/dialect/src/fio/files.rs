@@ -419,6 +419,13 @@ fn set_end(
     let why =
         "fathom does not support io_size above size with trimwrite; type loops, or time_based and runtime";
     job.refuse_if(rw.kind.writes_after_trims() && is_above, "io_size", why)?;
+    // If blocks may repeat, all files together move the size in fio even if it is not a multiple of their blocks.
+    let may_repeat = stream.random.as_ref().is_some_and(|order| *order != Order::Once)
+        && rw.step == 0
+        && stream.resolved.verify.is_none();
+    let moved = size.or_else(|| shares.region("size", stream).ok());
+    let least = u64::from(shares.least);
+    let exceeds_blocks = may_repeat && moved.is_some_and(|bytes| bytes % (least * files) > 0);
     let why = "fathom does not combine loops with zones; type io_size";
     job.refuse_if(stream.resolved.access.strided.is_some() && loops > 1, "loops", why)?;
     match (amount, stream.resolved.access.strided) {
@@ -443,19 +450,16 @@ fn set_end(
                 }
                 _ => u64::MAX,
             };
-            let total = whole.saturating_mul(loops.into());
+            let total = if may_repeat {
+                bytes.saturating_mul(loops.into()).div_ceil(least) * least
+            } else {
+                whole.saturating_mul(loops.into())
+            };
             stream.resolved.limit.bytes = Some(all(if loops > 1 { total.min(passes) } else { total }));
         }
-        (None, None)
-            if files > 1
-                && stream.random == Some(Order::Random)
-                && stream.resolved.verify.is_none()
-                && size.is_some_and(|size| size % (u64::from(shares.least) * files) > 0) =>
-        {
-            // As in fio, all files together move the size, even if it is not a multiple of their blocks.
-            let least = u64::from(shares.least);
-            let whole = size.unwrap_or(0).div_ceil(least) * least;
-            stream.resolved.limit.bytes = Some(all(whole).saturating_mul(loops.into()));
+        (None, None) if exceeds_blocks => {
+            let bytes = moved.unwrap_or(0).saturating_mul(loops.into());
+            stream.resolved.limit.bytes = Some(all(bytes.div_ceil(least) * least));
         }
         (None, None) if shares.wraps(stream) => {
             // If the size is not a multiple of the number of files, the files together are smaller than the size, but fio moves the full

@@ -473,6 +473,31 @@ fn operations_of_loops_are_counted_together() {
 }
 
 #[test]
+fn jobs_that_may_repeat_blocks_move_all_of_the_size() {
+    let blocks = |options: &str| {
+        let moved = stream(&format!("rw=randwrite bs=7k {options}")).resolved.limit.bytes;
+        moved.map(|bytes| bytes.div_ceil(7 << 10))
+    };
+    for (options, fio) in [
+        ("size=2m norandommap", 293),
+        ("size=100% filesize=2m norandommap", 293),
+        ("filesize=4m size=2m norandommap", 293),
+        ("size=2m random_distribution=zipf:1.1", 293),
+        ("size=2m percentage_random=50 nrfiles=3", 293),
+        ("size=100% filesize=2m norandommap nrfiles=3", 878),
+        ("size=2m norandommap loops=3", 878),
+        ("filesize=4m size=2m norandommap loops=3", 878),
+        ("size=2m io_size=1m norandommap loops=3", 439),
+    ] {
+        assert_eq!(blocks(options), Some(fio), "{options}: fio 3.33 runs {fio} operations");
+    }
+    // Each block once, or a size that is a multiple of the blocks: the job ends by its pass.
+    for options in ["size=2m", "filesize=2m size=50% norandommap", "size=7m norandommap"] {
+        assert_eq!(blocks(options), None, "{options}");
+    }
+}
+
+#[test]
 fn a_file_keeps_its_length_whatever_the_offset_of_a_clone() {
     let clones = |options: &str| -> Vec<_> {
         let job =
