@@ -24,7 +24,7 @@ use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::comparison::POWER;
-use stats::intervals::{FEWEST_RUNS, fewest};
+use stats::intervals::{FEWEST_RUNS, find_smallest};
 use stats::{intervals, sample};
 
 /// Confidence of each bound.
@@ -441,7 +441,7 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Est
         both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
     let more = values.len() as u32 + 1;
-    let runs_needed = fewest(more, MOST_RUNS, is_enough).filter(|runs| *runs >= more);
+    let runs_needed = find_smallest(more, MOST_RUNS, is_enough).filter(|runs| *runs >= more);
     bounds.iter().all(|b| b.is_finite()).then(|| Estimate {
         value: mean.exp(),
         bounds,

@@ -119,7 +119,7 @@ fn find_floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 impl WeighedNumber {
     /// Returns the probability of a difference this large by chance, if the true difference is at most the margin; 1 if it is unknown.
     pub(super) fn chance(&self) -> f64 {
-        self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
+        self.shift.map_or(1.0, |s| s.p_beyond(self.margin.ln_1p()))
     }
 
     /// Returns the number with its answer. `chance` is already corrected for `numbers` numbers.
@@ -487,7 +487,7 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
         let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
         let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
         let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
-        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, error_chance(runs))?;
+        let needed = Shift::new(&a, &b)?.runs_to_decide(limit, error_chance(runs))?;
         // These runs did not decide, so at least one more is needed.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };

@@ -19,19 +19,19 @@ use crate::figures::time_series::{rows_of, series_of_runs};
 use model::Known;
 use model::figures::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_seconds, show_share};
-use stats::change::{Change, Step, change};
+use stats::change::{Change, Step, find_steps};
 use stats::sample::mean;
 use stats::series::{
-    ByLength, Drift, FEWEST, FEWEST_RUNS, FEWEST_STEPS, Line, Series, drift, drift_over_runs, warm_up,
-    warm_ups,
+    Drift, FEWEST_RUNS, FEWEST_STEPS, Line, MIN_INDEPENDENT, Series, ShareByLength, compare_warm_ups,
+    find_drift, find_drift_over_runs, find_warm_up,
 };
 use stats::steady_state;
 
 /// Smallest steps that count. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third for a while, so there
 /// only a halving counts.
-pub(crate) const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
+pub(crate) const STEP_FROM: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Largest drift that is allowed: 5 % over a minute or more, and more in shorter runs, which cannot prove 5 %.
-pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
+pub(crate) const DRIFT_TO: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
 /// Largest drift of a steady rate, over a run and over all runs of any length.
 const STEADY_TO: f64 = DRIFT_TO.minute;
 /// Minimum measured time of a steady rate in seconds: a minute over all runs. A window may end a few ms early.
@@ -49,7 +49,7 @@ const LONGER_AT_MOST: f64 = 20.0;
 
 /// The steps in a run.
 pub(crate) fn steps(series: &Series) -> Change {
-    change(&series.rates, STEP_FROM.share_for(series))
+    find_steps(&series.rates, STEP_FROM.for_run(series))
 }
 
 /// Runs with steps.
@@ -112,7 +112,7 @@ impl Drifts {
     /// The drifts of runs without their warm-up.
     pub(crate) fn within(all_series: &[Series]) -> Self {
         let run_drift = |series: &Series| {
-            Some(RunDrift { drift: drift(without_warm_up(series))?, limit: DRIFT_TO.share_for(series) })
+            Some(RunDrift { drift: find_drift(without_warm_up(series))?, limit: DRIFT_TO.for_run(series) })
         };
         Self {
             each: all_series.iter().filter_map(run_drift).collect(),
@@ -145,14 +145,16 @@ impl Drifts {
     fn mean(&self) -> Option<Drift> {
         let count = self.each.len() as f64;
         let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|run| value(&run.drift)).sum::<f64>();
-        (self.runs > 0 && self.each.len() == self.runs)
-            .then(|| Drift { share: sum(|d| d.share) / count, half: sum(|d| d.half * d.half).sqrt() / count })
+        (self.runs > 0 && self.each.len() == self.runs).then(|| Drift {
+            share: sum(|d| d.share) / count,
+            half_width: sum(|d| d.half_width * d.half_width).sqrt() / count,
+        })
     }
 }
 
 /// Returns a series without its warm-up. Returns the whole series if it never settles, or if little would remain.
 fn without_warm_up(series: &Series) -> &[f64] {
-    let rest = warm_up(&series.rates).and_then(|cut| series.rates.get(cut..));
+    let rest = find_warm_up(&series.rates).and_then(|cut| series.rates.get(cut..));
     rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&series.rates)
 }
 
@@ -165,8 +167,8 @@ fn is_settling(series: &Series) -> bool {
     let [first, second, third] = [0, 1, 2].map(|i| levels[i + 1] - levels[i]);
     let one_way = first * second > 0.0 && second * third > 0.0;
     let slower = second.abs() < first.abs() && third.abs() < second.abs().min(SETTLES_BELOW * first.abs());
-    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.share_for(series) * mean(&series.rates);
-    one_way && slower && far && warm_up(&series.rates).is_none()
+    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.for_run(series) * mean(&series.rates);
+    one_way && slower && far && find_warm_up(&series.rates).is_none()
 }
 
 /// Judges the steadiness of a case; `None` without runs, if the record has no intervals of a run, if the runs had
@@ -184,7 +186,7 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
 /// Judges runs with these series and rates, with a total length in seconds.
 pub(crate) fn judge_steadiness(all_series: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
     let all: &[Series] = all_series.as_deref().unwrap_or_default();
-    let (cliff, within, over_runs) = (cliff(all), Drifts::within(all), drift_over_runs(&rates));
+    let (cliff, within, over_runs) = (cliff(all), Drifts::within(all), find_drift_over_runs(&rates));
     Observations { all_series, rates, seconds, cliff, within, over_runs }.answer()
 }
 
@@ -219,7 +221,7 @@ impl Observations {
             warm_up_s: match state {
                 State::Cliff => 0.0,
                 State::WarmUp => self.all().iter().map(Series::seconds).fold(0.0, f64::max),
-                _ => warm_ups(self.all()).filter(|b| b.matters).map_or(0.0, |b| b.longest_s),
+                _ => compare_warm_ups(self.all()).filter(|b| b.matters).map_or(0.0, |b| b.longest_s),
             },
             drift_per_minute: if stepped { None } else { self.per_minute() },
             snia: self.snia(),
@@ -250,7 +252,7 @@ impl Observations {
             );
             return (State::Drifting, sentence);
         }
-        let (count, limit) = (self.rates.len(), DRIFT_TO.at(self.seconds));
+        let (count, limit) = (self.rates.len(), DRIFT_TO.for_seconds(self.seconds));
         if let Some(over) = self.over_runs.filter(|d| d.exceeds(limit)) {
             let sentence = format!(
                 "From the first of {count} runs to the last the rate {}: by more than {} (95 % confidence).",
@@ -282,7 +284,7 @@ impl Observations {
         if !(STEP_FROM_RUNS..=STEP_TO_RUNS).contains(&self.rates.len()) {
             return None;
         }
-        let found = change(&self.rates, STEP_FROM.at(self.seconds));
+        let found = find_steps(&self.rates, STEP_FROM.for_seconds(self.seconds));
         let until = |s: &Step| format!("{} IOPS until run {}", show_rate(s.before), s.at);
         let levels: Vec<String> = found.steps().iter().map(until).collect();
         let last = found.steps().last()?.after;
@@ -298,7 +300,7 @@ impl Observations {
 
     /// The allowed drift within a run.
     fn limit(&self) -> f64 {
-        self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.share_for(c))
+        self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.for_run(c))
     }
 
     /// Returns the sentence that proves a steady rate.
@@ -359,11 +361,12 @@ impl Observations {
 
     /// Explains why no drift is known: too few intervals are independent.
     fn too_alike(&self) -> String {
-        let independent = |c: &Series| Line::through(without_warm_up(c)).map_or(0.0, |l| l.independent());
+        let independent =
+            |c: &Series| Line::fit_rates(without_warm_up(c)).map_or(0.0, |l| l.count_independent());
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
-        let longer = FEWEST / fewest.max(0.1);
+        let longer = MIN_INDEPENDENT / fewest.max(0.1);
         format!(
-            "The drift is unknown: the rate varies in waves, and {} of measuring contain only {fewest:.1} independent observations; {FEWEST:.0} are needed{}.",
+            "The drift is unknown: the rate varies in waves, and {} of measuring contain only {fewest:.1} independent observations; {MIN_INDEPENDENT:.0} are needed{}.",
             format_time(self.run_seconds()),
             if longer <= LONGER_AT_MOST {
                 format!(" (--time {})", format_time(longer * self.run_seconds()))
@@ -395,7 +398,7 @@ impl Observations {
         let one = self.run_seconds();
         let runs = self.rates.len() as f64;
         let by_minute = |drift: Drift, seconds: f64| {
-            let [value, half] = [drift.share, drift.half].map(|v| v * 60.0 / seconds);
+            let [value, half] = [drift.share, drift.half_width].map(|v| v * 60.0 / seconds);
             let interval = [value - half, value + half];
             (interval[0].is_finite() && interval[1].is_finite()).then_some(Estimate { value, interval })
         };
@@ -431,7 +434,7 @@ pub(crate) fn whole_change(series: &Series) -> Option<f64> {
 fn describe_change(drift: &Drift) -> String {
     // Round as printed and add zero, so that no share is printed as "-0.0 %".
     let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
-    let [low, high] = [drift.share - drift.half, drift.share + drift.half].map(show);
+    let [low, high] = [drift.share - drift.half_width, drift.share + drift.half_width].map(show);
     format!("changed by {} ({low} to {high})", show(drift.share))
 }
 
@@ -439,7 +442,7 @@ fn describe_change(drift: &Drift) -> String {
 /// shrinks with the root of the time. `None` if that takes too long or never happens.
 fn times_longer(drift: &Drift) -> Option<f64> {
     let allowed = STEADY_TO - drift.share.abs();
-    let factor = (drift.half / allowed).powi(2);
+    let factor = (drift.half_width / allowed).powi(2);
     (allowed > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)
 }
 
@@ -457,7 +460,7 @@ mod tests {
     //! Tests of the state of runs with known rates.
 
     use crate::figures::steadiness::*;
-    use stats::series::flat;
+    use stats::series::generate_series;
 
     /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time that has passed. The series have
     /// one value per second, and at least a hundred values.
@@ -469,7 +472,7 @@ mod tests {
     ) -> Steadiness {
         let n = (seconds as usize).max(100);
         let series_of_run = |run: usize| {
-            let noise = flat(n, deviation, 0.0, run as u64 + 7).into_iter().enumerate();
+            let noise = generate_series(n, deviation, 0.0, run as u64 + 7).into_iter().enumerate();
             let rates = noise.map(|(i, v)| 1000.0 * v * rate(run, i as f64 / n as f64)).collect();
             Series { from_ns: 0.0, step_ns: seconds * 1e9 / n as f64, rates }
         };
@@ -580,10 +583,10 @@ mod tests {
         use crate::figures::steadiness::STEP_FROM;
         use model::figures::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
         use model::figures::{State, Steadiness};
-        use stats::change::change;
+        use stats::change::find_steps;
         use stats::intervals::half_width;
         use stats::sample::mean;
-        use stats::series::{Noise, Series, drift_over_runs, flat};
+        use stats::series::{Noise, Series, find_drift_over_runs, generate_series};
         use stats::{intervals, steady_state};
 
         const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
@@ -602,7 +605,7 @@ mod tests {
 
         impl Scene {
             fn draw(&self, seed: u64) -> Vec<f64> {
-                let mut values = flat(self.seconds, self.deviation, self.rho, seed);
+                let mut values = generate_series(self.seconds, self.deviation, self.rho, seed);
                 values.iter_mut().enumerate().for_each(|(i, v)| *v *= (self.rate)(i as f64));
                 values
             }
@@ -630,9 +633,9 @@ mod tests {
 
             /// How often a step is found `within` seconds of the truth, and how often there is more than one step.
             fn step_at(&self, truth: usize, within: usize, draws: u64) -> [f64; 2] {
-                let limit = STEP_FROM.at(self.seconds as f64);
+                let limit = STEP_FROM.for_seconds(self.seconds as f64);
                 let found: Vec<Vec<usize>> = (0..draws)
-                    .map(|seed| change(&self.draw(seed), limit).steps().iter().map(|s| s.at).collect())
+                    .map(|seed| find_steps(&self.draw(seed), limit).steps().iter().map(|s| s.at).collect())
                     .collect();
                 let hit = found.iter().filter(|at| at.iter().any(|a| a.abs_diff(truth) <= within)).count();
                 let more = found.iter().filter(|at| at.len() > 1).count();
@@ -648,7 +651,7 @@ mod tests {
         fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
             let given: Vec<(f64, f64)> = (0..draws)
                 .filter_map(|seed| {
-                    let values = flat(n, 0.05, rho, seed);
+                    let values = generate_series(n, 0.05, rho, seed);
                     Some((mean(&values) - 1.0, half_width(&values)?))
                 })
                 .collect();
@@ -693,7 +696,10 @@ mod tests {
                 let series_of_run = |(i, level): (usize, &f64)| Series {
                     from_ns: 0.0,
                     step_ns: 1e9,
-                    rates: flat(60, 0.02, 0.0, seed * 100 + i as u64).iter().map(|v| v * level).collect(),
+                    rates: generate_series(60, 0.02, 0.0, seed * 100 + i as u64)
+                        .iter()
+                        .map(|v| v * level)
+                        .collect(),
                 };
                 let answer = steadiness::judge_steadiness(
                     Ok(rates.iter().enumerate().map(series_of_run).collect()),
@@ -902,8 +908,8 @@ mod tests {
             for count in [3, 5, 10] {
                 for deviation in [0.01, 0.1] {
                     let covers = |seed| {
-                        drift_over_runs(&runs(count, deviation, seed))
-                            .is_some_and(|d| d.share.abs() <= d.half)
+                        find_drift_over_runs(&runs(count, deviation, seed))
+                            .is_some_and(|d| d.share.abs() <= d.half_width)
                     };
                     let hit =
                         (0..10 * DRAWS).filter(|seed| covers(*seed)).count() as f64 / (10 * DRAWS) as f64;

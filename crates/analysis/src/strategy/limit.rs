@@ -22,7 +22,7 @@ use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
 use stats::intervals::{self, RunCounts};
-use stats::knee::{self, Cost};
+use stats::knee::{self, CurvePoint};
 
 /// Loads of the curve in percent of the capacity.
 const CURVE_PERCENT: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
@@ -223,11 +223,11 @@ impl Point<'_> {
         }
         let answer = |times: fn(&Summary) -> &Histogram| {
             let part = |run: &&Summary| RunCounts {
-                beyond: count_beyond(times(run), most_ns),
+                slow: count_beyond(times(run), most_ns),
                 all: times(run).count(),
             };
             let parts: Vec<RunCounts> = self.runs.iter().map(part).collect();
-            intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
+            intervals::is_share_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
         match answer(|run| &run.latency) {
             Some(true) => Some(true),
@@ -404,15 +404,16 @@ fn whole_number(iops: f64) -> u64 {
 
 /// Returns a load next to the knee; `None` if the knee is known well enough.
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
-    let next =
-        knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
+    let next = knee::next_load(&curve_points(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity)
+        .map(whole_number)?;
     if_new(points, next)
 }
 
 /// Returns the mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
-pub(crate) fn costs(points: &[Point]) -> Vec<Cost> {
-    let cost = |p: &Point| Some(Cost { iops: p.offered as f64, mean_ns: p.latency.mean_ns()? });
-    points.iter().filter_map(cost).collect()
+pub(crate) fn curve_points(points: &[Point]) -> Vec<CurvePoint> {
+    let curve_point =
+        |p: &Point| Some(CurvePoint { iops: p.offered as f64, mean_latency_ns: p.latency.mean_ns()? });
+    points.iter().filter_map(curve_point).collect()
 }
 
 /// Returns the load if it was not offered yet and the number of loads is below the maximum.

@@ -212,7 +212,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
         None => {
             format!(
                 "more than {} runs would be needed; longer runs may vary less (--time)",
-                intervals::MOST_RUNS
+                intervals::MAX_RECOMMENDED_RUNS
             )
         }
     };
@@ -221,7 +221,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
     ))
 }
 
-/// Returns the number of runs that would make the interval narrow enough with the same variation; `None` above [`intervals::MOST_RUNS`].
+/// Returns the number of runs that would make the interval narrow enough with the same variation; `None` above [`intervals::MAX_RECOMMENDED_RUNS`].
 fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
     intervals::runs_for(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
@@ -231,7 +231,7 @@ fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
 pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // `runs_needed` is `None` if even `stats::comparison::MOST_RUNS` runs seem too few. Measure
+    // `runs_needed` is `None` if even `stats::comparison::MAX_NEEDED_RUNS` runs seem too few. Measure
     // `at_most` runs then, because more runs may change this estimate.
     let for_conditions =
         report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));

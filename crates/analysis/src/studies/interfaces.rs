@@ -305,10 +305,11 @@ struct Group {
 
 /// Finds the group of the fastest rows; `None` without rows.
 fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
-    let open = gaps.iter().filter(|gap| !gap.is_sure).map(|gap| gap.at_most);
+    let open = gaps.iter().filter(|gap| !gap.is_surely_below).map(|gap| gap.at_most);
     let least = open.min_by(f64::total_cmp)?;
     let allowed = (TIMES_LEAST * least).min(SAYS_NOTHING).max(least).max(LOOSE);
-    let belongs = |gap: &Gap| gap.at_most <= ALWAYS_IN_GROUP || (!gap.is_sure && gap.at_most <= allowed);
+    let belongs =
+        |gap: &Gap| gap.at_most <= ALWAYS_IN_GROUP || (!gap.is_surely_below && gap.at_most <= allowed);
     let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
     let bounds = || members.iter().filter_map(|at| Some(gaps.get(*at)?.at_most));
     let (at_most, first_at_most) = (bounds().fold(0.0, f64::max), bounds().next()?);
@@ -867,7 +868,7 @@ fn a_row_that_others_withhold_leaves_the_session_its_other_answers() {
 
 #[test]
 fn rows_that_may_be_much_slower_are_not_in_the_group() {
-    let gap = |at_most, is_sure| Gap { at_most, is_sure };
+    let gap = |at_most, is_surely_below| Gap { at_most, is_surely_below };
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));

@@ -146,8 +146,8 @@ fn build_curve(
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
     // Without a curve, the loads of a search are too far apart to show a knee.
-    let costs = if latency_target.curve { strategy::costs(&sound) } else { Vec::new() };
-    let knee = knee::knee(&costs).map(|k| Knee {
+    let curve = if latency_target.curve { strategy::curve_points(&sound) } else { Vec::new() };
+    let knee = knee::find_knee(&curve).map(|k| Knee {
         iops: k.iops,
         share: capacity_iops.map(|c| k.iops / c),
         reached: k.reached,

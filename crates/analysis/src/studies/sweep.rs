@@ -376,7 +376,7 @@ fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference
     let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
     let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
-    let half = sample::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
+    let half = sample::critical_value(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
     let total = slope * at;
     let change = |log: f64| log.exp_m1();
     let interval = [change(total - half), change(total + half)];

@@ -11,7 +11,7 @@ use crate::checks::prelude::*;
 use crate::checks::waited_for_cpu;
 use crate::figures::COUNTED;
 use model::histogram::{FEWEST_ABOVE_PERCENTILE, supports_quantile};
-use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
+use stats::bimodality::{MAX_VALLEY, MIN_GROUP_SHARE, MIN_OPS, MIN_RATIO, find_modes};
 
 pub(super) const BIMODAL: Check = Check {
     id: CheckId::E07,
@@ -20,11 +20,11 @@ pub(super) const BIMODAL: Check = Check {
     reads: "The latency histograms of the measured windows, for each direction, over all runs.",
     formula: formula!(
         "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
-         most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least {share} of the \
-         operations on each side and medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} \
+         most {MAX_VALLEY} times as high as the lower of the neighbouring peaks, with at least {share} of the \
+         operations on each side and medians at least a factor of {MIN_RATIO} apart. Fewer than {fewest} \
          operations are not checked. Runs with a step (E02) have two levels and are reported there.",
-        share = Share(SHARE_FROM),
-        fewest = show_count(FEWEST_OPS as f64)
+        share = Share(MIN_GROUP_SHARE),
+        fewest = show_count(MIN_OPS as f64)
     ),
     provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in memory \
               (`head -c 512M FILE > /dev/null`).",
@@ -42,9 +42,9 @@ pub(super) const BIMODAL: Check = Check {
 fn check_bimodal(case: &Case) -> Known<Answer> {
     let mut checked = 0;
     for kind in COUNTED {
-        let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
+        let Some(latencies) = case.latency(kind).filter(|h| h.count() >= MIN_OPS) else { continue };
         checked += 1;
-        let Some(groups) = modes(&latencies) else { continue };
+        let Some(groups) = find_modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let is_cached = kind == Kind::Read && has_cache_hits(case);
         let cached = if is_cached { " The faster group has the page cache hits (A01)." } else { "" };
@@ -67,7 +67,7 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
         );
     }
     if checked == 0 {
-        return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));
+        return Err(format!("no direction has the {MIN_OPS} operations that a distribution needs"));
     }
     holds("Latencies form one group.", evidence([]))
 }
