@@ -9,7 +9,7 @@ use crate::findings::{ask, merge};
 use crate::idle::empty_record;
 use crate::runs::Summary;
 use crate::strategy::disturbed::{ForeignTraffic, foreign_traffic};
-use crate::strategy::{Budget, disturbed};
+use crate::strategy::{StrategyPlan, disturbed};
 use crate::{case, studies};
 use model::Known;
 use model::evidence::{Moment, Snapshot};
@@ -206,11 +206,11 @@ pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
 }
 
 /// The results of a job so far.
-pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Option<u64>) -> Row {
-    let counting = disturbed::counting_runs(done, budget);
+pub fn job_row(done: &[Summary], plan: &StrategyPlan, job: usize, offered_iops: Option<u64>) -> Row {
+    let counting = disturbed::counting_runs(done, plan);
     let mut runs: Vec<&Summary> =
         counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
-    if matches!(budget.strategy, Strategy::Steady { .. }) {
+    if matches!(plan.strategy, Strategy::Steady { .. }) {
         // Earlier rounds only led to the steady state.
         runs.drain(..runs.len().saturating_sub(WINDOW));
     }
@@ -295,11 +295,11 @@ fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
         (0..200).for_each(|ns| latency.record(1_000 + ns));
         Summary { iops, latency: Arc::new(latency), refused: false, ..Summary::refused(0, repeat) }
     };
-    let budget = Budget { jobs: 2, runs: 2, seed: 1, attempts: 1, ..Budget::default() };
-    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &budget, 0, None);
+    let plan = StrategyPlan { jobs: 2, runs: 2, seed: 1, attempts: 1, ..StrategyPlan::default() };
+    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &plan, 0, None);
     assert_eq!((row.runs, row.iops.map(f64::round)), (2, Some(6.0)));
     assert!(row.latency_ns[0].is_some() && row.latency_ns[1].is_none() && row.latency_ns[2] == Some(1_199));
-    let refused = job_row(&[Summary::refused(1, 0)], &budget, 1, None);
+    let refused = job_row(&[Summary::refused(1, 0)], &plan, 1, None);
     assert_eq!((refused.runs, refused.iops, refused.latency_ns), (0, None, [None; 3]));
 }
 

@@ -595,7 +595,7 @@ mod simulation {
 
     use crate::compare::weighing::{Measure, WeighedNumber, decide_gate, in_turns, pair, rates, weigh};
     use crate::compare::{Options, Runs};
-    use crate::strategy::{Budget, Next, Summary, next};
+    use crate::strategy::{Next, StrategyPlan, Summary, next};
     use model::comparison::{Answer, Gate, Metric, Passing};
     use model::payload::split_mix;
     use model::plan::Strategy;
@@ -846,7 +846,7 @@ mod simulation {
     /// Rates of four tests on two targets, measured until the time is up; the second target is faster by the factor.
     fn measure_in_time(seed: u64, factor: f64, weather: Weather) -> Vec<Summary> {
         let layout = TargetLayout { tests: DEVIATIONS.len() as u32, targets: 2 };
-        let budget = Budget {
+        let plan = StrategyPlan {
             jobs: 2 * DEVIATIONS.len(),
             runs: 5,
             strategy: Strategy::Targets(layout),
@@ -854,12 +854,12 @@ mod simulation {
             paired: true,
             attempts: 1,
             ends_ns: Some(ENDS_NS),
-            ..Budget::default()
+            ..StrategyPlan::default()
         };
         let mut noise = Noise(split_mix(seed));
         let mut done: Vec<Summary> = Vec::new();
         let (mut now_ns, mut burst) = (2_000_000_000, 0);
-        while let Next::Measure { job, repeat, .. } = next(&done, &budget) {
+        while let Next::Measure { job, repeat, .. } = next(&done, &plan) {
             now_ns += RUN_NS;
             if burst == 0 && noise.uniform() < 0.02 {
                 burst = 5;

@@ -9,7 +9,7 @@ use crate::case::{Case, CaseRun};
 use crate::checks::evidence;
 use crate::findings::CaseAnswers;
 use crate::runs::{Sample, samples};
-use crate::strategy::sweep::{FEWEST_REPEATS, InOrder, Lane, Race, Rivals, Search};
+use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
 use crate::threshold::SAYS_NOTHING;
 use crate::verdict::{Judged, Reasoned, ReportHead};
 use model::figures::Estimate;
@@ -21,8 +21,8 @@ use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
-    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search as How, Setting,
-    Skipped, Sweep, SweptTarget, Until, Work, least_iops,
+    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search, Setting, Skipped,
+    Sweep, SweptTarget, Until, Work, least_iops,
 };
 use model::units::{MIB, show_block, show_count, show_rate, show_share};
 use stats::comparison::Shift;
@@ -31,7 +31,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Above this standard deviation between runs, as a share, single runs are too noisy to show the effect of an axis.
-const MOST_SPREAD: f64 = 0.1;
+const MAX_NOISE: f64 = 0.1;
 
 /// Minimum number of runs of the reference cell for a line through their rates.
 const FEWEST_REFERENCE_RUNS: usize = 4;
@@ -116,7 +116,7 @@ impl Conclusion for Sweep {
 
 /// Builds the report's part about the grid.
 fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
-    if let How::InOrder(until) = grid.search {
+    if let Search::InOrder(until) = grid.search {
         return sweep_in_order(record, grid, until, answered);
     }
     let runs = samples(record);
@@ -126,15 +126,16 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
         let answers = answered.get(result_of(job)?)?;
         voided_by(answers).next().map(|_| answers)
     };
-    let lanes = || search.races.iter().flat_map(|r| &r.lanes);
+    let racing_cells = || search.races.iter().flat_map(|race| &race.cells);
     let cells = grid.cells.iter().map(|cell| {
-        let lane = lanes().find(|l| l.job == cell.job);
-        cell_figures(&cell.setting, lane, result_of(cell.job))
+        let racing = racing_cells().find(|racing| racing.job == cell.job);
+        cell_figures(&cell.setting, racing, result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
-    let figures_of =
-        |lane: &Lane| Some(cell_figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
-    let chosen_cells = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
+    let figures_of = |racing: &RacingCell| {
+        Some(cell_figures(grid.setting(racing.job)?, Some(racing), result_of(racing.job)))
+    };
+    let chosen_cells = |pick: fn(&Race) -> Option<&RacingCell>| -> BTreeMap<String, CellFigures> {
         let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
         search
             .races
@@ -144,8 +145,8 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
             .collect()
     };
     let budget_seconds = match grid.search {
-        How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
-        How::Exhaustive | How::InOrder(_) => None,
+        Search::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
+        Search::Exhaustive | Search::InOrder(_) => None,
     };
     Sweep {
         search: if budget_seconds.is_some() { "adaptive" } else { "exhaustive" }.into(),
@@ -154,8 +155,8 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
         budget_seconds,
         tolerance: grid.tolerance,
         skipped: grid.skipped.clone(),
-        winner: chosen_cells(|race| race.winner().filter(|_| race.lanes.len() > 1)),
-        cheapest: chosen_cells(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
+        winner: chosen_cells(|race| race.winner().filter(|_| race.cells.len() > 1)),
+        cheapest: chosen_cells(|race| race.cheapest_equal().filter(|_| race.cells.len() > 1)),
         works: search
             .races
             .iter()
@@ -175,12 +176,14 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
 
 /// Leaves out the race's runs of cells whose figures come from fresh runs, so that findings and figures are about the same runs.
 pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
-    let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, How::InOrder(_))) else {
+    let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, Search::InOrder(_)))
+    else {
         return;
     };
     let search = replay_search(record, grid, &samples(record));
-    let lanes = search.races.iter().flat_map(|race| race.lanes.iter().chain(&race.baselines));
-    let first_runs: BTreeMap<usize, usize> = lanes.map(|l| (l.job, l.first_figure_run())).collect();
+    let racing_cells = search.races.iter().flat_map(|race| race.cells.iter().chain(&race.baselines));
+    let first_runs: BTreeMap<usize, usize> =
+        racing_cells.map(|racing| (racing.job, racing.first_figure_run())).collect();
     for case in cases {
         let first = first_runs.get(&case.at).copied().unwrap_or(0);
         let is_counted = |run: &CaseRun| run.run.start.repeat as usize >= first;
@@ -190,8 +193,8 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
 
 /// Computes the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
 /// runs.
-fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
-    let samples = lane.map_or(&[][..], Lane::figure_samples);
+fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<usize>) -> CellFigures {
+    let samples = racing.map_or(&[][..], RacingCell::figure_samples);
     let over_runs = |value: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = samples.iter().filter_map(value).collect();
         // A value that only some runs have is not shown.
@@ -200,7 +203,7 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| s.latency_mean_ns);
     let p99 = over_runs(|s| Some(s.p99_ns? as f64));
-    let by = match lane.map(Lane::by) {
+    let by = match racing.map(RacingCell::measure) {
         Some(Measure::P99) => p99,
         Some(Measure::Latency) => latency,
         Some(Measure::Iops | Measure::Bandwidth) | None => None,
@@ -209,7 +212,7 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
     CellFigures {
         mib_per_s: mean.map(|m| mib(m.value)),
         mb_per_s: mean.map(|m| m.value / 1e6),
-        iops: mean.and_then(|m| Some(m.value / lane?.bytes_per_operation()?)),
+        iops: mean.and_then(|m| Some(m.value / racing?.bytes_per_operation()?)),
         interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
         latency_p99_ns: p99.map(|m| m.value),
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
@@ -218,7 +221,7 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
         latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
         runs: samples.len(),
         memory_bytes: setting.memory_bytes(),
-        cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
+        cpu_ns_per_mib: racing.and_then(RacingCell::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
         setting: setting.clone(),
     }
@@ -226,33 +229,34 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
 
 /// Replays the search of a record. A complete search has winners, even if an earlier version ended
 /// it by another rule.
-fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
+fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> BestCellSearch<'g> {
     let plan = &record.header.plan;
-    let mut search = Search::after(grid, plan.runs, plan.seed, runs);
+    let mut search = BestCellSearch::after(grid, plan.runs, plan.seed, runs);
     if record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
-        search.close();
+        search.decide_open_races();
     }
     search
 }
 
 fn build_work(
     grid: &Grid,
-    search: &Search,
+    search: &BestCellSearch,
     race: &Race,
     cells: &[CellFigures],
-    figures_of: impl Fn(&Lane) -> Option<CellFigures>,
+    figures_of: impl Fn(&RacingCell) -> Option<CellFigures>,
 ) -> Work {
     let winner = race.winner();
     let choice = decide_race(grid, search, race);
-    let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
-    let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
-    let losses = race.baselines.iter().filter_map(|lane| {
-        let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
-        Some(Loss { name, cell: figures_of(lane)?, by_winner: by_winner(lane) })
+    let cheapest = race.cheapest_equal().filter(|c| winner.is_none_or(|w| w.job != c.job));
+    let by_winner =
+        |racing: &RacingCell| ratio(race.measure, winner?.figure_scores(), racing.figure_scores());
+    let losses = race.baselines.iter().filter_map(|racing| {
+        let name = grid.baselines.iter().find(|baseline| baseline.job == racing.job)?.name.clone();
+        Some(Loss { name, cell: figures_of(racing)?, by_winner: by_winner(racing) })
     });
     // Most cells were measured only once, so with noisy runs the axis would show noise.
     let best = winner
-        .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
+        .filter(|_| race.noise().is_some_and(|s| s <= MAX_NOISE) && race.slowdown().is_none())
         .and_then(|w| grid.setting(w.job));
     let cells_of_work: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
@@ -263,11 +267,11 @@ fn build_work(
         faster_at_most: choice.faster_at_most,
         sentence: choice.sentence,
         rivals: choice.rivals,
-        runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
+        runs: race.cells.iter().map(|racing| racing.race_scores.len() + racing.fresh_scores.len()).sum(),
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
-        spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| find_knees(race.by, grid.tolerance, b, &cells_of_work)),
+        spread: race.noise(),
+        knees: best.map_or_else(Vec::new, |b| find_knees(race.measure, grid.tolerance, b, &cells_of_work)),
     }
 }
 
@@ -512,29 +516,33 @@ struct Choice {
 }
 
 /// Judges a race, which may be unfinished.
-fn decide_race(grid: &Grid, search: &Search, race: &Race) -> Choice {
+fn decide_race(grid: &Grid, search: &BestCellSearch, race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
         _ if race.winner().is_none() => (Chosen::CannotTell, why_unfinished(race)),
-        _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
+        _ if race.cells.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
         Some(rivals) if race.knows_its_noise() => decide_by_rivals(grid, search, race, rivals),
         _ => (Chosen::CannotTell, why_noise_is_unknown(grid, race)),
     };
-    let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
+    let at_most = rivals.as_ref().map(|r| race.share(r.bound)).filter(|share| share.is_finite());
     let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
-    let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
+    let settings = |at: &usize| Some(grid.setting(race.cells.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
     let sentence = format!("{why}. {}{}.", measured_sentence(race), rivals_sentence(chosen, &rivals));
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
-fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) -> (Chosen, String) {
-    if let Some(fall) = race.fall() {
-        let change = if race.by.is_latency() {
-            format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
+fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &Rivals) -> (Chosen, String) {
+    if let Some(slowdown) = race.slowdown() {
+        let change = if race.measure.is_latency() {
+            format!(
+                "{} of the winner was {} higher",
+                race.measure.heading(),
+                show_share((-slowdown).exp_m1())
+            )
         } else {
-            format!("the winner gave {} less", show_share(-fall.exp_m1()))
+            format!("the winner gave {} less", show_share(-slowdown.exp_m1()))
         };
         return (
             Chosen::CannotTell,
@@ -544,19 +552,19 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         );
     }
     let tolerance = show_share(grid.tolerance);
-    let none_is = |share: &str| format!("no setting is {} (95 %)", race.by.better_by(share));
-    if rivals.open == 0 {
+    let none_is = |share: &str| format!("no setting is {} (95 %)", race.measure.better_by(share));
+    if rivals.above_tolerance == 0 {
         return (Chosen::Fastest, none_is(&tolerance));
     }
-    let at_most = race.share(rivals.at_most);
+    let at_most = race.share(rivals.bound);
     let bound = show_bound(at_most);
-    let open = count_settings(rivals.open);
+    let open = count_settings(rivals.above_tolerance);
     let more = match grid.search {
-        How::Adaptive { .. } => budget_sentence(search, &tolerance),
-        How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
+        Search::Adaptive { .. } => budget_sentence(search, &tolerance),
+        Search::Exhaustive | Search::InOrder(_) => ". More `--runs` would separate them".into(),
     };
     let chosen = if at_most > SAYS_NOTHING { Chosen::CannotTell } else { Chosen::Tied };
-    (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+    (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.measure.better_by(&tolerance)))
 }
 
 /// A bound, rounded up: `8.3 %`, `12 %`.
@@ -566,7 +574,7 @@ fn show_bound(share: f64) -> String {
 }
 
 /// Names a budget that is likely to be enough: `. --budget 90s is likely to reach 5.0 %`.
-fn budget_sentence(search: &Search, tolerance: &str) -> String {
+fn budget_sentence(search: &BestCellSearch, tolerance: &str) -> String {
     let Some(ns) = search.sufficient_budget_ns() else {
         return format!(". Runs here differ too much to reach {tolerance} within an hour");
     };
@@ -577,10 +585,10 @@ fn budget_sentence(search: &Search, tolerance: &str) -> String {
 /// Why the noise is unknown, and what to type.
 fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
-        How::Adaptive { .. } => "type a longer `--budget`".into(),
-        How::Exhaustive | How::InOrder(_) => {
+        Search::Adaptive { .. } => "type a longer `--budget`".into(),
+        Search::Exhaustive | Search::InOrder(_) => {
             // This number of runs of each cell gives enough repeats.
-            let runs = 1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1));
+            let runs = 1 + FEWEST_REPEATS.div_ceil(race.cells.len().max(1));
             format!("`--exhaustive --runs {runs}` settles it")
         }
     };
@@ -590,7 +598,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
 /// Why there is no winner.
 fn why_unfinished(race: &Race) -> String {
     match race.decision {
-        Some(_) if race.by == Measure::P99 => {
+        Some(_) if race.measure == Measure::P99 => {
             "no run had the thousand operations that a p99 needs; type a longer --time, or --by latency"
                 .into()
         }
@@ -601,8 +609,8 @@ fn why_unfinished(race: &Race) -> String {
 
 /// Describes the cells of a race: `11 cells were measured and 1 could not be; runs of one cell differ by 2.0 %`.
 fn measured_sentence(race: &Race) -> String {
-    let all = race.lanes.len();
-    let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
+    let all = race.cells.len();
+    let seen = race.cells.iter().filter(|racing| !racing.race_scores.is_empty()).count();
     let (of_all, failed) = match (&race.decision, all - seen) {
         (Some(_), 0) => (String::new(), String::new()),
         (Some(_), failed) => (String::new(), format!(" and {failed} could not be")),
@@ -610,7 +618,7 @@ fn measured_sentence(race: &Race) -> String {
     };
     let cells = if all == 1 { "cell was" } else { "cells were" };
     let spread =
-        race.spread().map_or_else(String::new, |s| format!("; runs of one cell differ by {}", show_share(s)));
+        race.noise().map_or_else(String::new, |s| format!("; runs of one cell differ by {}", show_share(s)));
     format!("{seen}{of_all} {cells} measured{failed}{spread}")
 }
 
@@ -633,8 +641,8 @@ fn count_settings(count: usize) -> String {
 }
 
 fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
-    let order = InOrder::after(grid, until, &samples(record));
-    let left_out = order.left_out();
+    let order = OrderedSweep::after(grid, until, &samples(record));
+    let left_out = order.skipped_cells();
     let is_left_out = |job: usize| left_out.iter().any(|(cell, _)| *cell == job);
     let measured = grid.cells.iter().filter(|c| !is_left_out(c.job));
     let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
@@ -675,7 +683,7 @@ fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
 }
 
 /// The figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
-fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
+fn cell_in_order(setting: &Setting, order: &OrderedSweep, job: usize, result: Option<usize>) -> CellFigures {
     let samples: Vec<&Sample> = order.window_samples(job).collect();
     let mean = |value: fn(&Sample) -> Option<f64>| {
         let values: Vec<f64> = samples.iter().filter_map(|s| value(s)).filter(|v| v.is_finite()).collect();
@@ -735,7 +743,7 @@ fn measured_target(record: &Record) -> Option<SweptTarget> {
     Some(SweptTarget { path: target.path.clone(), bytes: made_bytes.unwrap_or(target.bytes) })
 }
 
-fn build_rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
+fn build_rounds(grid: &Grid, until: Until, order: &OrderedSweep) -> Option<Rounds> {
     let Until::Rounds { tracked, variable, bytes, rounds_at_most } = until else { return None };
     Some(Rounds {
         tracked: grid.setting(tracked)?.clone(),
@@ -851,7 +859,7 @@ mod tests {
             cells: cells.iter().enumerate().map(cell).collect(),
             skipped: vec![too_much],
             baselines: vec![cp],
-            search: How::Exhaustive,
+            search: Search::Exhaustive,
             tolerance: 0.03,
             measures: BTreeMap::new(),
         }
