@@ -18,7 +18,7 @@ use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
 use crate::live::{Live, ProgressMode, RemainingTime};
 use crate::session::Session;
-use analysis::runs::{SweepRun, sweep_runs};
+use analysis::runs::{CellAttempt, cell_attempts};
 use analysis::strategy::cost::{run_ns, sweep_time_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Next, StrategyPlan, Summary};
@@ -653,7 +653,7 @@ struct EarlierSession {
     /// The preconditioning before the session's first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
-    tries: Vec<SweepRun>,
+    tries: Vec<CellAttempt>,
 }
 
 impl EarlierSession {
@@ -661,7 +661,7 @@ impl EarlierSession {
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         let runs = record.measured().into_iter().filter(ended).cloned().collect();
-        Self { tries: sweep_runs(&record), preconditioned: record.preconditioned.take(), runs }
+        Self { tries: cell_attempts(&record), preconditioned: record.preconditioned.take(), runs }
     }
 
     /// Time from the beginning of the earlier session to the end of its last run. The new session continues from there.
@@ -720,7 +720,7 @@ impl Measurement {
             }
             let complete = end.ending == RunEnding::Complete;
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
-            search.add(SweepRun::from_attempt(at, &self.plan.jobs[at.job], &end));
+            search.add(CellAttempt::from_attempt(at, &self.plan.jobs[at.job], &end));
             self.done.push(summary);
             self.show_row(&at);
             self.session.sync()?;

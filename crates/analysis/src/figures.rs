@@ -4,7 +4,7 @@
 //!    and the rate of a case is the geometric mean over its runs. Latency histograms are merged,
 //!    never averaged.
 //! 2. [`observe_case`] adds the same runs up without intervals, for the output formats of other tools.
-//! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
+//! 3. [`why_too_short`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
 //!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
 
 pub(crate) mod kernel_text;
@@ -31,7 +31,7 @@ use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Laten
 use stats::intervals::{self, Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
-use time_series::{rows_of, series};
+use time_series::{intervals_of, series_of_run};
 
 /// Percentiles by their names in the report.
 pub(crate) const PERCENTILES: &[(&str, f64)] =
@@ -45,7 +45,7 @@ pub(crate) const LATE_SHARE: f64 = 0.1;
 
 /// The kinds of operations in the rate and the latencies of a result. Syncs are shown separately: their time is part of
 /// the cost of writes.
-pub(crate) const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+pub(crate) const RATED_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// Lists disturbed attempts, and attempts that a repeat replaced.
 pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
@@ -53,7 +53,7 @@ pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
     let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
-        let rates = run_rates(ran, &COUNTED)?;
+        let rates = run_rates(ran, &RATED_KINDS)?;
         let by = ran.run.disturbed.as_ref();
         Some(DisturbedRun {
             run: ran.run.start.repeat,
@@ -105,7 +105,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     let mean_of_runs = |rate: fn(RunRates) -> f64| -> Option<f64> {
         let rates = case.runs.iter().filter_map(|ran| {
             let (window, sync) = (ran.stream.window_ns as f64, ran.end.sync_ns? as f64);
-            Some(rate(run_rates(ran, &COUNTED)?) * window / (window + sync))
+            Some(rate(run_rates(ran, &RATED_KINDS)?) * window / (window + sync))
         });
         intervals::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
     };
@@ -165,7 +165,7 @@ pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let iops_per_run: Vec<f64> = per_run.iter().map(|r| r.iops).collect();
     let iops = intervals::mean(&iops_per_run)?;
     let bytes_per_s = intervals::mean(&per_run.iter().map(|r| r.bytes_per_s).collect::<Vec<_>>())?;
-    let is_enough = too_little(case).is_none();
+    let is_enough = why_too_short(case).is_none();
     let interval_of = |m: Mean| m.interval.filter(|_| is_enough);
     (iops.value > 0.0).then(|| Rates {
         iops: iops.value,
@@ -179,7 +179,7 @@ pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
 
 /// Operations per second of a run; `None` without a window.
 pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
-    run_rates(ran, &COUNTED).map(|rates| rates.iops)
+    run_rates(ran, &RATED_KINDS).map(|rates| rates.iops)
 }
 
 /// Operations and bytes per second of a run.
@@ -203,7 +203,7 @@ pub(crate) fn figures_of_runs(case: &Case, runs: &[CaseRun]) -> Vec<RunFigures> 
 }
 
 fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
-    let RunRates { iops, bytes_per_s } = run_rates(ran, &COUNTED)?;
+    let RunRates { iops, bytes_per_s } = run_rates(ran, &RATED_KINDS)?;
     let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
         let lateness = end.open.as_ref().map(|open| &open.lateness);
         (kind.word().into(), percentiles(&end.latency, lateness))
@@ -232,7 +232,7 @@ fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
 
 /// The confidence interval of a run's rate, computed from the variation within the run.
 fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
-    let rates = series(ran).ok()?.rates;
+    let rates = series_of_run(ran).ok()?.rates;
     // The half width is scaled to the run's rate, because intervals may lack operations at the edges of the window.
     let share = half_width(&rates)? / mean(&rates);
     let interval = [iops * (1.0 - share).max(0.0), iops * (1.0 + share)];
@@ -240,7 +240,7 @@ fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
 }
 
 fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
-    let tops = case.has_storage().then(|| case.tops().ok())??;
+    let tops = case.has_storage().then(|| case.top_layers().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
     // The device's counters include all streams that share the device, so the issued operations do too.
@@ -287,7 +287,13 @@ fn add_up_runs(case: &Case) -> Observed {
         steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
         lanes: lanes(case),
         cpus: cpus(case),
-        typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
+        typed: case
+            .record
+            .header
+            .plan
+            .typed
+            .as_ref()
+            .and_then(|t| t.result(case.phase_index, case.stream_index)),
     }
 }
 
@@ -328,7 +334,7 @@ fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
     let mut before = 0_u64;
     for ran in &case.runs {
         let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
-        for row in rows_of(ran) {
+        for row in intervals_of(ran) {
             let Cell { ops, bytes, .. } = row.cells.get(&kind).copied().unwrap_or_default();
             out.push(Stretch {
                 start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
@@ -361,7 +367,7 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
 /// The times of each CPU over all runs.
 fn cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
-        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
         // The time of an idle CPU may decrease by a tick.
         Some(combine_cpus(each_cpu(stop), each_cpu(start), u64::saturating_sub))
     };
@@ -401,14 +407,15 @@ pub(crate) fn errors(case: &Case) -> BTreeMap<i32, u64> {
 
 /// The errors of the case's stream in all runs: kind of operation, error number and count.
 fn each_error(case: &Case) -> impl Iterator<Item = (Kind, i32, u64)> {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.stream_index);
     let issued = streams.flat_map(|s| &s.issued);
     issued.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)))
 }
 
 /// The error of a final sync that the user requested, such as fio's `end_fsync`.
 fn sync_error(case: &Case) -> Option<i32> {
-    let typed = case.record.header.plan.typed.as_ref()?.phases.get(case.phase)?.get(case.index)?;
+    let typed =
+        case.record.header.plan.typed.as_ref()?.phases.get(case.phase_index)?.get(case.stream_index)?;
     if !typed.final_sync {
         return None;
     }
@@ -440,14 +447,14 @@ fn workers(case: &Case) -> ObservedWorkers {
 
 /// The work of each whole disk over all runs.
 fn disks(case: &Case) -> Vec<ObservedDisk> {
-    let layers = case.shared().unwrap_or_default().into_iter().filter(|_| case.has_storage());
+    let layers = case.shared_layers().unwrap_or_default().into_iter().filter(|_| case.has_storage());
     layers.filter_map(|layer| disk(case, layer)).collect()
 }
 
 fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
     let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
     let add_run = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
-        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
         let stat = ran.counted(&[layer]).ok()?;
         let ns = stop.at_ns.checked_sub(start.at_ns)?;
         Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
@@ -459,23 +466,23 @@ fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
 pub(crate) const TICK_NS: f64 = 10_000_000.0;
 
 /// The largest error of a rate that the length of a window may cause, as a share.
-pub(crate) const WRONG_BY: f64 = 0.1;
+pub(crate) const MAX_RATE_ERROR: f64 = 0.1;
 
 /// The engine with a virtual clock: no scheduler delays its workers.
-const VIRTUAL: &str = "sim";
+const SIMULATED_ENGINE: &str = "sim";
 
-/// Share of [`LEAST_NS`] that is enough: windows end some us early or late.
-const NEARLY: f64 = 0.95;
+/// Share of [`MIN_WINDOW_NS`] that is enough: windows end some us early or late.
+const ENOUGH_SHARE: f64 = 0.95;
 
-/// Minimum number of operations of a window. One more or less changes the rate by at most [`WRONG_BY`].
-pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
+/// Minimum number of operations of a window. One more or less changes the rate by at most [`MAX_RATE_ERROR`].
+pub(crate) const MIN_WINDOW_OPS: f64 = 1.0 / MAX_RATE_ERROR;
 
-/// Minimum length of a window in ns. A tick is at most [`WRONG_BY`] of it.
-pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
+/// Minimum length of a window in ns. A tick is at most [`MAX_RATE_ERROR`] of it.
+pub(crate) const MIN_WINDOW_NS: f64 = TICK_NS / MAX_RATE_ERROR;
 
 /// The reason why the windows of a case are too short for a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum TooLittle {
+pub(crate) enum TooShort {
     /// The windows are too short. Holds their mean length in ns.
     Time(f64),
     /// The windows have too few operations. Holds the mean number in a window.
@@ -484,19 +491,19 @@ pub(crate) enum TooLittle {
 
 /// Returns why the windows are too short for a rate, or `None` if they are long enough. Only windows that end by the
 /// clock can be too short in time.
-pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
+pub(crate) fn why_too_short(case: &Case) -> Option<TooShort> {
     let runs = case.runs.len() as f64;
-    let ops = |ran: &CaseRun| COUNTED.iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>();
+    let ops = |ran: &CaseRun| RATED_KINDS.iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>();
     let counted: f64 = case.runs.iter().map(ops).sum();
     let length = case.window_ns() / runs;
-    let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != VIRTUAL;
+    let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != SIMULATED_ENGINE;
     if runs == 0.0 || counted == 0.0 {
         return None;
     }
-    if by_clock && length < NEARLY * LEAST_NS {
-        return Some(TooLittle::Time(length));
+    if by_clock && length < ENOUGH_SHARE * MIN_WINDOW_NS {
+        return Some(TooShort::Time(length));
     }
-    (counted < LEAST_OPS * runs).then_some(TooLittle::Operations(counted / runs))
+    (counted < MIN_WINDOW_OPS * runs).then_some(TooShort::Operations(counted / runs))
 }
 
 #[cfg(test)]
@@ -509,8 +516,8 @@ fn observed_in(fixture: &Fixture) -> Observed {
 }
 
 #[cfg(test)]
-fn too_little_in(record: &model::record::Record) -> Option<TooLittle> {
-    too_little(&crate::case::cases(record)[0])
+fn too_little_in(record: &model::record::Record) -> Option<TooShort> {
+    why_too_short(&crate::case::cases(record)[0])
 }
 
 #[cfg(test)]
@@ -632,7 +639,7 @@ fn ten_operations_and_ten_ticks_are_enough() {
     assert_eq!(too_little_in(&Fixture { ops: 10, ..Fixture::honest() }.record()), None);
     assert_eq!(
         too_little_in(&Fixture { ops: 9, ..Fixture::honest() }.record()),
-        Some(TooLittle::Operations(9.0))
+        Some(TooShort::Operations(9.0))
     );
     let with_window_ms = |ms: u64| {
         let mut record = Fixture::honest().record();
@@ -641,9 +648,9 @@ fn ten_operations_and_ten_ticks_are_enough() {
         record
     };
     assert_eq!(too_little_in(&with_window_ms(100)), None);
-    assert_eq!(too_little_in(&with_window_ms(50)), Some(TooLittle::Time(5e7)));
+    assert_eq!(too_little_in(&with_window_ms(50)), Some(TooShort::Time(5e7)));
     let mut simulated = with_window_ms(50);
-    simulated.header.plan.jobs[0].phases[0].streams[0].engine = VIRTUAL.into();
+    simulated.header.plan.jobs[0].phases[0].streams[0].engine = SIMULATED_ENGINE.into();
     assert_eq!(too_little_in(&simulated), None);
     let mut by_operations = with_window_ms(50);
     by_operations.header.plan.jobs[0].phases[0].streams[0].limit.operations = Some(11_000);

@@ -65,7 +65,7 @@ fn answer_if_inferred(
     answers: &[(&'static Check, Known<Answer>)],
 ) -> Option<(&'static Check, Known<Answer>)> {
     let (foreign, _) = answers.iter().find(|(c, a)| c.id == CheckId::D01 && a.is_ok())?;
-    let why = case.with_sharers().own().err()?;
+    let why = case.with_sharers().own_io().err()?;
     Some((
         *foreign,
         Err(format!(
@@ -292,7 +292,7 @@ fn describe_depth(case: &Case, renames: &[&Rename]) -> String {
 
 /// The smallest and the largest depth that a worker reached in any run.
 fn reached_depths(case: &Case) -> Option<(u32, u32)> {
-    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.stream_index);
     let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
     Some((*depths.iter().min()?, *depths.iter().max()?))
 }
@@ -397,7 +397,7 @@ fn is_written_elsewhere(record: &Record, case: &Case) -> bool {
     let mut phases = jobs.flat_map(|(job, planned)| {
         planned.phases.iter().enumerate().map(move |(at, phase)| ((job, at), phase))
     });
-    phases.any(|(at, phase)| at != (case.at, case.phase) && writes(phase))
+    phases.any(|(at, phase)| at != (case.job_index, case.phase_index) && writes(phase))
 }
 
 #[cfg(test)]

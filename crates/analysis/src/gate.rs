@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::compare::checks::figures_of;
 use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
-use crate::runs::Sample;
+use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, type_accept, unaccepted};
 use model::comparison;
@@ -65,13 +65,14 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         match &subject {
             Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, acting)),
             Subject::Results(about) => {
-                for GatedResult { result, samples } in about {
+                for GatedResult { result, cell_runs } in about {
                     let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
-                    let (case, samples) = (&answers.case, samples.as_deref());
+                    let (case, cell_runs) = (&answers.case, cell_runs.as_deref());
                     for limit in limits_by_kind(condition, case) {
-                        let number = GatedNumber { condition, limit, settles, case, result, samples, acting };
+                        let number =
+                            GatedNumber { condition, limit, settles, case, result, cell_runs, acting };
                         all.push(number.into_gate());
                     }
                 }
@@ -131,7 +132,7 @@ struct GatedNumber<'a> {
     case: &'a Case<'a>,
     result: &'a Measured,
     /// The runs that count; `None` if all runs of the result count.
-    samples: Option<&'a [Sample]>,
+    cell_runs: Option<&'a [CellRun]>,
     /// The findings that act on results.
     acting: &'a [Finding],
 }
@@ -163,7 +164,7 @@ impl GatedNumber<'_> {
             result: self.result.name.clone(),
             value: estimate.as_ref().map(|e| e.value),
             bounds: estimate.as_ref().map(|e| e.bounds),
-            runs: self.samples.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
+            runs: self.cell_runs.map_or(self.result.runs.len(), <[CellRun]>::len) as u32,
             runs_needed: estimate.and_then(|e| e.runs_needed),
             word,
             sentence,
@@ -243,14 +244,14 @@ impl GatedNumber<'_> {
 
     /// Returns the number in each run, and for a percentile that of the operations of all runs together.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
-        if let Some(samples) = self.samples {
-            let value_of = |s: &Sample| match self.limit {
+        if let Some(cell_runs) = self.cell_runs {
+            let value_of = |s: &CellRun| match self.limit {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
                 // The plan refuses percentiles of a winner, which has too few runs for one.
                 Limit::Latency { .. } | Limit::Time { .. } => None,
             };
-            return (samples.iter().map(value_of).collect(), None);
+            return (cell_runs.iter().map(value_of).collect(), None);
         }
         let runs = self.result.runs.iter();
         let Limit::Latency { kind, percentile, .. } = &self.limit else {
@@ -280,7 +281,7 @@ impl GatedNumber<'_> {
             "from {} of the {needed_words} {word}s that a p{percentile} needs in each run",
             show_count(least as f64)
         );
-        let phase = self.case.job.phases.get(self.case.phase);
+        let phase = self.case.job.phases.get(self.case.phase_index);
         match phase.and_then(|p| longer_window_s(p, needed / least as f64)) {
             Some(seconds) => format!("{reason}: --time {seconds}s"),
             None => reason,

@@ -96,7 +96,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let is_measured_here =
-        |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.at);
+        |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.job_index);
     let mut cases: Vec<_> = case::cases(record).into_iter().filter(is_measured_here).collect();
     studies::sweep::leave_out_race(record, &mut cases);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
@@ -124,7 +124,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let gates = gate::decide_conditions(&judged, conclusion);
     let deductions = conclusion.deduce(&judged);
     let answer = gate::combine_gates(&gates).or_else(|| conclusion.answer());
-    let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
+    let jobs: Vec<usize> = answered.iter().map(|a| a.case.job_index).collect();
     let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
@@ -172,8 +172,8 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         name: case.name.clone(),
         true_name: findings::true_name(case, &answered.renames()),
         renamed: findings::differs_from_request(case, &answered.renames()),
-        phase: case.phase as u32,
-        stream: case.index as u32,
+        phase: case.phase_index as u32,
+        stream: case.stream_index as u32,
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
@@ -182,7 +182,7 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         write: figures::figures_of_kind(case, Kind::Write),
         trim: figures::figures_of_kind(case, Kind::Trim),
         sync: figures::figures_of_kind(case, Kind::Sync),
-        total: figures::rates(case, &figures::COUNTED),
+        total: figures::rates(case, &figures::RATED_KINDS),
         with_final_sync: figures::rates_with_final_sync(case),
         cost: figures::cost(case),
         data: case.runs.iter().find_map(|r| r.stream.data),

@@ -7,11 +7,11 @@
 //! 5. Shortages of the machine: memory, a full link ([`from_machine`]).
 //! 6. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
 
-use crate::case::{Case, asked_depth, no_run, share};
+use crate::case::{Case, no_run, requested_depth, share};
 use crate::checks::{
     Detail, Evidence, ONE_TO_ONE, Rename, busiest_worker_cpu_share, evidence, one_at_a_time, waited_for_cpu,
 };
-use crate::figures::kernel_text::{self, link};
+use crate::figures::kernel_text::{self, read_link};
 use crate::findings::{CaseAnswers, moves_nothing};
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -88,7 +88,7 @@ fn from_work(case: &Case) -> Option<Limiter> {
 
 /// The limiter of targets that are in memory; "not judged" if only some of them are.
 fn from_memory(case: &Case) -> Option<Limiter> {
-    let ram = case.ram()?;
+    let ram = case.memory_reason()?;
     let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
         ("memory", format!("The target is memory ({ram})."))
     } else {
@@ -170,7 +170,7 @@ fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
 
 /// The pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
-    let asked = asked_depth(&case.stream);
+    let asked = requested_depth(&case.stream);
     let working = share(case.depth_mean().ok()?, asked).max(0.0) + sync_share(case);
     let paused = 1.0 - working;
     let sentence = format!("Pauses between operations took {} of the time.", show_share(paused));
@@ -195,7 +195,7 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
     }
     let mean = syncs.sum_ns() as f64 / syncs.count() as f64;
     let mut numbers = evidence([("sync_share", spent.min(1.0)), ("sync_ns_mean", mean)]);
-    let device = case.device().ok().filter(|d| d.flushes().ios > 0);
+    let device = case.device_io().ok().filter(|d| d.flushes().ios > 0);
     let flushed = device.map(|d| d.flushes().ms as f64 * 1e6 / d.flushes().ios as f64);
     numbers.extend(flushed.map(|ns| ("device_flush_ns_mean".to_owned(), ns)));
     let call = flush.call.word();
@@ -219,7 +219,7 @@ fn fills_its_queue(case: &Case) -> bool {
 fn from_engine(case: &Case) -> Option<Limiter> {
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
-        let asked = asked_depth(&case.stream);
+        let asked = requested_depth(&case.stream);
         let sentence = format!(
             "The engine {} kept {} operations in flight, and {asked:.0} were requested.",
             case.stream.engine,
@@ -231,7 +231,9 @@ fn from_engine(case: &Case) -> Option<Limiter> {
 
 /// Shortages of the machine that limit every job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) = kernel_text::waited(case, kernel_text::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
+    if let Some(part) =
+        kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE).ok().filter(|p| *p >= PRESSED_FROM)
+    {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
@@ -250,20 +252,20 @@ fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
     let full = |leaf: &&'a Layer| {
-        let ceiling = link(leaf).ok()?.bytes_per_s;
+        let ceiling = read_link(leaf).ok()?.bytes_per_s;
         let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
         (rate >= LINK_FROM * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
     };
-    case.leaves().ok()?.iter().find_map(full)
+    case.lowest_layers().ok()?.iter().find_map(full)
 }
 
 /// Decides whether operations spend their time inside the device or above it.
 fn waiting_limiter(case: &Case) -> Known<Limiter> {
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     if !case.sharers(&tops).is_empty() {
         return waiting_next_to_others(case, &tops);
     }
-    let device = case.device()?;
+    let device = case.device_io()?;
     let total = device.total();
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
     let issued = case.issued_total().ops as f64;
@@ -279,7 +281,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let device_ns = total.ms as f64 * 1e6 / per + device.flushes().ms as f64 * 1e6 / issued;
     // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
     // may have read ahead or written back, and the stream did not wait for that.
-    let is_serial = asked_depth(&case.stream) <= f64::from(case.stream.workers);
+    let is_serial = requested_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed =
         busiest_worker_cpu_share(case).filter(|_| is_serial && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
@@ -585,7 +587,7 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     assert_eq!(limiter_of(&quota("00000"), &Fixture::honest()).0, "device");
     assert_eq!(limiter_of(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
-    let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY, 0.2);
+    let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY_PRESSURE, 0.2);
     let (name, sentence) = limiter_of(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }

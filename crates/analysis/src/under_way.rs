@@ -94,8 +94,12 @@ impl UnfinishedSession {
         self.limit_run(last, now.clone());
         let (device, pressure) = {
             let case = self.case()?;
-            let waited = |file: &str| kernel_text::waited(&case, file);
-            (device_work(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
+            let waited = |file: &str| kernel_text::pressure_share(&case, file);
+            (
+                device_work(&case),
+                [kernel_text::IO_PRESSURE, kernel_text::CPU_PRESSURE, kernel_text::MEMORY_PRESSURE]
+                    .map(waited),
+            )
         };
         // Traffic of others is summed from the start of the run.
         self.limit_run(first, now);
@@ -118,7 +122,7 @@ impl UnfinishedSession {
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::cases_of_job(&self.record, start.job);
-        cases.retain(|c| c.phase == start.phase);
+        cases.retain(|c| c.phase_index == start.phase);
         let moves = cases.iter().position(|c| !c.stream.moves_no_data()).unwrap_or(0);
         (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
     }
@@ -135,7 +139,7 @@ impl UnfinishedSession {
         }
         // Require the kernel's charges: workers report later than the counters, so fathom's part cannot be inferred
         // from their reports.
-        case.own()?;
+        case.own_io()?;
         let (mut all, mut unknown) = (Vec::new(), None);
         for disk in foreign_traffic(&case) {
             match disk {
@@ -159,7 +163,7 @@ impl UnfinishedSession {
             if !case.on_device() {
                 return Ok(());
             }
-            (case.index, case.device()?)
+            (case.stream_index, case.device_io()?)
         };
         let ends = self.record.runs.first_mut().and_then(|r| r.end.as_mut());
         let stream = ends.and_then(|e| e.streams.get_mut(at)).ok_or("the run has no such stream")?;
@@ -172,7 +176,7 @@ impl UnfinishedSession {
 }
 
 fn device_work(case: &Case) -> Known<Device> {
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     let run = case.runs.first().ok_or_else(case::no_run)?;
     let done = DeviceWork::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
     let names: Vec<&str> = tops.iter().map(|l| l.name.as_str()).collect();
@@ -264,14 +268,14 @@ use std::sync::Arc;
 #[cfg(test)]
 fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
     let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
-    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO, 0.25);
+    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO_PRESSURE, 0.25);
     let run = record.runs.remove(0);
     let mut going = UnfinishedSession::new(&record.header.plan, &record.header.hosts[0]);
     assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run has started");
     going.begin(run.start, run.evidence[0].clone());
     assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");
     let mut now = run.evidence[1].clone();
-    now.files.remove(crate::figures::kernel_text::MEMORY);
+    now.files.remove(crate::figures::kernel_text::MEMORY_PRESSURE);
     going.sample(now, so_far).unwrap()
 }
 

@@ -269,7 +269,7 @@ impl Judged<'_> {
     /// Returns the first result of the plan's headline job.
     pub(crate) fn headline_job_result(&self) -> Option<&Measured> {
         let job = self.record.header.plan.headline;
-        self.results.get(self.answered.iter().position(|a| a.case.at == job)?)
+        self.results.get(self.answered.iter().position(|a| a.case.job_index == job)?)
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! The last two give bounds. A check answers only if both bounds lead to the same answer.
 
-use super::{Case, SAME_BYTES, flow_of, targets_of, whole_disk};
+use super::{Case, SAME_BYTES_WITHIN, flow_of, targets_of, whole_disk};
 use model::Known;
 use model::evidence::{Moment, Pages};
 use model::job::{Kind, Stream};
@@ -59,9 +59,13 @@ impl Bounds {
 
 /// The `stat` files of all layers that a stream uses. `None` if the stream touches no device. Empty if a place is
 /// unknown: then the stream may use any device.
-pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
+pub(super) type UsedFiles<'a> = Option<BTreeSet<&'a str>>;
 
-pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
+pub(super) fn files_used_by<'a>(
+    record: &'a Record,
+    machine: Option<&'a Machine>,
+    stream: &Stream,
+) -> UsedFiles<'a> {
     if stream.does_nothing() {
         return None;
     }
@@ -113,7 +117,7 @@ impl<'a> Case<'a> {
     /// whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
-        let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);
+        let files_of = |stream: &usize| self.used_files.get(*stream).and_then(Option::as_ref);
         let mut used: BTreeSet<&str> = members.iter().filter_map(files_of).flatten().copied().collect();
         loop {
             let joins = |stream: &usize| {
@@ -180,7 +184,7 @@ impl<'a> Case<'a> {
     /// Returns the other streams of the phase that use one of these layers at the same time.
     pub(crate) fn sharers(&self, layers: &[&Layer]) -> Vec<usize> {
         let uses = |stream: &usize| {
-            self.used.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
+            self.used_files.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
                 files.is_empty() || layers.iter().any(|l| files.contains(l.stat_file.as_str()))
             })
         };
@@ -233,7 +237,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why the devices are not known.
     pub(crate) fn why_shared(&self) -> Known<String> {
-        let tops = self.tops()?;
+        let tops = self.top_layers()?;
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
@@ -314,7 +318,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why the devices were not counted.
     pub(crate) fn at_device(&self, kind: Kind) -> Known<Bounds> {
-        let tops = self.tops()?;
+        let tops = self.top_layers()?;
         let done = flow_of(&self.counted_together(&tops)?, kind).bytes;
         let sharers = self.sharers_moving(&tops, kind);
         if sharers.is_empty() {
@@ -327,13 +331,13 @@ impl<'a> Case<'a> {
         let own = if kind == Kind::Write && !self.stream.cache.is_direct() {
             self.written_back()
         } else {
-            self.submitted(kind).get(self.index).copied()
+            self.submitted(kind).get(self.stream_index).copied()
         };
         let own = own.unwrap_or(Bounds::UNKNOWN);
         let metadata_bytes = self.metadata_bytes(kind);
         // The kernel counts a submission twice if it was refused and repeated. Counts above what
         // the devices moved are therefore no lower bounds.
-        let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
+        let most_in_all = (done as f64 * (1.0 + SAME_BYTES_WITHIN)) as u64;
         let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(metadata_bytes);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
         // Without charges, other programs may have read the rest.
@@ -349,7 +353,7 @@ impl<'a> Case<'a> {
         let theirs = if kind == Kind::Write {
             amplified(others.most)
         } else {
-            others.most.saturating_add((others.most as f64 * SAME_BYTES) as u64)
+            others.most.saturating_add((others.most as f64 * SAME_BYTES_WITHIN) as u64)
         };
         done.saturating_sub(theirs).saturating_sub(self.metadata_bytes(kind))
     }
@@ -366,22 +370,22 @@ impl<'a> Case<'a> {
         let issued = self.issued(Kind::Read).bytes as f64;
         // The device read what fathom issued, so no other program read anything, even if the cgroup
         // counts less.
-        if (done as f64 - issued).abs() <= SAME_BYTES * issued {
+        if (done as f64 - issued).abs() <= SAME_BYTES_WITHIN * issued {
             return done;
         }
-        let own = self.own().map(|own| own.bytes[0]).ok().or_else(|| self.charged_reads());
+        let own = self.own_io().map(|own| own.bytes[0]).ok().or_else(|| self.charged_reads());
         own.map_or(done, |own| own.min(done))
     }
 
     /// Returns the bytes that all streams together read from the disks of this stream, as charged to fathom.
     /// `None` if the cgroup does not count.
     fn charged_reads(&self) -> Option<u64> {
-        self.charged_reads_on(&self.shared().ok()?)
+        self.charged_reads_on(&self.shared_layers().ok()?)
     }
 
     /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does not count.
     pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
-        self.with_sharers().own().ok()?;
+        self.with_sharers().own_io().ok()?;
         Some(self.charged_together(layers).ok()?.bytes[0])
     }
 
@@ -458,7 +462,7 @@ impl<'a> Case<'a> {
             let known = ran.end.workers.iter().filter(|worker| worker.stream < sums.len());
             let known = known.filter_map(|worker| Some(count(worker.io.as_ref().ok()?)));
             let all = known.fold(0, u64::saturating_add);
-            let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
+            let at = |moment| ThreadIo::parse(ran.snapshot(moment).ok()?.text("/proc/self/io").ok()?).ok();
             let process = at(Moment::Start).zip(at(Moment::Stop));
             let rest =
                 process.map_or(u64::MAX, |(start, stop)| count(&stop.since(start)).saturating_sub(all));
@@ -477,11 +481,11 @@ impl<'a> Case<'a> {
     /// the bytes that it dirtied, minus the bytes that are still dirty. `None` if that is unknown.
     fn written_back(&self) -> Option<Bounds> {
         let (start, stop) = (self.own_dirty_bytes(Moment::Start)?, self.own_dirty_bytes(Moment::Stop)?);
-        let dirtied = self.counted_by_workers(self.index, |io| io.write_bytes);
+        let dirtied = self.counted_by_workers(self.stream_index, |io| io.write_bytes);
         let still_dirty = stop.saturating_sub(start);
         // A large folio counts as dirty as a whole if one of its pages is written, so less may have been written back.
-        let issued = self.issued_by(self.index, Kind::Write).bytes as f64;
-        let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES) * issued;
+        let issued = self.issued_by(self.stream_index, Kind::Write).bytes as f64;
+        let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES_WITHIN) * issued;
         Some(Bounds {
             least: if by_page { dirtied.least.saturating_sub(still_dirty) } else { 0 },
             most: dirtied.most.saturating_sub(still_dirty),

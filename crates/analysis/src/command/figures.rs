@@ -6,7 +6,7 @@
 //! 4. The kernel charges write-back to no process: written bytes of a device that are not the command's data belong to other processes or to
 //!    the file system's journal.
 
-use crate::figures::kernel_text::{keyed, pressure_us};
+use crate::figures::kernel_text::{number_of_key, pressure_us};
 use model::Known;
 use model::command::{
     Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, Moved, NamedFiles,
@@ -268,7 +268,8 @@ fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Co
 
 /// Bytes that were made dirty in the page cache, by any process.
 fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
-    let pages = |snapshot: &Known<&Snapshot>| keyed(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
+    let pages =
+        |snapshot: &Known<&Snapshot>| number_of_key(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
     Ok(pages(to)?.saturating_sub(pages(from)?).saturating_mul(end.page_bytes))
 }
 

@@ -14,7 +14,7 @@ use crate::checks::{
     FOREIGN_ABOVE, LimitUnit, hard_limits, show_part,
 };
 use crate::compare::{self, CommandTimes};
-use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
+use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::{Judging, findings, notes, unknown_machine, verdict};
 use figures::snapshot_at;
 use model::Known;

@@ -20,7 +20,7 @@
 
 use super::{Next, StrategyPlan, Summary};
 use crate::case::{self, Case};
-use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
+use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::figures::traffic::{self, Traffic};
 use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
@@ -136,29 +136,31 @@ pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
     }
     let case = &case.with_sharers();
     // A file system such as btrfs may still write data of an earlier run of fathom.
-    let writes_late = traffic::session_writes(case) && !traffic::is_modest(case);
+    let writes_late = traffic::session_writes(case) && !traffic::has_modest_overhead(case);
     let over_runs = |others: Traffic| {
         let all = if writes_late { others.read } else { others.all() };
         let mut ns = 0_u64;
         for ran in &case.runs {
-            ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
+            ns = ns.saturating_add(
+                ran.snapshot(Moment::Stop)?.at_ns.saturating_sub(ran.snapshot(Moment::Start)?.at_ns),
+            );
         }
-        let ios = traffic::comparable(case).then_some(all.ops);
+        let ios = traffic::has_countable_requests(case).then_some(all.ops);
         Ok(ForeignTraffic { device: others.disks, bytes: all.bytes, ios, seconds: ns as f64 / 1e9 })
     };
-    traffic::of_others(case).into_iter().map(|others| others.and_then(over_runs)).collect()
+    traffic::traffic_of_others(case).into_iter().map(|others| others.and_then(over_runs)).collect()
 }
 
 fn sum_ticks(case: &Case) -> Known<[u64; 2]> {
     let mut sum = [0_u64; 2];
     for ran in &case.runs {
-        let [before, after] = [ran.at(Moment::Start)?, ran.at(Moment::Stop)?].map(stolen_ticks);
+        let [before, after] = [ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?].map(stolen_ticks);
         let passed = after?.into_iter().zip(before?).map(|(after, before)| after.saturating_sub(before));
         for (sum, passed) in sum.iter_mut().zip(passed) {
             *sum = sum.saturating_add(passed);
         }
     }
-    if sum[1] < LEAST_TICKS {
+    if sum[1] < MIN_TICKS {
         return Err(format!("the runs are too short for stolen CPU time: {} ticks of 10 ms passed", sum[1]));
     }
     Ok(sum)
@@ -172,7 +174,7 @@ fn limits_before_and_after(case: &Case) -> Known<[String; 2]> {
     let mut last = before.clone();
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {
-            let now = limits_in(ran.at(moment)?)?;
+            let now = limits_in(ran.snapshot(moment)?)?;
             let first = before.get_or_insert_with(|| now.clone());
             if last.as_ref().is_none_or(|last| last == first) {
                 last = Some(now);
@@ -484,7 +486,7 @@ mod tests {
             disturbed: (job == 0).then(|| a_disturbance(0)),
             ..Summary::refused(job, 0)
         }));
-        let repeats: Vec<usize> = waiting_repeats(&done, &paired).iter().map(|a| a.at.job).collect();
+        let repeats: Vec<usize> = waiting_repeats(&done, &paired).iter().map(|a| a.attempt.job).collect();
         assert_eq!(repeats, [0, 2]);
     }
 

@@ -18,7 +18,7 @@
 
 mod race;
 
-use crate::runs::{Sample, SweepRun, counting_samples};
+use crate::runs::{CellAttempt, CellRun, counting_cell_runs};
 use crate::strategy::disturbed::{Repeat, repeats_of};
 use model::figures::Snia;
 use model::payload::split_mix;
@@ -78,20 +78,20 @@ impl<'g> BestCellSearch<'g> {
     }
 
     /// Creates a search after these runs.
-    pub fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+    pub fn after(grid: &'g Grid, runs: u32, seed: u64, runs_so_far: &[CellRun]) -> Self {
         let mut search = Self::new(grid, runs, seed);
-        for sample in samples {
-            search.add(sample);
+        for run in runs_so_far {
+            search.add(run);
         }
         search
     }
 
     /// Adds a run.
-    pub fn add(&mut self, sample: &Sample) {
+    pub fn add(&mut self, run: &CellRun) {
         self.runs_done += 1;
-        self.spent_ns = self.spent_ns.saturating_add(sample.took_ns);
-        self.ended_ns = self.ended_ns.max(sample.ended_ns);
-        self.races.iter_mut().for_each(|race| race.add(sample));
+        self.spent_ns = self.spent_ns.saturating_add(run.took_ns);
+        self.ended_ns = self.ended_ns.max(run.ended_ns);
+        self.races.iter_mut().for_each(|race| race.add(run));
         for at in 0..self.races.len() {
             self.advance(at);
         }
@@ -318,7 +318,7 @@ pub struct SweepProgress<'g> {
     /// Maximum number of attempts at a run that is disturbed each time.
     max_attempts: u32,
     /// All attempts so far.
-    attempts: Vec<SweepRun>,
+    attempts: Vec<CellAttempt>,
     mode: Mode<'g>,
 }
 
@@ -332,11 +332,11 @@ enum Mode<'g> {
 }
 
 impl<'g> Mode<'g> {
-    fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+    fn after(grid: &'g Grid, runs: u32, seed: u64, runs_so_far: &[CellRun]) -> Self {
         match grid.search {
-            Search::InOrder(until) => Self::InOrder(OrderedSweep::after(grid, until, samples)),
+            Search::InOrder(until) => Self::InOrder(OrderedSweep::after(grid, until, runs_so_far)),
             Search::Exhaustive | Search::Adaptive { .. } => {
-                Self::Race(BestCellSearch::after(grid, runs, seed, samples))
+                Self::Race(BestCellSearch::after(grid, runs, seed, runs_so_far))
             }
         }
     }
@@ -344,20 +344,20 @@ impl<'g> Mode<'g> {
 
 impl<'g> SweepProgress<'g> {
     /// Creates a sweep after these attempts.
-    pub fn after(grid: &'g Grid, plan: &Plan, attempts: &[SweepRun]) -> Self {
+    pub fn after(grid: &'g Grid, plan: &Plan, attempts: &[CellAttempt]) -> Self {
         let Plan { runs, seed, attempts: max_attempts, .. } = *plan;
-        let mode = Mode::after(grid, runs, seed, &counting_samples(attempts));
+        let mode = Mode::after(grid, runs, seed, &counting_cell_runs(attempts));
         Self { grid, runs, seed, max_attempts, attempts: attempts.to_vec(), mode }
     }
 
     /// Adds an attempt.
-    pub fn add(&mut self, run: SweepRun) {
-        self.attempts.push(run);
-        let samples = counting_samples(&self.attempts);
-        match (&mut self.mode, samples.last()) {
-            (Mode::Race(search), Some(last)) if run.attempt.attempt == 0 => search.add(last),
+    pub fn add(&mut self, attempt: CellAttempt) {
+        self.attempts.push(attempt);
+        let runs = counting_cell_runs(&self.attempts);
+        match (&mut self.mode, runs.last()) {
+            (Mode::Race(search), Some(last)) if attempt.attempt.attempt == 0 => search.add(last),
             (Mode::InOrder(ordered), Some(last)) => ordered.add(last),
-            _ => self.mode = Mode::after(self.grid, self.runs, self.seed, &samples),
+            _ => self.mode = Mode::after(self.grid, self.runs, self.seed, &runs),
         }
     }
 
@@ -436,18 +436,18 @@ pub struct OrderedSweep<'g> {
     grid: &'g Grid,
     until: Until,
     jobs: Vec<usize>,
-    samples: Vec<Sample>,
+    runs: Vec<CellRun>,
 }
 
 impl<'g> OrderedSweep<'g> {
     /// Creates a sweep after these runs.
-    pub fn after(grid: &'g Grid, until: Until, samples: &[Sample]) -> Self {
-        Self { grid, until, jobs: grid.jobs(), samples: samples.to_vec() }
+    pub fn after(grid: &'g Grid, until: Until, runs_so_far: &[CellRun]) -> Self {
+        Self { grid, until, jobs: grid.jobs(), runs: runs_so_far.to_vec() }
     }
 
     /// Adds a run.
-    pub fn add(&mut self, sample: &Sample) {
-        self.samples.push(*sample);
+    pub fn add(&mut self, run: &CellRun) {
+        self.runs.push(*run);
     }
 
     /// Returns the job to measure next; `None` at the end.
@@ -457,7 +457,7 @@ impl<'g> OrderedSweep<'g> {
         }
         match self.until {
             Until::Slow => self.open_cells().next(),
-            Until::Rounds { .. } => self.jobs.get(self.samples.len() % self.jobs.len()).copied(),
+            Until::Rounds { .. } => self.jobs.get(self.runs.len() % self.jobs.len()).copied(),
         }
     }
 
@@ -476,7 +476,7 @@ impl<'g> OrderedSweep<'g> {
         match self.until {
             Until::Slow => self.open_cells().next().is_none(),
             Until::Rounds { bytes, rounds_at_most, .. } => {
-                let is_round_complete = self.samples.len().is_multiple_of(self.jobs.len());
+                let is_round_complete = self.runs.len().is_multiple_of(self.jobs.len());
                 let is_enough = match bytes {
                     Some(bytes) => self.written_bytes() >= bytes,
                     None => self.snia().is_some_and(|r| r.met),
@@ -493,10 +493,10 @@ impl<'g> OrderedSweep<'g> {
             return None;
         }
         let series = (SIZES.without)(self.grid.setting(job)?);
-        self.samples.iter().find_map(|sample| {
-            let setting = self.grid.setting(sample.job).filter(|s| (SIZES.without)(s) == series)?;
-            let iops = sample.bytes_per_s? / f64::from(setting.block_bytes.max(1));
-            (iops <= f64::from(least_iops(setting.workers))).then_some(SlowCell { job: sample.job, iops })
+        self.runs.iter().find_map(|run| {
+            let setting = self.grid.setting(run.job).filter(|s| (SIZES.without)(s) == series)?;
+            let iops = run.bytes_per_s? / f64::from(setting.block_bytes.max(1));
+            (iops <= f64::from(least_iops(setting.workers))).then_some(SlowCell { job: run.job, iops })
         })
     }
 
@@ -508,33 +508,33 @@ impl<'g> OrderedSweep<'g> {
 
     /// Counts the complete rounds.
     pub(crate) fn rounds(&self) -> usize {
-        self.samples.len() / self.jobs.len().max(1)
+        self.runs.len() / self.jobs.len().max(1)
     }
 
     /// Bytes written by all runs.
     pub(crate) fn written_bytes(&self) -> u64 {
-        self.samples.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
+        self.runs.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
     }
 
     /// Time of all runs so far, in ns.
     pub(crate) fn spent_ns(&self) -> u64 {
-        self.samples.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
+        self.runs.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
     }
 
     /// Returns the tracked value of each complete round; `None` for a round without the value.
     pub(crate) fn tracked_values(&self) -> Vec<Option<f64>> {
         let Until::Rounds { tracked, variable, .. } = self.until else { return Vec::new() };
-        let rounds = self.samples.chunks_exact(self.jobs.len().max(1));
+        let rounds = self.runs.chunks_exact(self.jobs.len().max(1));
         rounds.map(|r| self.value(variable, r.iter().find(|s| s.job == tracked)?)).collect()
     }
 
-    fn value(&self, variable: Variable, sample: &Sample) -> Option<f64> {
+    fn value(&self, variable: Variable, run: &CellRun) -> Option<f64> {
         match variable {
             Variable::Iops => {
-                Some(sample.bytes_per_s? / f64::from(self.grid.setting(sample.job)?.block_bytes.max(1)))
+                Some(run.bytes_per_s? / f64::from(self.grid.setting(run.job)?.block_bytes.max(1)))
             }
-            Variable::MbPerS => Some(sample.bytes_per_s? / 1e6),
-            Variable::LatencyMeanNs => sample.latency_mean_ns,
+            Variable::MbPerS => Some(run.bytes_per_s? / 1e6),
+            Variable::LatencyMeanNs => run.latency_mean_ns,
         }
     }
 
@@ -564,17 +564,17 @@ impl<'g> OrderedSweep<'g> {
 
     /// Returns the runs of a cell that count: those in the window, or all of them if there is no
     /// window.
-    pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
+    pub(crate) fn window_runs(&self, job: usize) -> impl Iterator<Item = &CellRun> {
         let len = self.jobs.len();
         let range = self
             .window()
-            .map_or(0..self.samples.len(), |[first, last]| (first as usize - 1) * len..last as usize * len);
-        self.samples.get(range).unwrap_or_default().iter().filter(move |s| s.job == job)
+            .map_or(0..self.runs.len(), |[first, last]| (first as usize - 1) * len..last as usize * len);
+        self.runs.get(range).unwrap_or_default().iter().filter(move |s| s.job == job)
     }
 
     /// Returns how often a job was measured.
     pub fn count_runs_of(&self, job: usize) -> usize {
-        self.samples.iter().filter(|s| s.job == job).count()
+        self.runs.iter().filter(|s| s.job == job).count()
     }
 
     /// Returns the maximum remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
@@ -582,12 +582,12 @@ impl<'g> OrderedSweep<'g> {
         if self.is_over() {
             return 0;
         }
-        let each_ns = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
+        let each_ns = self.spent_ns().checked_div(self.runs.len() as u64).unwrap_or(run_ns);
         let runs_left = match self.until {
             Until::Slow => self.open_cells().count(),
             Until::Rounds { rounds_at_most, .. } => {
                 let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
-                all.saturating_sub(self.samples.len())
+                all.saturating_sub(self.runs.len())
             }
         };
         (runs_left as u64).saturating_mul(each_ns)
@@ -595,7 +595,7 @@ impl<'g> OrderedSweep<'g> {
 
     /// Describes the progress.
     pub fn describe_progress(&self) -> String {
-        let cell = self.samples.len() % self.jobs.len().max(1) + 1;
+        let cell = self.runs.len() % self.jobs.len().max(1) + 1;
         let cells = self.jobs.len();
         match self.until {
             Until::Slow => format!("cell {cell} of at most {cells}"),

@@ -90,7 +90,7 @@ pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
 }
 
 fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
-    let at = judged.answered.iter().position(|a| a.case.at == candidate.job)?;
+    let at = judged.answered.iter().position(|a| a.case.job_index == candidate.job)?;
     let (case, result) = (&judged.answered.get(at)?.case, judged.results.get(at)?);
     let total = result.total.as_ref().filter(|_| !result.void);
     let figures: Option<&Figures> = result.read.as_ref().or(result.write.as_ref()).filter(|_| !result.void);
@@ -100,7 +100,7 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
     let cpu = |i: usize| sum_over_runs(case, |ran| Some(ran.end.process_ns?[i]));
     let faults = |i: usize| {
         sum_over_runs(case, |ran| {
-            let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.index);
+            let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.stream_index);
             mine.map(|w| Some(w.faults?[i])).sum()
         })
     };
@@ -141,7 +141,7 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
 
 /// Returns the MB/s of a job in each round, which rank the interface.
 fn rates_by_round(judged: &Judged, job: usize) -> Vec<Option<f64>> {
-    let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
+    let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.job_index == job) else {
         return Vec::new();
     };
     let writes = case.stream.access.writes();
@@ -209,7 +209,7 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
         return Err("nothing was moved".into());
     }
     let end = if writes { Moment::Synced } else { Moment::Stop };
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     let mut bytes = [0.0; 2];
     for ran in &case.runs {
         let moved = ran.counted_until(end, &tops)?;

@@ -105,7 +105,7 @@ fn build_row(
 
 /// Returns the index of a layer's result; `None` if the layer has no result.
 fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
-    answered.iter().position(|a| a.case.at == layer.job)
+    answered.iter().position(|a| a.case.job_index == layer.job)
 }
 
 /// Returns the rate, mean operation size and mean latency that fathom measured, even if a finding
@@ -138,7 +138,7 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
 /// are unknown. Both the counters and the issued operations include warm-up and drain, so their
 /// ratio also holds for the window.
 fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
-    let counted = case.device().ok()?;
+    let counted = case.device_io().ok()?;
     let issued = case.issued_total().ops as f64;
     let flows = [(Kind::Read, counted.read), (Kind::Write, counted.write)];
     let done =

@@ -60,7 +60,7 @@ impl Question for LatencyTarget {
         };
         let capacity = capacity_of(record).filter(|_| self.latency_ns.is_none());
         let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
-        let is_shown = |a: &CaseAnswers| match a.case.offered {
+        let is_shown = |a: &CaseAnswers| match a.case.offered_iops {
             Some(offered) => is_about_loads && !is_quoted(offered),
             None => !is_about_loads,
         };
@@ -131,13 +131,14 @@ fn build_curve(
     let done = [false, true].into_iter().flat_map(|loads| summaries(record, loads));
     let done: Vec<_> = done.map(|run| Summary { limit_iops, ..run }).collect();
     let measured = strategy::points(&done);
-    let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
+    let capacity_result =
+        answered.iter().position(|a| a.case.offered_iops.is_none() && !a.case.runs.is_empty());
     let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
     let total = closed.and_then(|r| r.total.as_ref());
     let capacity_iops = total.map(|t| limit_iops.map_or(t.iops, |limit| t.iops.min(limit)));
     let mut points: Vec<LoadPoint> = Vec::new();
     for (result, (answered, figures)) in answered.iter().zip(results).enumerate() {
-        let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
+        let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered_iops) else {
             continue;
         };
         let point_here = build_point(answered, figures, point, latency_target);

@@ -14,7 +14,7 @@ mod targets;
 
 use crate::deductions;
 use crate::findings::CaseAnswers;
-use crate::runs::Sample;
+use crate::runs::CellRun;
 use crate::verdict::{Judged, ReportHead};
 use model::finding::{CheckId, Finding};
 use model::record::Record;
@@ -147,13 +147,13 @@ pub(crate) struct GatedResult {
     /// Index of the result.
     pub(crate) result: usize,
     /// The runs that count; `None` for all. The runs that chose a cell must not judge it.
-    pub(crate) samples: Option<Vec<Sample>>,
+    pub(crate) cell_runs: Option<Vec<CellRun>>,
 }
 
 impl GatedResult {
     /// A result whose runs all count.
     pub(crate) fn with_all_runs(result: usize) -> Self {
-        Self { result, samples: None }
+        Self { result, cell_runs: None }
     }
 }
 

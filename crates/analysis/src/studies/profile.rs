@@ -47,7 +47,9 @@ impl Conclusion for ToolResults {
 fn build_card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;
-        let result = answered.iter().position(|a| a.case.at == source.job && a.case.phase == source.phase)?;
+        let result = answered
+            .iter()
+            .position(|a| a.case.job_index == source.job && a.case.phase_index == source.phase)?;
         Some(build_cell(result, results.get(result)?, row.latency))
     };
     let row = |row: &LayoutRow| ToolRow {

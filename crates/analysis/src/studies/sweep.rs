@@ -8,7 +8,7 @@ use super::{Conclusion, GatedResult, Question, Subject};
 use crate::case::{Case, CaseRun};
 use crate::checks::evidence;
 use crate::findings::CaseAnswers;
-use crate::runs::{Sample, samples};
+use crate::runs::{CellRun, cell_runs};
 use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
 use crate::threshold::SAYS_NOTHING;
 use crate::verdict::{Judged, Reasoned, ReportHead};
@@ -99,11 +99,11 @@ impl Conclusion for Sweep {
         let Some(grid) = plan.study.grid().filter(|_| !self.winner.is_empty()) else {
             return Subject::Results(every());
         };
-        let search = replay_search(record, grid, &samples(record));
+        let search = replay_search(record, grid, &cell_runs(record));
         let winners = search.races.iter().filter_map(|race| {
             let winner = race.winner()?;
-            let result = answered.iter().position(|a| a.case.at == winner.job)?;
-            Some(GatedResult { result, samples: Some(winner.figure_samples().to_vec()) })
+            let result = answered.iter().position(|a| a.case.job_index == winner.job)?;
+            Some(GatedResult { result, cell_runs: Some(winner.figure_runs().to_vec()) })
         });
         Subject::Results(winners.collect())
     }
@@ -119,9 +119,9 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
     if let Search::InOrder(until) = grid.search {
         return sweep_in_order(record, grid, until, answered);
     }
-    let runs = samples(record);
+    let runs = cell_runs(record);
     let search = replay_search(record, grid, &runs);
-    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let result_of = |job: usize| answered.iter().position(|a| a.case.job_index == job);
     let voided = |job: usize| {
         let answers = answered.get(result_of(job)?)?;
         voided_by(answers).next().map(|_| answers)
@@ -180,12 +180,12 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     else {
         return;
     };
-    let search = replay_search(record, grid, &samples(record));
+    let search = replay_search(record, grid, &cell_runs(record));
     let racing_cells = search.races.iter().flat_map(|race| race.cells.iter().chain(&race.baselines));
     let first_runs: BTreeMap<usize, usize> =
         racing_cells.map(|racing| (racing.job, racing.first_figure_run())).collect();
     for case in cases {
-        let first = first_runs.get(&case.at).copied().unwrap_or(0);
+        let first = first_runs.get(&case.job_index).copied().unwrap_or(0);
         let is_counted = |run: &CaseRun| run.run.start.repeat as usize >= first;
         (case.runs, case.earlier) = std::mem::take(&mut case.runs).into_iter().partition(is_counted);
     }
@@ -194,11 +194,11 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
 /// Computes the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
 /// runs.
 fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<usize>) -> CellFigures {
-    let samples = racing.map_or(&[][..], RacingCell::figure_samples);
-    let over_runs = |value: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(value).collect();
+    let runs_used = racing.map_or(&[][..], RacingCell::figure_runs);
+    let over_runs = |value: fn(&CellRun) -> Option<f64>| {
+        let values: Vec<f64> = runs_used.iter().filter_map(value).collect();
         // A value that only some runs have is not shown.
-        intervals::mean(&values).filter(|_| values.len() == samples.len())
+        intervals::mean(&values).filter(|_| values.len() == runs_used.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| s.latency_mean_ns);
@@ -218,8 +218,8 @@ fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<u
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
-        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
-        runs: samples.len(),
+        latency_max_ns: runs_used.iter().filter_map(|s| s.latency_max_ns).max(),
+        runs: runs_used.len(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: racing.and_then(RacingCell::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
@@ -229,7 +229,7 @@ fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<u
 
 /// Replays the search of a record. A complete search has winners, even if an earlier version ended
 /// it by another rule.
-fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> BestCellSearch<'g> {
+fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[CellRun]) -> BestCellSearch<'g> {
     let plan = &record.header.plan;
     let mut search = BestCellSearch::after(grid, plan.runs, plan.seed, runs);
     if record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
@@ -364,7 +364,7 @@ fn find_knee(
 }
 
 /// Computes the change of the reference's rate over the sweep, from a line through the logarithms; `None` with too few runs.
-fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
+fn build_reference(grid: &Grid, job: usize, runs: &[CellRun]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for run in runs {
@@ -641,11 +641,11 @@ fn count_settings(count: usize) -> String {
 }
 
 fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
-    let order = OrderedSweep::after(grid, until, &samples(record));
+    let order = OrderedSweep::after(grid, until, &cell_runs(record));
     let left_out = order.skipped_cells();
     let is_left_out = |job: usize| left_out.iter().any(|(cell, _)| *cell == job);
     let measured = grid.cells.iter().filter(|c| !is_left_out(c.job));
-    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let result_of = |job: usize| answered.iter().position(|a| a.case.job_index == job);
     let cells: Vec<CellFigures> =
         measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
     let too_slow = left_out.iter().filter_map(|(job, slow)| {
@@ -684,9 +684,9 @@ fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
 
 /// The figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
 fn cell_in_order(setting: &Setting, order: &OrderedSweep, job: usize, result: Option<usize>) -> CellFigures {
-    let samples: Vec<&Sample> = order.window_samples(job).collect();
-    let mean = |value: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(|s| value(s)).filter(|v| v.is_finite()).collect();
+    let runs_used: Vec<&CellRun> = order.window_runs(job).collect();
+    let mean = |value: fn(&CellRun) -> Option<f64>| {
+        let values: Vec<f64> = runs_used.iter().filter_map(|s| value(s)).filter(|v| v.is_finite()).collect();
         (!values.is_empty()).then(|| stats::sample::mean(&values))
     };
     let rate = mean(|s| s.bytes_per_s);
@@ -699,8 +699,8 @@ fn cell_in_order(setting: &Setting, order: &OrderedSweep, job: usize, result: Op
         latency_p99_interval_ns: None,
         latency_interval_ns: None,
         latency_mean_ns: mean(|s| s.latency_mean_ns),
-        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
-        runs: samples.iter().filter(|s| s.bytes_per_s.is_some()).count(),
+        latency_max_ns: runs_used.iter().filter_map(|s| s.latency_max_ns).max(),
+        runs: runs_used.iter().filter(|s| s.bytes_per_s.is_some()).count(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,

@@ -70,7 +70,7 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     let mut disks = Vec::new();
     let mut not_counted = None;
     // The list begins with the whole disk, followed by the disks below it.
-    for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {
+    for (at, traffic) in traffic::traffic_of_others(case).into_iter().enumerate() {
         match traffic {
             Ok(traffic) => disks.push(ForeignIo::new(case, traffic, at > 0)),
             Err(why) => not_counted = not_counted.or(Some(why)),
@@ -131,7 +131,7 @@ impl ForeignIo {
             bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),
         };
         let share_of = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
-        let ios_share = traffic::comparable(case).then(|| share_of(foreign.ops, own.ops));
+        let ios_share = traffic::has_countable_requests(case).then(|| share_of(foreign.ops, own.ops));
         let bytes_share = share_of(foreign.bytes, own.bytes);
         let floor = FLOOR_BYTES.saturating_mul(runs);
         let has_enough_ios = foreign.ops > FLOOR_IOS.saturating_mul(runs);

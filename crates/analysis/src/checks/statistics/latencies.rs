@@ -9,7 +9,7 @@
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::checks::waited_for_cpu;
-use crate::figures::COUNTED;
+use crate::figures::RATED_KINDS;
 use model::histogram::{FEWEST_ABOVE_PERCENTILE, supports_quantile};
 use stats::bimodality::{MAX_VALLEY, MIN_GROUP_SHARE, MIN_OPS, MIN_RATIO, find_modes};
 
@@ -41,7 +41,7 @@ pub(super) const BIMODAL: Check = Check {
 
 fn check_bimodal(case: &Case) -> Known<Answer> {
     let mut checked = 0;
-    for kind in COUNTED {
+    for kind in RATED_KINDS {
         let Some(latencies) = case.latency(kind).filter(|h| h.count() >= MIN_OPS) else { continue };
         checked += 1;
         let Some(groups) = find_modes(&latencies) else { continue };
@@ -108,7 +108,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
 };
 
 fn check_tail_unsupported(case: &Case) -> Known<Answer> {
-    let ops_by_kind: Vec<u64> = COUNTED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
+    let ops_by_kind: Vec<u64> = RATED_KINDS.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
     let fewest = *ops_by_kind.iter().min().ok_or("no operation completed within a measured window")?;
     let withheld: Vec<&(&str, f64)> = SHOWN.iter().filter(|(_, q)| !supports_quantile(fewest, *q)).collect();
     let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
@@ -194,7 +194,7 @@ struct Stalls {
 }
 
 fn check_coordinated_omission(case: &Case) -> Known<Answer> {
-    let worst = COUNTED
+    let worst = RATED_KINDS
         .iter()
         .filter_map(|kind| find_stalls(*kind, &case.latency(*kind)?))
         .max_by(|a, b| (a.moments_p99_ns / a.ops_p99_ns).total_cmp(&(b.moments_p99_ns / b.ops_p99_ns)))

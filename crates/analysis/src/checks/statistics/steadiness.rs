@@ -12,7 +12,7 @@
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::figures::steadiness::{
-    A_MINUTE_FROM_S, Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change,
+    Cliff, Drifts, MAX_DRIFT, MIN_PER_MINUTE_S, MIN_STEP, find_cliff, find_steps_of_run, whole_change,
 };
 use crate::figures::time_series::{DeviceWork, series_of_runs};
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
@@ -37,9 +37,9 @@ pub(super) const NOT_STEADY: Check = Check {
          limit. Otherwise, or with fewer than {MIN_INDEPENDENT} independent steps, it is not checked: no proof of \
          change is no proof of steadiness. With --until steady it also relabels results that did not become \
          steady from round to round.",
-        minute = Share(DRIFT_TO.minute),
-        ten = Share(DRIFT_TO.ten_seconds),
-        shorter = Share(DRIFT_TO.shorter)
+        minute = Share(MAX_DRIFT.minute),
+        ten = Share(MAX_DRIFT.ten_seconds),
+        shorter = Share(MAX_DRIFT.shorter)
     ),
     provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
               `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in \
@@ -48,7 +48,7 @@ pub(super) const NOT_STEADY: Check = Check {
           --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want to measure the change over time.",
     // E02 reports steps, with all levels.
-    applies: |case| case.unsteady.is_some() || (!case.stream.load_changes() && !has_step(case)),
+    applies: |case| case.unsteady_rounds.is_some() || (!case.stream.load_changes() && !has_step(case)),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
     fires: Some(|| super::shaped(&Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
@@ -57,12 +57,12 @@ pub(super) const NOT_STEADY: Check = Check {
 };
 
 fn check_not_steady(case: &Case) -> Known<Answer> {
-    if let Some(rounds) = case.unsteady {
+    if let Some(rounds) = case.unsteady_rounds {
         return Ok(Answer::Finding(never_steady(rounds)));
     }
     let all_series = series_of_runs(case)?;
     let drifts = Drifts::within(&all_series);
-    let shares: Vec<f64> = if drifts.settle() {
+    let shares: Vec<f64> = if drifts.most_are_settling() {
         all_series.iter().filter_map(whole_change).collect()
     } else {
         drifts.each.iter().map(|run| run.drift.share).collect()
@@ -70,7 +70,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     let limit = drifts.each.first().map_or(0.0, |run| run.limit);
     let numbers =
         evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", all_series.len() as f64)]);
-    if drifts.exceed() || drifts.settle() {
+    if drifts.most_exceed() || drifts.most_are_settling() {
         let (seconds, share) = (all_series.first().map_or(0.0, Series::seconds), mean(&shares));
         let direction = if share < 0.0 { "falling" } else { "rising" };
         return finding!(
@@ -79,16 +79,16 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
             "The rate was still {direction} when the run ended: by {} of its mean within {}{}{}.",
             show_share(share.abs()),
             show_seconds(seconds),
-            if drifts.settle() { ", most of it at the beginning" } else { "" },
+            if drifts.most_are_settling() { ", most of it at the beginning" } else { "" },
             // The drift of a short run cannot be scaled to a minute.
-            if seconds >= A_MINUTE_FROM_S {
+            if seconds >= MIN_PER_MINUTE_S {
                 format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
             } else {
                 String::new()
             }
         );
     }
-    if drifts.hold() {
+    if drifts.most_are_within() {
         return holds("The rate did not drift within the runs.", numbers);
     }
     Err(if drifts.each.len() < all_series.len() {
@@ -138,9 +138,9 @@ pub(super) const CLIFF: Check = Check {
          square root of the factor by which the rate changed, the cause is in or below the device \
          (its fast cache is full, garbage collection, heat, a cloud's credits). Otherwise the \
          cause is above it (a cgroup limit, the CPU, the file system).",
-        minute = Share(STEP_FROM.minute),
-        ten = Share(STEP_FROM.ten_seconds),
-        shorter = Share(STEP_FROM.shorter),
+        minute = Share(MIN_STEP.minute),
+        ten = Share(MIN_STEP.ten_seconds),
+        shorter = Share(MIN_STEP.shorter),
         sure = REQUIRED_ERRORS,
         more = REQUIRED_ERRORS_BY_LENGTH
     ),
@@ -161,14 +161,14 @@ pub(super) const CLIFF: Check = Check {
 
 fn check_cliff(case: &Case) -> Known<Answer> {
     let all_series = series_of_runs(case)?;
-    let Some(cliff) = cliff(&all_series) else {
-        if all_series.iter().any(|c| steps(c) == Change::Unclear) {
+    let Some(cliff) = find_cliff(&all_series) else {
+        if all_series.iter().any(|series| find_steps_of_run(series) == Change::Unclear) {
             return not_checked(
                 "the rate changes within a run, but in a way that could be chance or a slow drift; a longer run \
                  would settle it",
             );
         }
-        let least = all_series.first().map_or(0.0, |c| STEP_FROM.for_run(c));
+        let least = all_series.first().map_or(0.0, |c| MIN_STEP.for_run(c));
         let numbers = evidence([("smallest_step_share", least)]);
         return holds("The rate stayed on one level within each run.", numbers);
     };
@@ -189,7 +189,7 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     let severity = if is_relabelled { Severity::Rename } else { Severity::Biased };
     let runs_note =
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
-    let levels = cliff.in_words(series);
+    let levels = cliff.describe(series);
     let [latency_before, latency_after] = latencies.unwrap_or([f64::NAN; 2]);
     detail!(
         severity,
@@ -216,7 +216,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
     if !case.has_storage() {
         return Err("the job uses no storage".into());
     }
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     case.alone_on(&tops)?;
     let device = DeviceWork::from_run(ran, &tops)?;
     let place = |step: usize| series.from_ns + series.step_ns * step as f64;
@@ -368,7 +368,7 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
 }
 
 fn without_steps(series: &Series) -> Vec<f64> {
-    match steps(series).steps() {
+    match find_steps_of_run(series).steps() {
         [] => series.rates.clone(),
         found_steps => without_levels(&series.rates, found_steps),
     }

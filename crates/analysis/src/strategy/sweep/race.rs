@@ -9,7 +9,7 @@
 //! 5. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get fresh runs for their
 //!    figures. The earlier runs cannot be used: a cell wins partly by luck, so the runs that chose it are too fast.
 
-use crate::runs::Sample;
+use crate::runs::CellRun;
 use model::sweep::Measure;
 use stats::sample;
 use stats::sample::median;
@@ -55,9 +55,9 @@ pub struct RacingCell {
     /// Scores of its fresh runs: those after the race was decided.
     pub fresh_scores: Vec<f64>,
     /// The runs of `race_scores`.
-    race_samples: Vec<Sample>,
+    race_runs: Vec<CellRun>,
     /// The runs of `fresh_scores`.
-    fresh_samples: Vec<Sample>,
+    fresh_runs: Vec<CellRun>,
     /// Whether a run of the cell failed, which excludes the cell.
     pub(super) failed: bool,
 }
@@ -110,18 +110,18 @@ impl RacingCell {
     }
 
     /// Adds a run of a round; a fresh run if `round` is `None`.
-    fn add(&mut self, sample: &Sample, round: Option<usize>) {
-        let Some(score) = sample.score(self.measure) else {
+    fn add(&mut self, run: &CellRun, round: Option<usize>) {
+        let Some(score) = run.score(self.measure) else {
             self.failed = true;
             return;
         };
         if let Some(round) = round {
             self.race_scores.push(score);
-            self.race_samples.push(*sample);
+            self.race_runs.push(*run);
             self.rounds.push(round);
         } else {
             self.fresh_scores.push(score);
-            self.fresh_samples.push(*sample);
+            self.fresh_runs.push(*run);
         }
     }
 
@@ -168,19 +168,19 @@ impl RacingCell {
     }
 
     /// Returns the runs that the cell's figures use.
-    pub fn figure_samples(&self) -> &[Sample] {
-        if self.uses_fresh_runs() { &self.fresh_samples } else { &self.race_samples }
+    pub fn figure_runs(&self) -> &[CellRun] {
+        if self.uses_fresh_runs() { &self.fresh_runs } else { &self.race_runs }
     }
 
     /// Returns the mean bytes of an operation in the runs that the figures use; `None` if unknown. The sizes of an
     /// access specification are random.
     pub fn bytes_per_operation(&self) -> Option<f64> {
-        mean_of(self.figure_samples(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
+        mean_of(self.figure_runs(), |s| s.bytes_per_operation.filter(|b| *b > 0.0))
     }
 
     /// Returns the mean CPU time per byte of all runs of the cell in ns; `None` without a value.
     pub fn cpu_ns_per_byte(&self) -> Option<f64> {
-        mean_of(self.race_samples.iter().chain(&self.fresh_samples), |s| {
+        mean_of(self.race_runs.iter().chain(&self.fresh_runs), |s| {
             s.cpu_ns_per_byte.filter(|c| c.is_finite())
         })
     }
@@ -215,11 +215,11 @@ impl Race {
     }
 
     /// Adds a run to its cell. Ignores runs of jobs that have no cell in this race.
-    pub(super) fn add(&mut self, sample: &Sample) {
+    pub(super) fn add(&mut self, run: &CellRun) {
         let round = self.decision.is_none().then_some(self.round);
         let cells = self.cells.iter_mut().chain(&mut self.baselines);
-        if let Some(cell) = cells.into_iter().find(|cell| cell.job == sample.job) {
-            cell.add(sample, round);
+        if let Some(cell) = cells.into_iter().find(|cell| cell.job == run.job) {
+            cell.add(run, round);
         }
     }
 
@@ -441,8 +441,8 @@ impl Race {
 
 /// Returns the mean of a value over the runs that have one.
 fn mean_of<'s>(
-    runs: impl IntoIterator<Item = &'s Sample>,
-    value: impl Fn(&Sample) -> Option<f64>,
+    runs: impl IntoIterator<Item = &'s CellRun>,
+    value: impl Fn(&CellRun) -> Option<f64>,
 ) -> Option<f64> {
     let values: Vec<f64> = runs.into_iter().filter_map(value).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

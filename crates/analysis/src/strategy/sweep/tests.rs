@@ -144,8 +144,8 @@ impl Device {
 }
 
 /// A run of a job with this rate; without a rate, the run failed.
-fn sample(job: usize, bytes_per_s: Option<f64>, took_ns: u64) -> Sample {
-    Sample { job, bytes_per_s, took_ns, ..Sample::default() }
+fn sample(job: usize, bytes_per_s: Option<f64>, took_ns: u64) -> CellRun {
+    CellRun { job, bytes_per_s, took_ns, ..CellRun::default() }
 }
 
 /// Numbers between 0 and 1, drawn by seed.
@@ -170,15 +170,20 @@ impl Draws {
 }
 
 /// Plays a search to its end; returns its samples.
-fn play(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
+fn play(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<CellRun> {
     let mut device = Device::new(noise, seed);
     let mut samples = Vec::new();
     let mut search = BestCellSearch::new(grid, RUNS, seed);
     while let Some(job) = search.next() {
         let rate = truth(grid.setting(job).unwrap()) * device.draw_log(search.spent_ns() as f64 / 1e9).exp();
         let took_ns = if grid.search == Search::Exhaustive { EXHAUSTIVE_RUN_NS } else { ADAPTIVE_RUN_NS };
-        let sample =
-            Sample { job, bytes_per_s: Some(rate), cpu_ns_per_byte: Some(0.1), took_ns, ..Sample::default() };
+        let sample = CellRun {
+            job,
+            bytes_per_s: Some(rate),
+            cpu_ns_per_byte: Some(0.1),
+            took_ns,
+            ..CellRun::default()
+        };
         search.add(&sample);
         samples.push(sample);
         assert!(samples.len() < 20_000, "it does not end");
@@ -240,11 +245,11 @@ fn progress_counts_cells_and_passes() {
         let mut stages = Vec::new();
         while let Some(job) = search.next().filter(|_| stages.len() < 7) {
             stages.push(search.describe_progress());
-            search.add(&Sample {
+            search.add(&CellRun {
                 job,
                 bytes_per_s: Some(1.0),
                 took_ns: EXHAUSTIVE_RUN_NS,
-                ..Sample::default()
+                ..CellRun::default()
             });
         }
         stages
@@ -504,13 +509,13 @@ fn no_forged_sample_stops_the_search() {
     let mut search = BestCellSearch::new(&one, 3, 0);
     for rate in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
         let job = search.next().unwrap();
-        search.add(&Sample {
+        search.add(&CellRun {
             job,
             bytes_per_s: Some(rate),
             bytes_per_operation: Some(f64::NAN),
             cpu_ns_per_byte: Some(f64::NAN),
             took_ns: u64::MAX,
-            ..Sample::default()
+            ..CellRun::default()
         });
     }
     assert!(search.next().is_some());
@@ -541,8 +546,8 @@ mod in_order {
         }
     }
 
-    fn sample(job: usize, bytes_per_s: Option<f64>) -> Sample {
-        Sample { job, bytes_per_s, took_ns: 2, written_bytes: 1_000, ..Sample::default() }
+    fn sample(job: usize, bytes_per_s: Option<f64>) -> CellRun {
+        CellRun { job, bytes_per_s, took_ns: 2, written_bytes: 1_000, ..CellRun::default() }
     }
 
     /// Plays a sweep to its end; `rate` gets the job and the round.
@@ -566,7 +571,7 @@ mod in_order {
     fn one_round_measures_all_cells_in_order() {
         let grid = grid(&[512, 1024, 2048], 32, Until::Slow);
         let sweep = play(&grid, Until::Slow, |_, _| Some(1e9));
-        assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(sweep.runs.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(sweep.skipped_cells().is_empty() && sweep.window().is_none());
     }
 
@@ -585,7 +590,7 @@ mod in_order {
         assert_eq!(sweep.skipped_cells(), [(3, SlowCell { job: 2, iops: 1.0 })]);
         // A failed cell shows nothing about larger ones.
         let sweep = play(&grid32, Until::Slow, |job, _| if job == 1 { None } else { at(9.0, job) });
-        assert_eq!((sweep.samples.len(), sweep.skipped_cells().len()), (4, 0));
+        assert_eq!((sweep.runs.len(), sweep.skipped_cells().len()), (4, 0));
     }
 
     #[test]
@@ -598,7 +603,7 @@ mod in_order {
         let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
         // Eight operations a second are too few for 32 threads and enough for four.
         let sweep = play(&both, Until::Slow, |job, _| at(if job == 0 { 8.0 } else { 2.0 }, job % 3));
-        assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
+        assert_eq!(sweep.runs.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
         assert_eq!(sweep.skipped_cells(), [1, 2].map(|job| (job, SlowCell { job: 0, iops: 8.0 })));
         assert_eq!(sweep.left_ns(5), 0);
     }
@@ -615,9 +620,9 @@ mod in_order {
         assert_eq!((sweep.rounds(), sweep.window()), (8, Some([4, 8])));
         assert!(sweep.snia().is_some_and(|r| r.met && r.rounds == 8));
         assert_eq!(sweep.window_mean(), Some(100.0));
-        assert_eq!((sweep.window_samples(0).count(), sweep.count_runs_of(0)), (5, 8));
+        assert_eq!((sweep.window_runs(0).count(), sweep.count_runs_of(0)), (5, 8));
         assert!(
-            sweep.window_samples(1).all(|s| s.bytes_per_s == Some(409_600.0)),
+            sweep.window_runs(1).all(|s| s.bytes_per_s == Some(409_600.0)),
             "what came before the window counts nowhere"
         );
     }
