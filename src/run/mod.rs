@@ -22,7 +22,7 @@ use analysis::runs::{CellAttempt, cell_attempts};
 use analysis::strategy::cost::{run_ns, sweep_time_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Next, StrategyPlan, Summary};
-use analysis::{Judging, KnownBefore};
+use analysis::{InvalidBeforeRun, Judging};
 use collector::{Collector, OpLog, attempted, differences, found_depths, interval_ns, log_waits, worker_end};
 use engine::link::Outcome;
 use engine::workers::{Who, Workers};
@@ -240,10 +240,11 @@ impl Measurement {
     /// Returns why nothing is measured, if all results of a host are already invalid before the
     /// first run; otherwise `None`. If only some results are, prints a warning.
     fn known_before(&self) -> Result<Option<String>, Failure> {
-        let known = self.accept.as_deref().and_then(|accept| analysis::known_before(&self.last, accept));
+        let known =
+            self.accept.as_deref().and_then(|accept| analysis::find_invalid_before_run(&self.last, accept));
         let all = match known {
-            Some(KnownBefore::All(why)) => Some(why),
-            Some(KnownBefore::Some(why)) => {
+            Some(InvalidBeforeRun::All(why)) => Some(why),
+            Some(InvalidBeforeRun::Some(why)) => {
                 self.live.say(&format!("fathom: {why}"));
                 None
             }

@@ -43,7 +43,7 @@ pub mod watch;
 pub use checks::is_remote;
 pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
-pub use findings::{KnownBefore, known_before};
+pub use findings::{InvalidBeforeRun, find_invalid_before_run};
 use model::finding::{CheckId, Finding};
 use model::job::Kind;
 use model::machine::Machine;

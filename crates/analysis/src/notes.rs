@@ -107,9 +107,9 @@ impl Remark {
 
 /// Describes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
 fn describe_disturbed_runs(record: &Record) -> Option<String> {
-    let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
-        tried.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
+        attempts.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
     };
     let (hit, all) = (runs(&|a| a.disturbed), runs(&|a| a.complete));
     let repeated = match runs(&|a| a.attempt > 0) {
@@ -124,14 +124,14 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
 
 /// Warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
-    let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
     if let Some(neighbour) = find_neighbour(record) {
         let repeats =
-            if tried.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
+            if attempts.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
         out.push(format!("{}{repeats}.", neighbour.sentence()));
     }
-    if is_disturbance_the_rule(&tried, 0) {
+    if is_disturbance_the_rule(&attempts, 0) {
         out.push(
             "this machine is not idle: other load disturbed a third of all attempts or more, so repeating stopped. \
              Stop the other load (see iotop -o, top), or measure at another time."
@@ -147,7 +147,7 @@ fn job_name(record: &Record, job: usize) -> &str {
 }
 
 /// Maximum number of rounds whose rates a note lists.
-const ROUNDS_NAMED: usize = 5;
+const MAX_ROUNDS_LISTED: usize = 5;
 
 /// Returns how each file was stored before the first run that used it.
 pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
@@ -191,7 +191,7 @@ fn describe_preconditioning(record: &Record, done: &Preconditioned) -> String {
 /// Lists the rates of the rounds, `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`; with many rounds, only the last ones.
 fn list_rates(record: &Record, rounds: &Rounds) -> String {
     let name = job_name(record, rounds.job);
-    let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
+    let from = rounds.iops.len().saturating_sub(MAX_ROUNDS_LISTED);
     let last: Vec<String> = rounds.iops.iter().skip(from).map(|v| show_rate(*v)).collect();
     format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
 }

@@ -17,7 +17,7 @@ use model::figures::NotMeasured;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
 use model::record::{Record, RunEnding, WorkerEnd};
-use model::report::{Answer, AnswerWord, Figures, Measured};
+use model::report::{AnswerWord, Figures, Measured, ReportAnswer};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
@@ -481,7 +481,7 @@ impl Conclusion for Api {
     }
 
     /// Which interface to use in all works together, or why none is recommended.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {
             [] => AnswerWord::CannotTell,
@@ -495,7 +495,7 @@ impl Conclusion for Api {
             ([only], []) => only.sentence.clone(),
             (some, none) => [recommend(some), explain_no_advice(none, false)].join(" ").trim().into(),
         };
-        Some(Answer { word, sentence })
+        Some(ReportAnswer { word, sentence })
     }
 }
 

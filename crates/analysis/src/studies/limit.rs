@@ -16,13 +16,13 @@ use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::findings::{self, CaseAnswers};
 use crate::runs::{Summary, capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
-use crate::verdict::{Judged, Reasoned, ReportHead, limiter_of};
+use crate::verdict::{Judged, ReasonedVerdict, ReportHead, limiter_of};
 use model::finding::{CheckId, Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Headline, Measured, Verdict};
+use model::report::{AnswerWord, Headline, Measured, ReportAnswer, Verdict};
 use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
@@ -93,7 +93,7 @@ impl Conclusion for LoadCurve {
         let first = self.rests_on.first().and_then(|at| judged.results.get(*at));
         let mut head = judged.head_about(headline, first, quoted);
         if head.headline.value.is_none() {
-            head.verdict = Reasoned::new(Verdict::Invalid, self.sentence.clone());
+            head.verdict = ReasonedVerdict::new(Verdict::Invalid, self.sentence.clone());
             // Without an answer, the number of valid loads does not matter.
             head.counts.sentence = None;
         }
@@ -101,14 +101,14 @@ impl Conclusion for LoadCurve {
         ReportHead { limiter: limiter_of(judged.headline_job_result()), ..head }
     }
 
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let met = self.latency_target.as_ref()?;
         let word = match (met.met_iops, met.missed_iops, lowest_open_load(self, met)) {
             (Some(_), ..) => AnswerWord::Met,
             (None, Some(_), None) => AnswerWord::Missed,
             (None, ..) => AnswerWord::CannotTell,
         };
-        Some(Answer { word, sentence: self.sentence.clone() })
+        Some(ReportAnswer { word, sentence: self.sentence.clone() })
     }
 
     fn subject(&self, _record: &Record, _answered: &[CaseAnswers]) -> Subject<'_> {

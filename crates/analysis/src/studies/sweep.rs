@@ -11,13 +11,13 @@ use crate::findings::CaseAnswers;
 use crate::runs::{CellRun, cell_runs};
 use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
 use crate::threshold::SAYS_NOTHING;
-use crate::verdict::{Judged, Reasoned, ReportHead};
+use crate::verdict::{Judged, ReasonedVerdict, ReportHead};
 use model::figures::Estimate;
 use model::finding::CheckId;
 use model::job::Pattern;
 use model::plan::Role;
 use model::record::{Record, RunEnding};
-use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
+use model::report::{AnswerWord, Deduction, Headline, Measured, ReportAnswer, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
@@ -61,16 +61,16 @@ impl Conclusion for Sweep {
         if first.is_none() {
             let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
             let why = self.works.first().map_or(none, |work| work.sentence.as_str());
-            head.verdict = Reasoned::new(Verdict::Invalid, why.into());
+            head.verdict = ReasonedVerdict::new(Verdict::Invalid, why.into());
         }
         if let (Verdict::Valid, Some(why)) = (head.verdict.verdict, why_unsteady(self)) {
-            head.verdict = Reasoned::new(Verdict::Suspect, why);
+            head.verdict = ReasonedVerdict::new(Verdict::Suspect, why);
         }
         head
     }
 
     /// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let work = self.works.first()?;
         let word = match work.chosen {
             Chosen::Fastest => AnswerWord::Fastest,
@@ -87,7 +87,7 @@ impl Conclusion for Sweep {
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
         let cheapest = cheapest
             .map_or_else(String::new, |c| format!(" The cheapest equally fast setting is {}.", name(c)));
-        Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
+        Some(ReportAnswer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
     }
 
     /// Returns the winner of each work with the runs that its figures use, or every cell of a grid
