@@ -1,6 +1,6 @@
 //! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is its operations divided by its time,
+//! 1. [`compute_rates`] and [`figures_of_kind`]: the rate of a run is its operations divided by its time,
 //!    and the rate of a case is the geometric mean over its runs. Latency histograms are merged,
 //!    never averaged.
 //! 2. [`observe_case`] adds the same runs up without intervals, for the output formats of other tools.
@@ -71,8 +71,8 @@ pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
 /// Computes the figures of one kind of operations. `None` without such operations, never zero.
 pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let open = case.open_loop(kind);
-    let latency = latency(&case.latency(kind)?, open.as_ref().map(|open| &open.lateness))?;
-    let rates = rates(case, &[kind])?;
+    let latency = to_latency(&case.latency(kind)?, open.as_ref().map(|open| &open.lateness))?;
+    let rates = compute_rates(case, &[kind])?;
     let amount = case.in_windows(kind);
     Some(Figures {
         ops: amount.ops,
@@ -84,9 +84,9 @@ pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
         mb_per_s_interval: rates.mb_per_s_interval,
         depth_mean: case.depth_mean().ok()?,
         latency_ns: latency,
-        submit_ns: case.submit().and_then(|submit| self::latency(&submit, None)),
-        service_ns: open.as_ref().and_then(|open| self::latency(&open.service, None)),
-        lateness_ns: open.as_ref().and_then(|open| self::latency(&open.lateness, None)),
+        submit_ns: case.submit().and_then(|submit| to_latency(&submit, None)),
+        service_ns: open.as_ref().and_then(|open| to_latency(&open.service, None)),
+        lateness_ns: open.as_ref().and_then(|open| to_latency(&open.lateness, None)),
     })
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
 }
 
 /// The cost of an operation for the workers of the stream; `None` without operations or CPU times.
-pub(crate) fn cost(case: &Case) -> Option<Cost> {
+pub(crate) fn cost_per_operation(case: &Case) -> Option<Cost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
@@ -135,17 +135,17 @@ pub(crate) fn cost(case: &Case) -> Option<Cost> {
     })
 }
 
-fn latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Latency> {
+fn to_latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Latency> {
     Some(Latency {
         min: histogram.min_ns()?,
         mean: histogram.mean_ns()?,
         max: histogram.max_ns()?,
-        percentiles: percentiles(histogram, lateness),
+        percentiles: percentiles_by_name(histogram, lateness),
     })
 }
 
 /// Percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
-fn percentiles(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
+fn percentiles_by_name(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
     let percentile =
         |(name, q): &(&str, f64)| ((*name).to_owned(), timely_quantile_ns(histogram, lateness, *q));
     PERCENTILES.iter().map(percentile).collect()
@@ -160,7 +160,7 @@ pub(crate) fn timely_quantile_ns(histogram: &Histogram, lateness: Option<&Histog
 
 /// Computes the rates of some kinds of operations together, without intervals if the windows are too short. `None` if no
 /// operation completed in a window.
-pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
+pub(crate) fn compute_rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<RunRates> = case.runs.iter().filter_map(|r| run_rates(r, kinds)).collect();
     let iops_per_run: Vec<f64> = per_run.iter().map(|r| r.iops).collect();
     let iops = intervals::mean(&iops_per_run)?;
@@ -206,7 +206,7 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
     let RunRates { iops, bytes_per_s } = run_rates(ran, &RATED_KINDS)?;
     let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
         let lateness = end.open.as_ref().map(|open| &open.lateness);
-        (kind.word().into(), percentiles(&end.latency, lateness))
+        (kind.word().into(), percentiles_by_name(&end.latency, lateness))
     };
     Some(RunFigures {
         run: ran.run.start.repeat,
@@ -278,15 +278,15 @@ fn add_up_runs(case: &Case) -> Observed {
         in_order: is_in_order(case),
         is_cut: false,
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
-        errors: errors(case),
-        ignored_errors: ignored_errors(case),
+        errors: count_errors(case),
+        ignored_errors: count_ignored_errors(case),
         sync_error: sync_error(case),
-        workers: workers(case),
-        disks: disks(case),
+        workers: observe_workers(case),
+        disks: observe_disks(case),
         found_depth: found_depth(case),
         steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
-        lanes: lanes(case),
-        cpus: cpus(case),
+        lanes: observe_lanes(case),
+        cpus: observe_cpus(case),
         typed: case
             .record
             .header
@@ -315,12 +315,12 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
         course: join_intervals(case, kind),
-        priorities: priorities(case, kind),
+        priorities: latencies_by_priority(case, kind),
     })
 }
 
 /// Latencies over all runs, by I/O priority.
-fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
+fn latencies_by_priority(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
     let mut all: Vec<PriorityEnd> = Vec::new();
     for end in case.runs.iter().flat_map(|run| &run.stream.priorities).filter(|end| end.kind == kind) {
         PriorityEnd::add(&mut all, end);
@@ -349,7 +349,7 @@ fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
 }
 
 /// The work of each lane in the last run.
-fn lanes(case: &Case) -> Vec<ObservedLane> {
+fn observe_lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
         bytes: kind.bytes,
@@ -365,7 +365,7 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
 }
 
 /// The times of each CPU over all runs.
-fn cpus(case: &Case) -> Vec<ObservedCpu> {
+fn observe_cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
         // The time of an idle CPU may decrease by a tick.
@@ -396,7 +396,7 @@ fn found_depth(case: &Case) -> Option<u32> {
 }
 
 /// The number of errors of the case's stream in all runs, by error number.
-pub(crate) fn errors(case: &Case) -> BTreeMap<i32, u64> {
+pub(crate) fn count_errors(case: &Case) -> BTreeMap<i32, u64> {
     let mut out: BTreeMap<i32, u64> = BTreeMap::new();
     for (_, errno, count) in each_error(case) {
         let sum = out.entry(errno).or_default();
@@ -423,7 +423,7 @@ fn sync_error(case: &Case) -> Option<i32> {
 }
 
 /// The number of errors that the job tells the stream to ignore.
-fn ignored_errors(case: &Case) -> u64 {
+fn count_ignored_errors(case: &Case) -> u64 {
     let is_ignored = |kind, errno| {
         case.stream.max_errors == ALL_ERRORS
             || case.stream.ignored_errors.iter().any(|ignored| ignored.is(kind, Some(errno)))
@@ -432,7 +432,7 @@ fn ignored_errors(case: &Case) -> u64 {
     ignored.fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
 }
 
-fn workers(case: &Case) -> ObservedWorkers {
+fn observe_workers(case: &Case) -> ObservedWorkers {
     case.workers().fold(ObservedWorkers::NONE, |sum, w| {
         sum.plus(&ObservedWorkers {
             wall_ns: w.wall_ns,
@@ -446,12 +446,12 @@ fn workers(case: &Case) -> ObservedWorkers {
 }
 
 /// The work of each whole disk over all runs.
-fn disks(case: &Case) -> Vec<ObservedDisk> {
+fn observe_disks(case: &Case) -> Vec<ObservedDisk> {
     let layers = case.shared_layers().unwrap_or_default().into_iter().filter(|_| case.has_storage());
-    layers.filter_map(|layer| disk(case, layer)).collect()
+    layers.filter_map(|layer| observe_disk(case, layer)).collect()
 }
 
-fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
+fn observe_disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
     let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
     let add_run = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
         let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);

@@ -5,7 +5,7 @@
 //! 3. Findings about the CPU and the cgroup ([`from_findings`]).
 //! 4. The job's own syncs, rate and pauses, and an engine that submits one operation at a time.
 //! 5. Shortages of the machine: memory, a full link ([`from_machine`]).
-//! 6. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
+//! 6. Where operations spent their time: in the device or above it ([`from_waiting`]).
 
 use crate::case::{Case, no_run, requested_depth, share};
 use crate::checks::{
@@ -22,28 +22,28 @@ use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Minimum share of the latency inside the device for the device to be the limiter.
-const DEVICE_FROM: f64 = 0.7;
+const MIN_DEVICE_SHARE: f64 = 0.7;
 
 /// Minimum share of the requested depth for a queue to be full.
-const FULL_FROM: f64 = 0.9;
+const MIN_FULL_SHARE: f64 = 0.9;
 
 /// The name of the limiter if a cgroup limits the I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
 /// Minimum share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
-const LINK_FROM: f64 = 0.83;
+const MIN_LINK_SHARE: f64 = 0.83;
 
 /// The engine of a simulated device.
-const SIMULATED: &str = "sim";
+const SIMULATED_ENGINE: &str = "sim";
 
 /// Minimum share of the workers' time for syncs or pauses to be the limiter.
-const MOST_OF_TIME: f64 = 0.5;
+const MIN_TIME_SHARE: f64 = 0.5;
 
 /// Minimum share of a requested rate for that rate to be the limiter.
-const RATE_REACHED_FROM: f64 = 0.9;
+const MIN_RATE_SHARE: f64 = 0.9;
 
 /// If tasks waited for memory during at least this share of the time, memory is the limiter.
-const PRESSED_FROM: f64 = 0.1;
+const MIN_MEMORY_WAIT_SHARE: f64 = 0.1;
 
 /// Finds the limiter of a result.
 pub(crate) fn find_limiter(answered: &CaseAnswers) -> Limiter {
@@ -64,7 +64,7 @@ pub(crate) fn find_limiter(answered: &CaseAnswers) -> Limiter {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
     }
-    known.unwrap_or_else(|| waiting_limiter(case).unwrap_or_else(|why| unknown(&why)))
+    known.unwrap_or_else(|| from_waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 
 /// Returns the limiter if there is no result.
@@ -76,7 +76,7 @@ pub(crate) fn nothing_measured() -> Limiter {
 fn from_work(case: &Case) -> Option<Limiter> {
     let (name, sentence) = if case.stream.moves_no_data() {
         ("file system", "No data is moved: this is the speed of the file system's metadata.".to_owned())
-    } else if case.stream.engine == SIMULATED {
+    } else if case.stream.engine == SIMULATED_ENGINE {
         let why = "No storage is involved: the rate is that of the simulated device, on its own clock.";
         ("simulation", why.to_owned())
     } else {
@@ -164,22 +164,22 @@ fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let (ops, bytes) =
         done.fold((0.0, 0.0), |(ops, bytes), one| (ops + one.ops as f64, bytes + one.bytes as f64));
     let seconds = case.window_ns() / 1e9;
-    let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= RATE_REACHED_FROM * asked;
+    let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= MIN_RATE_SHARE * asked;
     near(ops, iops) || near(bytes, bytes_per_s)
 }
 
 /// The pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
     let asked = requested_depth(&case.stream);
-    let working = share(case.depth_mean().ok()?, asked).max(0.0) + sync_share(case);
+    let working = share(case.depth_mean().ok()?, asked).max(0.0) + share_in_syncs(case);
     let paused = 1.0 - working;
     let sentence = format!("Pauses between operations took {} of the time.", show_share(paused));
-    (paused >= MOST_OF_TIME)
+    (paused >= MIN_TIME_SHARE)
         .then(|| limiter_of("the job itself", sentence, evidence([("pause_share", paused)])))
 }
 
 /// Share of the workers' time that they spent in calls that make writes stable.
-fn sync_share(case: &Case) -> f64 {
+fn share_in_syncs(case: &Case) -> f64 {
     let spent = case.latency(Kind::Sync).map_or(0.0, |h| h.sum_ns() as f64);
     share(spent, case.window_ns() * f64::from(case.stream.workers))
 }
@@ -188,9 +188,9 @@ fn sync_share(case: &Case) -> f64 {
 /// system's journal.
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
-    let (syncs, spent) = (case.latency(Kind::Sync)?, sync_share(case));
+    let (syncs, spent) = (case.latency(Kind::Sync)?, share_in_syncs(case));
     // Far above 100 %, calls overlap, and the share of the time is unknown.
-    if !(MOST_OF_TIME..=1.0 + MOST_OF_TIME).contains(&spent) {
+    if !(MIN_TIME_SHARE..=1.0 + MIN_TIME_SHARE).contains(&spent) {
         return None;
     }
     let mean = syncs.sum_ns() as f64 / syncs.count() as f64;
@@ -212,7 +212,7 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
 /// Whether about as many operations are in flight as requested; false if the depth is unknown.
 fn fills_its_queue(case: &Case) -> bool {
     let asked = case.stream.total_depth() as f64;
-    case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
+    case.depth_mean().is_ok_and(|mean| mean >= MIN_FULL_SHARE * asked)
 }
 
 /// The engine, if it submits one operation at a time although more were requested.
@@ -231,8 +231,9 @@ fn from_engine(case: &Case) -> Option<Limiter> {
 
 /// Shortages of the machine that limit every job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) =
-        kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE).ok().filter(|p| *p >= PRESSED_FROM)
+    if let Some(part) = kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE)
+        .ok()
+        .filter(|p| *p >= MIN_MEMORY_WAIT_SHARE)
     {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
@@ -254,16 +255,16 @@ fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let full = |leaf: &&'a Layer| {
         let ceiling = read_link(leaf).ok()?.bytes_per_s;
         let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
-        (rate >= LINK_FROM * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
+        (rate >= MIN_LINK_SHARE * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
     };
     case.lowest_layers().ok()?.iter().find_map(full)
 }
 
 /// Decides whether operations spend their time inside the device or above it.
-fn waiting_limiter(case: &Case) -> Known<Limiter> {
+fn from_waiting(case: &Case) -> Known<Limiter> {
     let tops = case.top_layers()?;
     if !case.sharers(&tops).is_empty() {
-        return waiting_next_to_others(case, &tops);
+        return from_waiting_on_shared_device(case, &tops);
     }
     let device = case.device_io()?;
     let total = device.total();
@@ -300,11 +301,11 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
         );
         return Ok(limiter_of("CPU", sentence, numbers));
     }
-    if inside < DEVICE_FROM {
-        return layer_above(case, inside, &times, per_op, numbers);
+    if inside < MIN_DEVICE_SHARE {
+        return limiter_above_device(case, inside, &times, per_op, numbers);
     }
     // Each request took less time than the operation, so the requests of an operation waited for each other.
-    if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
+    if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < MIN_DEVICE_SHARE {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
              take together ({}).",
@@ -320,7 +321,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
 
 /// Decides whether a stream spends its time inside a device that other streams share. Answers
 /// "device" only if that is true even if the other streams spent all their latency in the device.
-fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
+fn from_waiting_on_shared_device(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
     let issued = case.issued_total().ops;
@@ -331,7 +332,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     // Parts of a split operation are in the device at the same time.
     let is_split = requests as f64 > ONE_TO_ONE * (issued as f64 + others_ops);
     let inside = share(device_ns - others_ns, latency_ns * issued as f64).min(1.0);
-    if is_split || inside < DEVICE_FROM {
+    if is_split || inside < MIN_DEVICE_SHARE {
         return Err(case.why_shared()?);
     }
     let sentence = format!(
@@ -346,7 +347,13 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
 }
 
 /// Returns the limiter of operations that spend much of their time above the device.
-fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
+fn limiter_above_device(
+    case: &Case,
+    inside: f64,
+    times: &str,
+    per_op: f64,
+    mut numbers: Evidence,
+) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() {
         let sentence =

@@ -33,9 +33,9 @@ pub struct UnfinishedSession {
     others: Vec<ForeignTraffic>,
 }
 
-/// The counters between two samples.
+/// The kernel's counters between two samples.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
+pub struct CountersBetween {
     /// The topmost devices, or why they were not counted.
     pub device: Known<Device>,
     /// Shares of the time in which at least one task of the machine waited: for I/O, for a CPU, and
@@ -63,7 +63,7 @@ pub struct Device {
 
 /// The operations that workers have reported since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SoFar {
+pub struct ReportedOps {
     /// Operations of all streams.
     pub ops: u64,
     /// Bytes by kind.
@@ -85,8 +85,8 @@ impl UnfinishedSession {
         self.others.clear();
     }
 
-    /// The counters since the last sample; `None` if there is no run or no time has passed.
-    pub fn sample(&mut self, now: Snapshot, so_far: &SoFar) -> Option<Counted> {
+    /// Takes a sample. Returns the counters since the last one; `None` if there is no run or no time has passed.
+    pub fn sample(&mut self, now: Snapshot, so_far: &ReportedOps) -> Option<CountersBetween> {
         let (first, last) = (self.first.clone()?, self.last.replace(now.clone())?);
         if now.at_ns <= last.at_ns {
             return None;
@@ -103,7 +103,7 @@ impl UnfinishedSession {
         };
         // Traffic of others is summed from the start of the run.
         self.limit_run(first, now);
-        Some(Counted { device, pressure, others: self.sample_others(so_far) })
+        Some(CountersBetween { device, pressure, others: self.sample_others(so_far) })
     }
 
     /// Limits the run to the time from sample `from` to sample `to`.
@@ -127,8 +127,8 @@ impl UnfinishedSession {
         (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
     }
 
-    /// Traffic of others since the last sample.
-    fn sample_others(&mut self, so_far: &SoFar) -> Known<Option<Disturbance>> {
+    /// Returns the traffic of other processes since the last sample, if it is enough to disturb a run.
+    fn sample_others(&mut self, so_far: &ReportedOps) -> Known<Option<Disturbance>> {
         if so_far.ops == 0 {
             return Err("no operation was counted yet".into());
         }
@@ -157,7 +157,7 @@ impl UnfinishedSession {
 
     /// Sets the issued operations of the run: the reported bytes, and as many operations as the devices completed requests. So no operation
     /// counts as split before the run has ended.
-    fn set_issued(&mut self, so_far: &SoFar) -> Known<()> {
+    fn set_issued(&mut self, so_far: &ReportedOps) -> Known<()> {
         let (at, device) = {
             let case = self.case().ok_or("the run belongs to no job of the plan")?;
             if !case.on_device() {
@@ -233,7 +233,7 @@ pub fn job_row(done: &[Summary], plan: &StrategyPlan, job: usize, offered_iops: 
 }
 
 /// Group of the checks that need all runs.
-const OF_ALL_RUNS: char = 'E';
+const GROUP_OF_ALL_RUNS: char = 'E';
 
 /// The findings about the one run of a record, worst first. Leaves out notes, findings of checks
 /// that need all runs, and findings that the record's study exists to show.
@@ -244,7 +244,7 @@ pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let acts = |f: &Finding| {
         f.outcome == Outcome::Finding
             && f.severity.is_some_and(|s| s < Severity::Note)
-            && f.id.group() != OF_ALL_RUNS
+            && f.id.group() != GROUP_OF_ALL_RUNS
             && !studies::question(&record.header.plan.study).is_expected(record, &answered, f)
     };
     merge(&answered, &[]).into_iter().filter(acts).collect()
@@ -266,7 +266,7 @@ use std::sync::Arc;
 
 /// Samples the one run of a forged record at its end.
 #[cfg(test)]
-fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
+fn seen(fixture: &Fixture, so_far: &ReportedOps) -> CountersBetween {
     let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
     crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO_PRESSURE, 0.25);
     let run = record.runs.remove(0);
@@ -310,7 +310,7 @@ fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
 #[test]
 fn a_part_of_a_run_is_judged_like_a_complete_run() {
     // Workers have reported a tenth of the run.
-    let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
+    let so_far = ReportedOps { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let counted = seen(&Fixture::honest(), &so_far);
     let device = counted.device.unwrap();
     assert_eq!((device.name.as_str(), device.iops.round() > 9_000.0), ("vda", true), "{device:?}");
@@ -324,11 +324,13 @@ fn a_part_of_a_run_is_judged_like_a_complete_run() {
 
 #[test]
 fn traffic_of_others_is_unknown_without_charges() {
-    let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
+    let so_far = ReportedOps { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let without = seen(&Fixture { cgroup: false, foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
     assert!(without.others.is_err() && without.device.is_ok());
     assert!(
-        seen(&Fixture::honest(), &SoFar::default()).others.is_err_and(|why| why.contains("no operation"))
+        seen(&Fixture::honest(), &ReportedOps::default())
+            .others
+            .is_err_and(|why| why.contains("no operation"))
     );
     assert!(seen(&Fixture { stat_unreadable: true, ..Fixture::honest() }, &so_far).device.is_err());
 }

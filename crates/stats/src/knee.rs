@@ -90,7 +90,7 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
 ///
 /// 1. If the highest measured load has the greatest power, the next load is two `step`s higher; `None` if that is above `most`.
 /// 2. Otherwise the next load is in the middle between the load with the greatest power and one of its two neighbours.
-/// 3. A neighbour counts if its power is much lower ([`MIN_POWER_SHARE`]) and if it is more than 1.2 `step`s away. The farther one is
+/// 3. A neighbour counts if its power is much lower (`MIN_POWER_SHARE`) and if it is more than 1.2 `step`s away. The farther one is
 ///    used. If no neighbour counts, the knee is known.
 pub fn next_load(points: &[CurvePoint], step: f64, most: f64) -> Option<f64> {
     let powers = log_powers(points)?;

@@ -747,7 +747,7 @@ fn a_card_belongs_to_the_own_side() {
     let rows = Vec::new();
     let layout = model::profile::ToolLayout {
         tool: "ATTO".into(),
-        look: model::profile::Look::Bars,
+        display: model::profile::Display::Bars,
         rows,
         differs: Vec::new(),
     };

@@ -30,7 +30,7 @@ const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
 /// Checks of other groups whose findings are expected: the CPU was the limit, buffered operations were faster than
 /// operations that reach the device, and a program that waits for each operation submitted nothing meanwhile.
-const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
+const EXPECTED_CHECKS: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
 /// A row of the table with its rates.
 struct RatedRow {
@@ -49,7 +49,7 @@ impl Question for InterfaceComparison {
         let rated = |candidate: &Candidate| {
             let mut row = build_row(judged, candidate)?;
             let result = results.get(row.result)?;
-            row.findings = acting_on(result, acting).collect();
+            row.findings = checks_acting_on(result, acting).collect();
             row.findings.dedup();
             let (why_without, rates) = (why_without(result, acting), rates_by_round(judged, candidate.job));
             Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
@@ -66,7 +66,7 @@ impl Question for InterfaceComparison {
         let group = EXPECTED_GROUPS.contains(&finding.id.group());
         finding.outcome == Outcome::Finding
             && finding.severity > Some(Severity::Void)
-            && (group || EXPECTED.contains(&finding.id))
+            && (group || EXPECTED_CHECKS.contains(&finding.id))
     }
 
     fn why_expected(&self) -> &'static str {
@@ -75,7 +75,7 @@ impl Question for InterfaceComparison {
 }
 
 /// The checks whose findings change the meaning of a result.
-pub(super) fn acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
+pub(super) fn checks_acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
     considered.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
 }
@@ -247,28 +247,28 @@ fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
 }
 
 /// If the ratio of two figures is below this, the figures explain a difference in speed.
-const CLEARLY_LESS: f64 = 0.8;
+const CLEARLY_LESS_RATIO: f64 = 0.8;
 
 /// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is
 /// significant.
-const ALWAYS_IN_GROUP: f64 = 0.05;
+const MAX_BOUND_IN_GROUP: f64 = 0.05;
 
 /// If the rows of a group differ by at most this share, they count as equally fast.
-const CALLED_EQUAL: f64 = 0.10;
+const MAX_EQUAL_BOUND: f64 = 0.10;
 
 /// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share,
-/// or at most [`TIMES_LEAST`] times the smallest bound of these rows and [`SAYS_NOTHING`].
-const LOOSE: f64 = 0.25;
+/// or at most [`MAX_TIMES_LEAST_BOUND`] times the smallest bound of these rows and [`SAYS_NOTHING`].
+const MAX_OPEN_BOUND: f64 = 0.25;
 
 /// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
 /// plainer one is recommended each time.
-const TIMES_LEAST: f64 = 2.0;
+const MAX_TIMES_LEAST_BOUND: f64 = 2.0;
 
 /// Maximum number of names in a sentence.
-const NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// Maximum number of reasons in the answer.
-const REASONS: usize = 2;
+const MAX_REASONS: usize = 2;
 
 /// A row with its rate in MB/s and the interval.
 struct RankedRow<'a> {
@@ -294,7 +294,7 @@ fn advise(rows: &[RatedRow], results: &[Measured], why_few: &str) -> (Vec<Advice
 
 /// The rows that cannot be distinguished from the fastest, the plainest first.
 #[derive(Debug, PartialEq)]
-struct Group {
+struct FastestGroup {
     /// Indices of its rows.
     members: Vec<usize>,
     /// The best row is faster than any member by at most this share.
@@ -304,16 +304,16 @@ struct Group {
 }
 
 /// Finds the group of the fastest rows; `None` without rows.
-fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
+fn find_fastest_group(gaps: &[Gap]) -> Option<FastestGroup> {
     let open = gaps.iter().filter(|gap| !gap.is_surely_below).map(|gap| gap.at_most);
     let least = open.min_by(f64::total_cmp)?;
-    let allowed = (TIMES_LEAST * least).min(SAYS_NOTHING).max(least).max(LOOSE);
+    let allowed = (MAX_TIMES_LEAST_BOUND * least).min(SAYS_NOTHING).max(least).max(MAX_OPEN_BOUND);
     let belongs =
-        |gap: &Gap| gap.at_most <= ALWAYS_IN_GROUP || (!gap.is_surely_below && gap.at_most <= allowed);
+        |gap: &Gap| gap.at_most <= MAX_BOUND_IN_GROUP || (!gap.is_surely_below && gap.at_most <= allowed);
     let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
     let bounds = || members.iter().filter_map(|at| Some(gaps.get(*at)?.at_most));
     let (at_most, first_at_most) = (bounds().fold(0.0, f64::max), bounds().next()?);
-    Some(Group { members, at_most, first_at_most })
+    Some(FastestGroup { members, at_most, first_at_most })
 }
 
 /// Recommends the plainest interface (the first row) of the fastest group of a work, or returns why
@@ -434,7 +434,7 @@ impl<'a> RankedRow<'a> {
     fn describe(
         &self,
         members: &[&str],
-        group: &Group,
+        group: &FastestGroup,
         plainest: Option<&RankedRow>,
         slowest: &RankedRow,
         results: &[Measured],
@@ -445,7 +445,7 @@ impl<'a> RankedRow<'a> {
         let within = show_bound(group.at_most);
         let advice = if members.len() > 1 {
             let names = list_names(members);
-            if group.at_most <= CALLED_EQUAL {
+            if group.at_most <= MAX_EQUAL_BOUND {
                 format!("{names} are equally fast (within {within}): use {interface}, the plainest")
             } else {
                 format!(
@@ -501,7 +501,7 @@ impl Conclusion for Api {
 
 /// Whether a recommended row is alone in its group, and no other row may be noticeably faster.
 fn is_fastest(advice: &Advice) -> bool {
-    advice.also.is_empty() && advice.others_faster_at_most.is_none_or(|bound| bound <= ALWAYS_IN_GROUP)
+    advice.also.is_empty() && advice.others_faster_at_most.is_none_or(|bound| bound <= MAX_BOUND_IN_GROUP)
 }
 
 /// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
@@ -521,10 +521,10 @@ fn recommend(advice: &[Advice]) -> String {
 }
 
 /// `No recommendation, because ...`: a sentence for each reason. The works are named, unless no work has advice and all
-/// have the same reason. More than [`REASONS`] reasons are only in the list of works below the table.
+/// have the same reason. More than [`MAX_REASONS`] reasons are only in the list of works below the table.
 fn explain_no_advice(none: &[NoAdvice], has_no_advice_at_all: bool) -> String {
     let by_reason = group_by_key(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
-    if by_reason.len() > REASONS {
+    if by_reason.len() > MAX_REASONS {
         let works: Vec<&str> = none.iter().map(|n| n.work.as_str()).collect();
         return format!(
             "No recommendation for {}: \"Which interface to use\" has the reason for each.",
@@ -556,8 +556,8 @@ fn list_names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),
-        [first @ .., last] if names.len() <= NAMES => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", names[..NAMES].join(", "), names.len() - NAMES),
+        [first @ .., last] if names.len() <= MAX_NAMES => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
     }
 }
 
@@ -568,7 +568,7 @@ fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option
         |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
     let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
     let direct = |row: &ApiRow| stream(row).is_some_and(|s| s.cache.is_direct());
-    let less = |a: f64, b: f64| a < CLEARLY_LESS * b;
+    let less = |a: f64, b: f64| a < CLEARLY_LESS_RATIO * b;
     let name = &pick.interface;
     if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
         && own > other
@@ -871,12 +871,12 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
     let gap = |at_most, is_surely_below| Gap { at_most, is_surely_below };
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
-    assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
+    assert_eq!(group, Some(FastestGroup { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
     // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound says nothing.
     let group = find_fastest_group(&[gap(0.45, false), gap(0.30, false), gap(0.55, false)]);
-    assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
+    assert_eq!(group, Some(FastestGroup { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
     let group = find_fastest_group(&[gap(0.91, false), gap(0.70, false)]);
-    assert_eq!(group, Some(Group { members: vec![1], at_most: 0.70, first_at_most: 0.70 }));
+    assert_eq!(group, Some(FastestGroup { members: vec![1], at_most: 0.70, first_at_most: 0.70 }));
     assert_eq!(find_fastest_group(&[]), None);
     assert_eq!(
         (show_bound(0.04), show_bound(0.0401), show_bound(0.0)),

@@ -1,7 +1,7 @@
 //! Compares layers: the same work at each layer of one place, fathom's counts next to those of the device, and the cost of each layer
 //! over the one below.
 
-use super::interfaces::{acting_on, refusals};
+use super::interfaces::{checks_acting_on, refusals};
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::checks::evidence;
@@ -20,7 +20,7 @@ use stats::intervals;
 
 /// Findings that rows through the page cache are expected to have. Memory serves their operations, so fathom
 /// measures neither the device nor its queue, and the CPU is the limit.
-const EXPECTED: &[CheckId] =
+const EXPECTED_CHECKS: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
 /// Below this share of fathom's rate, the device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
@@ -29,7 +29,7 @@ impl Question for LayerComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
         let rows = self.layers.iter().filter_map(|layer| {
             let row = build_row(self, layer, judged.answered, judged.results)?;
-            let findings = acting_on(judged.results.get(row.result)?, judged.acting).collect();
+            let findings = checks_acting_on(judged.results.get(row.result)?, judged.acting).collect();
             Some(LayerRow { findings, ..row })
         });
         let missing = self.missing.iter().cloned().chain(refusals(judged.record));
@@ -46,7 +46,7 @@ impl Question for LayerComparison {
             .collect();
         finding.outcome == Outcome::Finding
             && finding.severity > Some(Severity::Void)
-            && EXPECTED.contains(&finding.id)
+            && EXPECTED_CHECKS.contains(&finding.id)
             && finding.about.iter().all(|name| cached.contains(&name.as_str()))
     }
 

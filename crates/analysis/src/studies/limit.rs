@@ -29,13 +29,13 @@ use stats::{intervals, knee};
 use std::collections::BTreeMap;
 
 /// The load whose latency is quoted without a latency target, as a share of the capacity.
-const QUOTED: f64 = 0.7;
+const QUOTED_SHARE: f64 = 0.7;
 
-/// A load is quoted if it is at most this far from the share [`QUOTED`] of the capacity.
-const NEAR: f64 = 0.02;
+/// A load is quoted if it is at most this far from the share [`QUOTED_SHARE`] of the capacity.
+const MAX_DISTANCE_FROM_QUOTED: f64 = 0.02;
 
 /// Up to this ratio of the missed load to the met load, the answer is narrow, and it does not mention an open load in between.
-const NARROW: f64 = 1.05;
+const NARROW_RATIO: f64 = 1.05;
 
 impl Question for LatencyTarget {
     fn conclude(&self, judged: &Judged) -> Studied {
@@ -59,7 +59,9 @@ impl Question for LatencyTarget {
             _ => return false,
         };
         let capacity = capacity_of(record).filter(|_| self.latency_ns.is_none());
-        let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
+        let is_quoted = |offered: u64| {
+            capacity.is_some_and(|c| (offered as f64 / c - QUOTED_SHARE).abs() <= MAX_DISTANCE_FROM_QUOTED)
+        };
         let is_shown = |a: &CaseAnswers| match a.case.offered_iops {
             Some(offered) => is_about_loads && !is_quoted(offered),
             None => !is_about_loads,
@@ -103,7 +105,7 @@ impl Conclusion for LoadCurve {
 
     fn answer(&self) -> Option<ReportAnswer> {
         let met = self.latency_target.as_ref()?;
-        let word = match (met.met_iops, met.missed_iops, lowest_open_load(self, met)) {
+        let word = match (met.met_iops, met.missed_iops, find_lowest_open_load(self, met)) {
             (Some(_), ..) => AnswerWord::Met,
             (None, Some(_), None) => AnswerWord::Missed,
             (None, ..) => AnswerWord::CannotTell,
@@ -141,9 +143,9 @@ fn build_curve(
         let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered_iops) else {
             continue;
         };
-        let point_here = build_point(answered, figures, point, latency_target);
+        let built = build_point(answered, figures, point, latency_target);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
-        points.push(LoadPoint { result, share, ..point_here });
+        points.push(LoadPoint { result, share, ..built });
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
     // Without a curve, the loads of a search are too far apart to show a knee.
@@ -160,12 +162,12 @@ fn build_curve(
         knee,
         latency_target: latency_target
             .latency_ns
-            .map(|latency_ns| highest_met(&points, latency_target, latency_ns)),
+            .map(|latency_ns| find_met_load(&points, latency_target, latency_ns)),
         points,
         sentence: String::new(),
         rests_on: Vec::new(),
     };
-    let quoted = quoted_load(&curve);
+    let quoted = find_quoted_load(&curve);
     let (answer_point, sentence) = match &curve.latency_target {
         Some(met) => {
             let end = met.met_iops.or(met.missed_iops);
@@ -264,7 +266,7 @@ fn merge_lateness(answered: &CaseAnswers) -> Histogram {
 
 /// Returns the lowest load that missed the target, and the highest load below it that met the
 /// target.
-fn highest_met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
+fn find_met_load(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
     let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
     let missed_iops = loads_that(false).min();
     let met_iops = loads_that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
@@ -282,10 +284,12 @@ fn point_at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
     curve.points.iter().find(|p| p.offered_iops == offered)
 }
 
-/// Returns the load nearest to [`QUOTED`], whose latency is quoted; `None` if no load is within
-/// [`NEAR`].
-fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
-    let distance = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|distance| *distance <= NEAR);
+/// Returns the load nearest to [`QUOTED_SHARE`], whose latency is quoted; `None` if no load is within
+/// [`MAX_DISTANCE_FROM_QUOTED`].
+fn find_quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
+    let distance = |p: &LoadPoint| {
+        p.share.map(|s| (s - QUOTED_SHARE).abs()).filter(|distance| *distance <= MAX_DISTANCE_FROM_QUOTED)
+    };
     let near = curve.points.iter().filter_map(|p| Some((distance(p)?, p)));
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
@@ -317,7 +321,7 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     };
     let [met, missed] =
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
-    let between = lowest_open_load(curve, found);
+    let between = find_lowest_open_load(curve, found);
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
     // Whether the latency misses the target only because fathom submitted late.
     let misses_by_lateness = |p: &LoadPoint| {
@@ -344,7 +348,7 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     };
     match (met, missed, between) {
         (Some(met), Some(missed), between) => {
-            let is_narrow = missed.offered_iops as f64 <= NARROW * met.offered_iops as f64;
+            let is_narrow = missed.offered_iops as f64 <= NARROW_RATIO * met.offered_iops as f64;
             let between = between.filter(|_| !is_narrow);
             let open = between.map_or_else(String::new, |p| format!(" In between, {}.", open(p)));
             format!("Highest load that meets {target}: {}; {} misses it.{open}", load(met), load(missed))
@@ -393,11 +397,11 @@ fn lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadP
 
 fn describe_quoted_latency(quoted: Option<&LoadPoint>, percentile: &str) -> String {
     let Some(point) = quoted else {
-        return format!("p{percentile} at {} of the capacity was not measured.", show_share(QUOTED));
+        return format!("p{percentile} at {} of the capacity was not measured.", show_share(QUOTED_SHARE));
     };
     let load = show_count(point.offered_iops as f64);
     let latency = show_latency(point, percentile);
-    format!("At {} of the capacity ({load} operations/s): {latency}.", show_share(QUOTED))
+    format!("At {} of the capacity ({load} operations/s): {latency}.", show_share(QUOTED_SHARE))
 }
 
 /// Returns the number to quote: the highest rate that meets the latency target, otherwise a latency with its load.
@@ -415,10 +419,10 @@ fn build_headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) 
     }
     let percentile =
         percentile_name(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile));
-    let point = quoted_load(curve);
+    let point = find_quoted_load(curve);
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
-        name: format!("p{percentile} at {} of capacity{load}, {work}", show_share(QUOTED)),
+        name: format!("p{percentile} at {} of capacity{load}, {work}", show_share(QUOTED_SHARE)),
         value: point
             .and_then(|p| p.percentiles_ns.get(&percentile).copied().flatten())
             .map(|ns| ns as f64 / 1e3),

@@ -30,7 +30,7 @@ impl Conclusion for Targets {
         let first = self.names.first().map_or("the first", String::as_str);
         let with_word =
             |wanted: ComparisonWord| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
-        let is_whole = all.len() == self.names.len()
+        let is_complete = all.len() == self.names.len()
             && all.iter().all(|one| {
                 !matches!(
                     one.word(),
@@ -44,7 +44,7 @@ impl Conclusion for Targets {
         let faster: Vec<&str> = with_word(ComparisonWord::Faster).map(&name).collect();
         let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
         let (word, conclusion) = match (fastest, faster.as_slice()) {
-            _ if !is_whole => {
+            _ if !is_complete => {
                 (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
             }
             (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),

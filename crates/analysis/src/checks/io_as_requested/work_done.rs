@@ -9,7 +9,7 @@
 
 use super::DEVIATIONS;
 use crate::checks::prelude::*;
-use crate::figures::{RATED_KINDS, errors};
+use crate::figures::{RATED_KINDS, count_errors};
 use model::errno;
 use model::job::{Line, PerKind, Sizes};
 use model::record::{Issued, SyncFailure};
@@ -50,7 +50,7 @@ fn check_errors_counted(case: &Case) -> Known<Answer> {
     if issued_by_kind.is_empty() {
         return Err("no run recorded the results of its operations".into());
     }
-    let errors = errors(case);
+    let errors = count_errors(case);
     let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
     let short = issued_by_kind.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
     let sync_failures: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
