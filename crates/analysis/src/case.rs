@@ -205,7 +205,7 @@ impl<'a> Case<'a> {
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
-    /// Why io_uring is denied on this machine; `None` if it is not denied, or if the record does
+    /// Returns why io_uring is denied on this machine; `None` if it is not denied, or if the record does
     /// not have this fact.
     pub fn io_uring_denial(&self) -> Option<&'a str> {
         let cause = self.machine?.fact(model::evidence::IO_URING).ok()?;
@@ -243,13 +243,13 @@ impl<'a> Case<'a> {
         self.targets.iter().all(|(_, t)| t.role == Role::Device)
     }
 
-    /// The known places of the targets.
+    /// Returns the known places of the targets.
     pub fn places(&self) -> impl Iterator<Item = &'a Place> {
         let machine = self.machine;
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
     }
 
-    /// The topmost block layers, each once.
+    /// Returns the topmost block layers, each once.
     ///
     /// # Errors
     /// Why a target has none, or why the counters of a layer are invalid.
@@ -268,7 +268,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The lowest layers, each once.
+    /// Returns the lowest layers, each once.
     ///
     /// # Errors
     /// Why a target has none, that its stack was not resolved to the lowest layer, or why counters are invalid.
@@ -328,7 +328,7 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// The layers below the targets that `accepts` selects, each once.
+    /// Returns the layers below the targets that `accepts` selects, each once.
     pub(crate) fn layers(&self, accepts: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
         let mut out = Vec::new();
         add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| accepts(l)));
@@ -444,12 +444,12 @@ impl<'a> Case<'a> {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }
 
-    /// The workers of the case's own stream in all runs.
+    /// Returns the workers of the case's own stream in all runs.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &'a WorkerEnd> {
         self.runs.iter().flat_map(CaseRun::workers)
     }
 
-    /// All streams of the phase, which run at the same time.
+    /// Returns all streams of the phase, which run at the same time.
     pub(crate) fn phase_streams(&self) -> &[Stream] {
         self.job.phases.get(self.phase_index).map_or(&[], |phase| &phase.streams)
     }
@@ -459,17 +459,17 @@ impl<'a> Case<'a> {
         self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
     }
 
-    /// Operations and bytes of a kind within the windows of all runs.
+    /// Returns the operations and bytes of a kind within the windows of all runs.
     pub fn in_windows(&self, kind: Kind) -> Amount {
         self.runs.iter().map(|r| r.in_window(kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// Length of all windows in ns.
+    /// Returns the length of all windows in ns.
     pub fn window_ns(&self) -> f64 {
         self.runs.iter().map(|r| r.stream.window_ns as f64).sum()
     }
 
-    /// Mean operations in flight in the windows, counted independently of the latencies.
+    /// Returns the mean operations in flight in the windows, counted independently of the latencies.
     ///
     /// # Errors
     /// That there is no window.
@@ -479,7 +479,7 @@ impl<'a> Case<'a> {
         if window > 0.0 { Ok(depth / window) } else { Err("no run has a measured window".into()) }
     }
 
-    /// Latencies of a kind in the windows of all runs; `None` without operations.
+    /// Returns the latencies of a kind in the windows of all runs; `None` without operations.
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
         merge(self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency)))
     }
@@ -639,18 +639,19 @@ impl<'a> CaseRun<'a> {
         Ok(sum)
     }
 
-    /// The workers of the case's own stream.
+    /// Returns the workers of the case's own stream.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &'a WorkerEnd> {
         let stream = self.stream.stream;
         self.end.workers.iter().filter(move |worker| worker.stream == stream)
     }
 
-    /// All operations of a kind of the case's own stream in this run. Reads and writes without data do not count.
+    /// Returns all operations of a kind of the case's own stream in this run. Reads and writes without data do not
+    /// count.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.issued_by(self.stream.stream, kind)
     }
 
-    /// All operations of a kind of one stream of the phase in this run.
+    /// Returns all operations of a kind of one stream of the phase in this run.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         let reaches = |s: &&StreamEnd| s.stream == stream && (kind == Kind::Trim || self.moves_data(s));
         let issued = self.end.streams.iter().find(reaches).and_then(|s| s.issued.get(&kind));
@@ -662,18 +663,18 @@ impl<'a> CaseRun<'a> {
         self.moves_data(self.stream)
     }
 
-    /// Operations of all kinds of the case's own stream, warm-up and drain included.
+    /// Returns the operations of all kinds of the case's own stream, warm-up and drain included.
     pub fn issued_of_all_kinds(&self) -> f64 {
         self.stream.issued.values().map(|i| i.ops as f64).sum()
     }
 
-    /// Operations of a kind within the window, and their bytes, if they move data.
+    /// Returns the operations of a kind within the window, and their bytes, if they move data.
     pub fn in_window(&self, kind: Kind) -> Amount {
         let end = self.stream.kinds.get(&kind);
         end.map_or(Amount::default(), |k| self.amount(k.latency.count(), k.bytes))
     }
 
-    /// The time in ns that rates refer to: the window, or the time in which all hosts had load.
+    /// Returns the time in ns that rates refer to: the window, or the time in which all hosts had load.
     pub(crate) fn rate_ns(&self) -> u64 {
         self.stream.common.as_ref().map_or(self.stream.window_ns, |common| common.window_ns)
     }
@@ -713,7 +714,7 @@ fn moment_name(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// The probes of the stream's targets: single reads before the first run.
+    /// Returns the probes of the stream's targets: single reads before the first run.
     ///
     /// # Errors
     /// Why there are none.
@@ -730,7 +731,7 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(probe_of).collect()
     }
 
-    /// How the bytes of each of the stream's targets were stored after preparation, before the first run.
+    /// Returns how the bytes of each of the stream's targets were stored after preparation, before the first run.
     ///
     /// # Errors
     /// That the session has no such snapshot.
@@ -740,12 +741,12 @@ impl<'a> Case<'a> {
         Ok(self.stream.targets.iter().map(extents).collect())
     }
 
-    /// The time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
+    /// Returns the time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
         self.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum()
     }
 
-    /// The snapshot of the session at a moment before the first run.
+    /// Returns the snapshot of the session at a moment before the first run.
     pub(crate) fn snapshot_before_runs(&self, moment: Moment) -> Option<&'a Snapshot> {
         self.record.evidence.iter().find(|s| s.moment == moment)
     }
@@ -787,7 +788,7 @@ impl<'a> Case<'a> {
         Ok(targets.map(pair_of).collect())
     }
 
-    /// States of the targets at a moment of each run.
+    /// Returns the states of the targets at a moment of each run.
     ///
     /// # Errors
     /// That a run has no such snapshot, or that it lacks the targets.
@@ -796,7 +797,7 @@ impl<'a> Case<'a> {
         self.states_of(&touched, moment)
     }
 
-    /// States of the stream's own targets at a moment of each run.
+    /// Returns the states of the stream's own targets at a moment of each run.
     fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         self.states_of(&self.stream.targets, moment)
     }
@@ -811,7 +812,7 @@ impl<'a> Case<'a> {
         self.runs.iter().map(states_in).collect()
     }
 
-    /// How the bytes of each of the stream's targets are stored at the start of each run.
+    /// Returns how the bytes of each of the stream's targets are stored at the start of each run.
     ///
     /// # Errors
     /// That a run has no such snapshot.
@@ -820,8 +821,8 @@ impl<'a> Case<'a> {
         Ok(states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect())
     }
 
-    /// How the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote has none,
-    /// because reading the extents would flush the file.
+    /// Returns how the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote
+    /// has none, because reading the extents would flush the file.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
         let states = self.own_states(Moment::Stop).unwrap_or_default();
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
@@ -861,7 +862,7 @@ impl<'a> Case<'a> {
         self.sum_over_runs(0, written_in, u64::saturating_add)
     }
 
-    /// The stream's targets by their index in the plan, each with its place.
+    /// Returns the stream's targets by their index in the plan, each with its place.
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
         self.stream.targets.iter().map(|t| (*t, self.machine.and_then(|m| m.places.get(*t))))
     }
@@ -943,7 +944,7 @@ fn merge<'h>(parts: impl Iterator<Item = &'h Histogram> + Clone) -> Option<Histo
     Some(merged)
 }
 
-/// The targets of a stream, each once.
+/// Returns the targets of a stream, each once.
 fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'a Target)> {
     let mut touched: Vec<usize> = stream.iter().flat_map(|s| s.targets.iter().copied()).collect();
     touched.sort_unstable();
@@ -987,7 +988,7 @@ mod tests {
     use model::job::{Arrivals, Pace};
     use model::machine::Cgroup;
 
-    /// The honest record on a partition of its disk. The cgroup still charges the disk.
+    /// Returns the honest record on a partition of its disk. The cgroup still charges the disk.
     fn on_a_partition() -> Record {
         let mut record = Fixture::honest().record();
         let place = &mut record.header.hosts[0].places[0];

@@ -6,7 +6,7 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
 
-/// The printed answer of a report, whose first word agrees with the exit code; `None` if the report
+/// Returns the printed answer of a report, whose first word agrees with the exit code; `None` if the report
 /// has no answer; the verdict is printed then. The word is `INVALID`
 ///
 /// - if nothing was measured,
@@ -44,7 +44,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     Some(ReportAnswer { word: AnswerWord::Invalid, sentence })
 }
 
-/// The exit code of a report. It follows from the first word:
+/// Returns the exit code of a report. It follows from the first word:
 ///
 /// - `FAIL` and `INVALID`: 1.
 /// - `INCONCLUSIVE`: 4, or 0 or 1 if the user says so (`--inconclusive`).
@@ -62,13 +62,13 @@ pub fn exit_code(report: &Report) -> u8 {
     }
 }
 
-/// The exit code of several reports: the worst. A known failure is worse than an undecided condition.
+/// Returns the exit code of several reports: the worst. A known failure is worse than an undecided condition.
 pub fn exit_code_of(reports: &[Report]) -> u8 {
     let codes: Vec<u8> = reports.iter().map(exit_code).collect();
     [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
 }
 
-/// The exit code without any condition.
+/// Returns the exit code without any condition.
 fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }

@@ -113,7 +113,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes_per_s / MB })
 }
 
-/// The cost of an operation for the workers of the stream; `None` without operations or CPU times.
+/// Returns the cost of an operation for the workers of the stream; `None` without operations or CPU times.
 pub(crate) fn cost_per_operation(case: &Case) -> Option<Cost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
@@ -144,7 +144,7 @@ fn to_latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Lat
     })
 }
 
-/// Percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
+/// Returns the percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
 fn percentiles_by_name(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
     let percentile =
         |(name, q): &(&str, f64)| ((*name).to_owned(), timely_quantile_ns(histogram, lateness, *q));
@@ -177,7 +177,7 @@ pub(crate) fn compute_rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     })
 }
 
-/// Operations per second of a run; `None` without a window.
+/// Returns the operations per second of a run; `None` without a window.
 pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
     run_rates(ran, &RATED_KINDS).map(|rates| rates.iops)
 }
@@ -230,7 +230,7 @@ fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
 
-/// The confidence interval of a run's rate, computed from the variation within the run.
+/// Returns the confidence interval of a run's rate, computed from the variation within the run.
 fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     let rates = series_of_run(ran).ok()?.rates;
     // The half width is scaled to the run's rate, because intervals may lack operations at the edges of the window.
@@ -319,7 +319,7 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
     })
 }
 
-/// Latencies over all runs, by I/O priority.
+/// Returns the latencies over all runs, by I/O priority.
 fn latencies_by_priority(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
     let mut all: Vec<PriorityEnd> = Vec::new();
     for end in case.runs.iter().flat_map(|run| &run.stream.priorities).filter(|end| end.kind == kind) {
@@ -348,7 +348,7 @@ fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
     out
 }
 
-/// The work of each lane in the last run.
+/// Returns the work of each lane in the last run.
 fn observe_lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
@@ -364,7 +364,7 @@ fn observe_lanes(case: &Case) -> Vec<ObservedLane> {
     last.stream.lanes.iter().map(lane).collect()
 }
 
-/// The times of each CPU over all runs.
+/// Returns the times of each CPU over all runs.
 fn observe_cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
         let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
@@ -390,12 +390,12 @@ fn combine_cpus(
     first.into_iter().zip(second).map(combine_cpu).collect()
 }
 
-/// The depth that the first worker found in the last run; `None` if it did not search.
+/// Returns the depth that the first worker found in the last run; `None` if it did not search.
 fn found_depth(case: &Case) -> Option<u32> {
     case.runs.last()?.workers().next()?.depth.map(|found| found.depth)
 }
 
-/// The number of errors of the case's stream in all runs, by error number.
+/// Returns the number of errors of the case's stream in all runs, by error number.
 pub(crate) fn count_errors(case: &Case) -> BTreeMap<i32, u64> {
     let mut out: BTreeMap<i32, u64> = BTreeMap::new();
     for (_, errno, count) in each_error(case) {
@@ -405,14 +405,14 @@ pub(crate) fn count_errors(case: &Case) -> BTreeMap<i32, u64> {
     out
 }
 
-/// The errors of the case's stream in all runs: kind of operation, error number and count.
+/// Returns the errors of the case's stream in all runs: kind of operation, error number and count.
 fn each_error(case: &Case) -> impl Iterator<Item = (Kind, i32, u64)> {
     let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.stream_index);
     let issued = streams.flat_map(|s| &s.issued);
     issued.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)))
 }
 
-/// The error of a final sync that the user requested, such as fio's `end_fsync`.
+/// Returns the error of a final sync that the user requested, such as fio's `end_fsync`.
 fn sync_error(case: &Case) -> Option<i32> {
     let typed =
         case.record.header.plan.typed.as_ref()?.phases.get(case.phase_index)?.get(case.stream_index)?;
@@ -422,7 +422,7 @@ fn sync_error(case: &Case) -> Option<i32> {
     case.ends.iter().find_map(|end| case.sync_failures(end).next()).map(|failure| failure.errno)
 }
 
-/// The number of errors that the job tells the stream to ignore.
+/// Returns the number of errors that the job tells the stream to ignore.
 fn count_ignored_errors(case: &Case) -> u64 {
     let is_ignored = |kind, errno| {
         case.stream.max_errors == ALL_ERRORS
@@ -445,7 +445,7 @@ fn observe_workers(case: &Case) -> ObservedWorkers {
     })
 }
 
-/// The work of each whole disk over all runs.
+/// Returns the work of each whole disk over all runs.
 fn observe_disks(case: &Case) -> Vec<ObservedDisk> {
     let layers = case.shared_layers().unwrap_or_default().into_iter().filter(|_| case.has_storage());
     layers.filter_map(|layer| observe_disk(case, layer)).collect()

@@ -103,7 +103,7 @@ impl CaseAnswers<'_> {
         self.found().filter_map(|(_, f)| f.renames.as_ref()).collect()
     }
 
-    /// The finding of a check.
+    /// Returns the finding of a check.
     pub(crate) fn finding(&self, id: CheckId) -> Option<&Detail> {
         self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
     }
@@ -231,7 +231,7 @@ pub(crate) fn join_names(names: &[String]) -> String {
     }
 }
 
-/// The name of a case with all renamings applied.
+/// Returns the name of a case with all renamings applied.
 pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     let stream = &case.stream;
     let mut parts = vec![stream.describe()];
@@ -257,7 +257,7 @@ pub(crate) fn describe_work(case: &Case, renames: &[&Rename]) -> String {
     parts.chain(added_conditions(renames)).collect::<Vec<_>>().join(", ")
 }
 
-/// Conditions that findings add, each once.
+/// Returns the conditions that findings add, each once.
 fn added_conditions(renames: &[&Rename]) -> Vec<String> {
     let mut conditions: Vec<&String> = Vec::new();
     for rename in renames {
@@ -290,7 +290,7 @@ fn describe_depth(case: &Case, renames: &[&Rename]) -> String {
     }
 }
 
-/// The smallest and the largest depth that a worker reached in any run.
+/// Returns the smallest and the largest depth that a worker reached in any run.
 fn reached_depths(case: &Case) -> Option<(u32, u32)> {
     let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.stream_index);
     let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
@@ -307,7 +307,7 @@ fn describe_medium(case: &Case, renames: &[&Rename]) -> String {
     memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
 }
 
-/// The medium in the name of a result without storage or without data; `None` for other results.
+/// Returns the medium in the name of a result without storage or without data; `None` for other results.
 pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     match case.stream.engine.as_str() {
         "sim" => Some("simulated"),
@@ -354,7 +354,7 @@ pub fn find_invalid_before_run(record: &Record, accept: &[CheckId]) -> Option<In
     })
 }
 
-/// The check that invalidates a case before its first run, and its finding.
+/// Returns the check that invalidates a case before its first run, and its finding.
 fn find_invalidating_check<'c, 'r>(
     record: &Record,
     case: &'c Case<'r>,

@@ -703,7 +703,7 @@ mod tests {
         /// Standard deviation of the runs, as a logarithm.
         const DEVIATION: f64 = 0.05;
 
-        /// The outcome of a condition on a latency, from its estimate.
+        /// Returns the outcome of a condition on a latency, from its estimate.
         fn word(seen: &GatedEstimate) -> AnswerWord {
             let [low, high] = seen.bounds;
             match (high <= LIMIT, low > LIMIT) {

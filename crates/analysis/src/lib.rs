@@ -209,7 +209,7 @@ pub mod catalogue {
     /// The question that a check of comparisons answers.
     const OF_COMPARISONS: &str = "May two results be compared?";
 
-    /// The pages of every check: those of results, then those of comparisons.
+    /// Returns the pages of every check: those of results, then those of comparisons.
     pub fn pages() -> impl Iterator<Item = CheckPage> {
         macro_rules! page {
             ($check:ident, $group:expr, $acceptable:expr) => {

@@ -72,7 +72,7 @@ pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
 }
 
-/// The limiter of work that reaches no storage.
+/// Returns the limiter of work that reaches no storage.
 fn from_work(case: &Case) -> Option<Limiter> {
     let (name, sentence) = if case.stream.moves_no_data() {
         ("file system", "No data is moved: this is the speed of the file system's metadata.".to_owned())
@@ -86,7 +86,7 @@ fn from_work(case: &Case) -> Option<Limiter> {
     Some(limiter_of(name, sentence, evidence([])))
 }
 
-/// The limiter of targets that are in memory; "not judged" if only some of them are.
+/// Returns the limiter of targets that are in memory; "not judged" if only some of them are.
 fn from_memory(case: &Case) -> Option<Limiter> {
     let ram = case.memory_reason()?;
     let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
@@ -97,7 +97,7 @@ fn from_memory(case: &Case) -> Option<Limiter> {
     Some(limiter_of(name, sentence, evidence([])))
 }
 
-/// The medium that served the operations in place of the target, according to a finding.
+/// Returns the medium that served the operations in place of the target, according to a finding.
 fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
     let (medium, found) = answered.found().find_map(|(_, found)| match &found.renames {
         Some(Rename::Medium(medium)) => Some((medium, found)),
@@ -108,7 +108,7 @@ fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
     Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
 }
 
-/// The CPU or the limit of a cgroup, according to a finding.
+/// Returns the CPU or the limit of a cgroup, according to a finding.
 fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     // Each check with the mildest severity at which its finding is the limiter. A milder finding is only part of the
     // cause.
@@ -124,7 +124,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     })
 }
 
-/// The job's own rate, pauses or dependencies, if they are the limiter.
+/// Returns the job's own rate, pauses or dependencies, if they are the limiter.
 fn from_pace(case: &Case) -> Option<Limiter> {
     let asked = match case.stream.pace {
         Pace::Open { iops, .. } => {
@@ -168,7 +168,7 @@ fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     near(ops, iops) || near(bytes, bytes_per_s)
 }
 
-/// The pauses between operations, if they took most of the time.
+/// Returns the pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
     let asked = requested_depth(&case.stream);
     let working = share(case.depth_mean().ok()?, asked).max(0.0) + share_in_syncs(case);
@@ -178,14 +178,14 @@ fn from_pauses(case: &Case) -> Option<Limiter> {
         .then(|| limiter_of("the job itself", sentence, evidence([("pause_share", paused)])))
 }
 
-/// Share of the workers' time that they spent in calls that make writes stable.
+/// Returns the share of the workers' time that they spent in calls that make writes stable.
 fn share_in_syncs(case: &Case) -> f64 {
     let spent = case.latency(Kind::Sync).map_or(0.0, |h| h.sum_ns() as f64);
     share(spent, case.window_ns() * f64::from(case.stream.workers))
 }
 
-/// The calls that make writes stable, if they took most of the time. Such a call waits for the device's flush, its writes, and the file
-/// system's journal.
+/// Returns the calls that make writes stable, if they took most of the time. Such a call waits for the device's flush,
+/// its writes, and the file system's journal.
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
     let (syncs, spent) = (case.latency(Kind::Sync)?, share_in_syncs(case));
@@ -215,7 +215,7 @@ fn fills_its_queue(case: &Case) -> bool {
     case.depth_mean().is_ok_and(|mean| mean >= MIN_FULL_SHARE * asked)
 }
 
-/// The engine, if it submits one operation at a time although more were requested.
+/// Returns the engine, if it submits one operation at a time although more were requested.
 fn from_engine(case: &Case) -> Option<Limiter> {
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
@@ -248,7 +248,8 @@ fn from_machine(case: &Case) -> Option<Limiter> {
     Some(limiter_of("link", sentence, numbers))
 }
 
-/// The first device with a full link: its name, its rate, and the rate of the link in bytes per second. The work of all streams counts.
+/// Returns the first device with a full link: its name, its rate, and the rate of the link in bytes per second. The
+/// work of all streams counts.
 fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;

@@ -9,7 +9,7 @@ use model::report::{Ending, Quick, StoredFile};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeSet;
 
-/// How the session ended.
+/// Returns how the session ended.
 pub(crate) fn ending(record: &Record) -> Ending {
     match record.end.as_ref().map(|e| &e.ending) {
         None => Ending::Cut,
@@ -20,7 +20,7 @@ pub(crate) fn ending(record: &Record) -> Ending {
     }
 }
 
-/// All notes in order of time. A note that repeats over runs appears once with its count.
+/// Returns all notes in order of time. A note that repeats over runs appears once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let mut remarks: Vec<Remark> = Vec::new();
     let mut note_of_job = |job: Option<&str>, sentence: String| Remark::add(&mut remarks, job, sentence);
@@ -48,7 +48,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     remarks.into_iter().map(Remark::into_sentence).collect()
 }
 
-/// The engines that replaced a denied default, each once.
+/// Returns the engines that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
@@ -122,7 +122,7 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
     (hit > 0).then(|| format!("other load disturbed {hit} of {all} runs; {repeated}"))
 }
 
-/// Warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
+/// Returns the warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
@@ -141,7 +141,7 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     out
 }
 
-/// The name of the job with this index.
+/// Returns the name of the job with this index.
 fn job_name(record: &Record, job: usize) -> &str {
     record.header.plan.jobs.get(job).map_or("a job", |j| j.name.as_str())
 }
@@ -220,7 +220,7 @@ fn run_notes(record: &Record, run: &Run) -> Vec<String> {
     out
 }
 
-/// The report's part about a quick session; `None` for other sessions.
+/// Returns the report's part about a quick session; `None` for other sessions.
 pub(crate) fn quick(record: &Record) -> Option<Quick> {
     let plan = &record.header.plan;
     plan.quick_ns?;

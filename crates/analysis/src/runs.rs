@@ -63,20 +63,20 @@ impl Summary {
         }
     }
 
-    /// A run of a job that this machine refuses.
+    /// Returns a run of a job that this machine refuses.
     pub fn refused(job: usize, repeat: u32) -> Self {
         Self { job, repeat, refused: true, ..Self::default() }
     }
 }
 
-/// Latencies of all reads, writes and trims of some phases.
+/// Returns the latencies of all reads, writes and trims of some phases.
 pub fn latencies<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> Histogram {
     let mut all = Histogram::new();
     timed_kinds(phases).for_each(|end| all.merge(&end.latency));
     all
 }
 
-/// Times from submission to completion of all reads, writes and trims of the open loops among some phases.
+/// Returns the times from submission to completion of all reads, writes and trims of the open loops among some phases.
 pub fn service_times<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> Histogram {
     let mut all = Histogram::new();
     timed_kinds(phases).filter_map(|end| end.open.as_ref()).for_each(|open| all.merge(&open.service));

@@ -209,7 +209,7 @@ pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
     [all.supported_quantile_ns(0.5), all.supported_quantile_ns(0.99), all.max_ns()]
 }
 
-/// The results of a job so far.
+/// Returns the results of a job so far.
 pub fn job_row(done: &[Summary], plan: &StrategyPlan, job: usize, offered_iops: Option<u64>) -> Row {
     let counting = disturbed::counting_runs(done, plan);
     let mut runs: Vec<&Summary> =
@@ -235,7 +235,7 @@ pub fn job_row(done: &[Summary], plan: &StrategyPlan, job: usize, offered_iops: 
 /// Group of the checks that need all runs.
 const GROUP_OF_ALL_RUNS: char = 'E';
 
-/// The findings about the one run of a record, worst first. Leaves out notes, findings of checks
+/// Returns the findings about the one run of a record, worst first. Leaves out notes, findings of checks
 /// that need all runs, and findings that the record's study exists to show.
 pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };

@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 2;
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// The number of a result under its true name. Withheld if a finding invalidates it.
+/// Returns the number of a result under its true name. Withheld if a finding invalidates it.
 fn build_headline(result: Option<&Measured>) -> Headline {
     let Some(result) = result else {
         return Headline { name: "nothing".into(), unit: "IOPS".into(), ..Headline::default() };
@@ -42,7 +42,7 @@ pub(crate) struct ReasonedVerdict {
 }
 
 impl ReasonedVerdict {
-    /// A verdict whose reason does not come from a check.
+    /// Returns a verdict whose reason does not come from a check.
     pub(crate) fn new(verdict: Verdict, reason: String) -> Self {
         Self { verdict, reason, by: None }
     }
@@ -68,8 +68,8 @@ pub(crate) fn session_verdict(
     })
 }
 
-/// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
-/// suspect.
+/// Returns the verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no
+/// number, but the result is suspect.
 pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> ReasonedVerdict {
     let found_all = |severity| findings_about(findings, &result.name, severity);
     if let Some(f) = deciding_finding(result, findings) {
@@ -98,7 +98,8 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
     ReasonedVerdict::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// The verdict on a session that ended before its first run because every result would be invalid; `None` for other sessions.
+/// Returns the verdict on a session that ended before its first run because every result would be invalid; `None` for
+/// other sessions.
 pub(crate) fn not_measured(record: &Record) -> Option<ReasonedVerdict> {
     let Some(RunEnding::NotMeasured(why)) = record.end.as_ref().map(|end| &end.ending) else { return None };
     Some(ReasonedVerdict::new(Verdict::Invalid, why.clone()))
@@ -110,12 +111,12 @@ pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> 
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
-/// The findings that invalidate a result, without accepted ones.
+/// Returns the findings that invalidate a result, without accepted ones.
 fn void_findings<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
     findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
 }
 
-/// The finding that decides that a result has no number. Other load is not enough to make a session
+/// Returns the finding that decides that a result has no number. Other load is not enough to make a session
 /// invalid, so another finding comes first.
 fn deciding_finding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
     void_findings(result, findings).min_by_key(|f| f.id.group() == 'D')
@@ -149,7 +150,8 @@ fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) 
     format!("{all} results: {}{}", parts.join(", "), reasons_without(&invalid, findings))
 }
 
-/// Why results have no number: ` (RND4K Q1T1 read: CPU busy)`, or for several results ` (CPU busy in 3, I/O errors in 1)`.
+/// Returns why results have no number: ` (RND4K Q1T1 read: CPU busy)`, or for several results ` (CPU busy in 3, I/O
+/// errors in 1)`.
 fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
     let reasons: Vec<String> = invalid.iter().map(|r| why_without(r, findings)).collect();
     let parts: Vec<String> = if invalid.len() <= MAX_NAMED {
@@ -172,7 +174,7 @@ fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(between)) }
 }
 
-/// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
+/// Returns why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
 pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
     match deciding_finding(result, findings) {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
@@ -185,19 +187,19 @@ pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
     }
 }
 
-/// A verdict whose reason is a finding.
+/// Returns a verdict whose reason is a finding.
 fn verdict_by_finding(verdict: Verdict, finding: &Finding, verb: &str) -> ReasonedVerdict {
     let Finding { id, name, sentence, .. } = finding;
     let reason = format!("{id} {name} {verb} {}: {sentence}", join_names(&finding.about));
     ReasonedVerdict { verdict, reason, by: Some(*id) }
 }
 
-/// The verdict on a result that a finding relabels.
+/// Returns the verdict on a result that a finding relabels.
 pub(crate) fn relabelled(finding: &Finding) -> ReasonedVerdict {
     verdict_by_finding(Verdict::Suspect, finding, "relabels")
 }
 
-/// The ids of the findings about a result that have one of these severities and that the user did not accept.
+/// Returns the ids of the findings about a result that have one of these severities and that the user did not accept.
 pub(crate) fn unaccepted(result: &str, findings: &[Finding], severities: &[Severity]) -> BTreeSet<CheckId> {
     let about_it = severities.iter().flat_map(|severity| findings_about(findings, result, *severity));
     about_it.filter(|f| !f.accepted).map(|f| f.id).collect()
@@ -250,7 +252,7 @@ impl Judged<'_> {
         self.head_about(build_headline(first), first, quoted)
     }
 
-    /// The head about a result, with the counts over all quoted results.
+    /// Returns the head about a result, with the counts over all quoted results.
     pub(crate) fn head_about(
         &self,
         headline: Headline,
@@ -273,7 +275,7 @@ impl Judged<'_> {
     }
 }
 
-/// The limiter of a result, or that nothing was measured.
+/// Returns the limiter of a result, or that nothing was measured.
 pub(crate) fn limiter_of(result: Option<&Measured>) -> Limiter {
     result.map_or_else(limiter::nothing_measured, |r| r.limiter.clone())
 }

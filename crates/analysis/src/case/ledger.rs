@@ -32,7 +32,7 @@ const AGREES_WITHIN: f64 = 0.001;
 /// stream reads.
 const METADATA_BYTES: u64 = 1 << 20;
 
-/// The ledger of a case; `None` without storage or a complete run.
+/// Returns the ledger of a case; `None` without storage or a complete run.
 pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     if !case.has_storage() || case.runs.is_empty() {
         return None;
@@ -177,7 +177,7 @@ fn to_moved(flow: BlockFlow) -> Moved {
     Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
 }
 
-/// Every layer below the targets once, from the top down.
+/// Returns every layer below the targets once, from the top down.
 fn counted_layers<'a>(case: &Case<'a>) -> Vec<CountedLayer<'a>> {
     let mut out: Vec<CountedLayer> = Vec::new();
     for place in case.places() {
@@ -265,7 +265,7 @@ pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
     (depth > least as f64).then_some(Refused::QueueFull(least))
 }
 
-/// The streams of the case whose refused attempts are submitted again, with their indices in the phase.
+/// Returns the streams of the case whose refused attempts are submitted again, with their indices in the phase.
 fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = (usize, &'c Stream)> {
     let streams = case.phase_streams().iter().enumerate();
     streams.filter(|(at, stream)| case.counts(*at) && repeats_refused(stream))
@@ -281,8 +281,8 @@ fn issued_by_retrying(case: &Case, kind: Kind) -> Amount {
     retrying_streams(case).map(|(at, _)| case.issued_by(at, kind)).fold(Amount::default(), Amount::plus)
 }
 
-/// The part of `counted` that the kernel charged for refused attempts: at most the amount that streams issued whose
-/// attempts are repeated. Zero where [`why_refused`] gives no reason.
+/// Returns the part of `counted` that the kernel charged for refused attempts: at most the amount that streams issued
+/// whose attempts are repeated. Zero where [`why_refused`] gives no reason.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for kind in Kind::MOVING {

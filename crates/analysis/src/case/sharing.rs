@@ -38,7 +38,7 @@ impl Bounds {
     /// The bounds of a count of which nothing is known.
     const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
 
-    /// A count that is known to the byte.
+    /// Returns a count that is known to the byte.
     pub(crate) fn exact(bytes: u64) -> Self {
         Self { least: bytes, most: bytes }
     }
@@ -78,7 +78,7 @@ pub(super) fn files_used_by<'a>(
     if out.is_empty() { None } else { Some(out) }
 }
 
-/// The place of each target of a stream; `None` for a target that the record does not describe.
+/// Returns the place of each target of a stream; `None` for a target that the record does not describe.
 fn places_of<'a>(
     record: &'a Record,
     machine: Option<&'a Machine>,
@@ -89,7 +89,7 @@ fn places_of<'a>(
 }
 
 impl<'a> Case<'a> {
-    /// The streams of this case: its own, and after [`Case::with_sharers`] those that share its devices.
+    /// Returns the streams of this case: its own, and after [`Case::with_sharers`] those that share its devices.
     pub(crate) fn member_streams(&self) -> Vec<&Stream> {
         if self.members.len() == 1 {
             return vec![&self.stream];
@@ -107,7 +107,7 @@ impl<'a> Case<'a> {
         self.member_streams().iter().any(|s| s.cache.is_sync())
     }
 
-    /// The largest operation of the streams of this case, in bytes.
+    /// Returns the largest operation of the streams of this case, in bytes.
     pub(crate) fn largest_bytes(&self) -> u32 {
         self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
     }
@@ -162,12 +162,12 @@ impl<'a> Case<'a> {
         self.members.contains(&stream)
     }
 
-    /// Indices of the streams of the phase.
+    /// Returns the indices of the streams of the phase.
     fn stream_indices(&self) -> std::ops::Range<usize> {
         0..self.phase_streams().len()
     }
 
-    /// Indices of the streams of the phase that are not streams of this case.
+    /// Returns the indices of the streams of the phase that are not streams of this case.
     fn others(&self) -> impl Iterator<Item = usize> {
         self.stream_indices().filter(|stream| !self.members.contains(stream))
     }
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
         self.phase_streams().get(stream)
     }
 
-    /// The place of each target of a stream; `None` for a target that the record does not describe.
+    /// Returns the place of each target of a stream; `None` for a target that the record does not describe.
     fn places_of(&self, stream: usize) -> impl Iterator<Item = Option<&'a Place>> {
         places_of(self.record, self.machine, self.stream_at(stream))
     }
@@ -212,7 +212,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() { Ok(()) } else { Err(self.not_alone(&sharers, layers)) }
     }
 
-    /// Why the counters of these layers do not show this stream's part.
+    /// Returns why the counters of these layers do not show this stream's part.
     pub(crate) fn not_alone(&self, sharers: &[usize], layers: &[&Layer]) -> String {
         const NAMED: usize = 3;
         let name = |stream: &usize| match self.stream_at(*stream).map(|s| s.name.as_str()) {
@@ -232,7 +232,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// Why the topmost devices do not show this stream's part: the streams that share them.
+    /// Returns why the topmost devices do not show this stream's part: the streams that share them.
     ///
     /// # Errors
     /// Why the devices are not known.
@@ -358,7 +358,7 @@ impl<'a> Case<'a> {
         done.saturating_sub(theirs).saturating_sub(self.metadata_bytes(kind))
     }
 
-    /// Bytes of metadata that file systems may have moved in all runs.
+    /// Returns the bytes of metadata that file systems may have moved in all runs.
     fn metadata_bytes(&self, kind: Kind) -> u64 {
         let per_run = if kind == Kind::Write { METADATA_WRITE_BYTES } else { METADATA_READ_BYTES };
         per_run.saturating_mul(self.runs.len() as u64)
@@ -383,13 +383,14 @@ impl<'a> Case<'a> {
         self.charged_reads_on(&self.shared_layers().ok()?)
     }
 
-    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does not count.
+    /// Returns the bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does
+    /// not count.
     pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
         self.with_sharers().own_io().ok()?;
         Some(self.charged_together(layers).ok()?.bytes[0])
     }
 
-    /// Bytes of a direction that the workers of each stream of the phase submitted to block devices.
+    /// Returns the bytes of a direction that the workers of each stream of the phase submitted to block devices.
     fn submitted(&self, kind: Kind) -> Vec<Bounds> {
         let count: fn(&ThreadIo) -> u64 =
             if kind == Kind::Read { |io| io.read_bytes } else { |io| io.write_bytes };
@@ -414,7 +415,8 @@ impl<'a> Case<'a> {
         counted.into_iter().enumerate().map(bounds_of).collect()
     }
 
-    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if that is unknown.
+    /// Returns the bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if
+    /// that is unknown.
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
         let states_at = |moment| self.states_of(targets, moment).ok();
         let (before, after) = (states_at(Moment::Start)?, states_at(Moment::Stop)?);
@@ -425,7 +427,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Bytes that a stream of the phase moved on these devices. `submitted` has the bytes that each
+    /// Returns the bytes that a stream of the phase moved on these devices. `submitted` has the bytes that each
     /// stream submitted. If the stream also uses other devices, the lower bound is 0. If it reaches
     /// these devices only through layers above them, nothing is known.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
@@ -448,13 +450,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The kernel's count for the workers of a stream of the phase, over all runs. The upper bound also has the count of threads that belong
-    /// to no worker.
+    /// Returns the kernel's count for the workers of a stream of the phase, over all runs. The upper bound also has the
+    /// count of threads that belong to no worker.
     pub(crate) fn counted_by_workers(&self, stream: usize, count: fn(&ThreadIo) -> u64) -> Bounds {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
     }
 
-    /// The kernel's count for the workers of each stream of the phase.
+    /// Returns the kernel's count for the workers of each stream of the phase.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.stream_indices().len()];
@@ -492,7 +494,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Dirty bytes of the stream's own targets at a moment, added up over all runs; `None` if they
+    /// Returns the dirty bytes of the stream's own targets at a moment, added up over all runs; `None` if they
     /// are unknown, or another stream uses one of the targets through the page cache.
     pub(crate) fn own_dirty_bytes(&self, moment: Moment) -> Option<u64> {
         if self.shares_pages() {
@@ -504,7 +506,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The targets of the case, in the order of [`Case::states`], each with its index in the plan.
+    /// Returns the targets of the case, in the order of [`Case::states`], each with its index in the plan.
     pub(crate) fn targets(&self) -> &[(usize, &'a Target)] {
         &self.targets
     }

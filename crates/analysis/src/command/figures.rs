@@ -240,14 +240,14 @@ pub(super) fn written_bytes(end: &CommandEnd) -> Known<u64> {
     end.moved.clone().map(|moved: Moved| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
 
-/// Dirty bytes of the machine, including those in write-back.
+/// Returns the dirty bytes of the machine, including those in write-back.
 fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
     let text = snapshot.text("/proc/meminfo")?;
     Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
 }
 
-/// Bytes that other processes and the kernel made dirty while the command ran. If their part is unknown, but the whole
-/// machine dirtied few bytes, returns all of these: an upper bound.
+/// Returns the bytes that other processes and the kernel made dirty while the command ran. If their part is unknown, but
+/// the whole machine dirtied few bytes, returns all of these: an upper bound.
 ///
 /// # Errors
 /// Why the part of other processes is unknown: direct writes of the command are among its bytes, but not among the
@@ -266,7 +266,7 @@ fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Co
     Err("part of the command's writes bypassed the page cache, so it is unknown how many dirty pages belong to other programs".into())
 }
 
-/// Bytes that were made dirty in the page cache, by any process.
+/// Returns the bytes that were made dirty in the page cache, by any process.
 fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
     let pages =
         |snapshot: &Known<&Snapshot>| number_of_key(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
@@ -627,13 +627,13 @@ fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }
 
-/// The first device with bytes in this direction, or `the disk`.
+/// Returns the first device with bytes in this direction, or `the disk`.
 fn device_name(run: &CommandRun, bytes: impl Fn(&DeviceUse) -> u64) -> String {
     let device = run.devices.iter().flatten().find(|device| bytes(device) > 0);
     device.map_or_else(|| "the disk".into(), |device| device.name.clone())
 }
 
-/// The device on which the first of these files lies, or `the disk`.
+/// Returns the device on which the first of these files lies, or `the disk`.
 fn file_device(run: &CommandRun, is_used: impl Fn(&NamedFiles) -> bool) -> String {
     let device = run.named.iter().filter(|one| is_used(one)).find_map(|one| one.device.clone());
     device.unwrap_or_else(|| "the disk".into())

@@ -106,7 +106,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     }
 }
 
-/// Wall times of the runs that succeeded.
+/// Returns the wall times of the runs that succeeded.
 fn successful_seconds(runs: &[CommandRun]) -> Vec<f64> {
     runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect()
 }
@@ -205,7 +205,7 @@ fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verd
     }
 }
 
-/// The gates of a condition such as `time>2s`: one for the named command, or one for each command.
+/// Returns the gates of a condition such as `time>2s`: one for the named command, or one for each command.
 fn decide_gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| decide_gate(condition, one)).collect();
@@ -465,17 +465,17 @@ const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// The answer of a check that found no problem. [`to_finding`] writes its sentence from the check's assumption.
+/// Returns the answer of a check that found no problem. [`to_finding`] writes its sentence from the check's assumption.
 fn holds() -> CheckAnswer {
     holds_with("")
 }
 
-/// The answer of a check that found no problem, although its assumption is true only within a tolerance.
+/// Returns the answer of a check that found no problem, although its assumption is true only within a tolerance.
 fn holds_with(sentence: impl Into<Cow<'static, str>>) -> CheckAnswer {
     CheckAnswer::Holds(sentence.into(), Evidence::new())
 }
 
-/// The answer of a check that found a problem.
+/// Returns the answer of a check that found a problem.
 fn found(severity: Severity, sentence: String) -> CheckAnswer {
     CheckAnswer::Finding(Detail::new(severity, sentence, Evidence::new()))
 }
@@ -859,7 +859,7 @@ mod tests {
         }
     }
 
-    /// A session with one run for each end. `dirty_kib` has the machine's dirty KiB before and after the run.
+    /// Returns a session with one run for each end. `dirty_kib` has the machine's dirty KiB before and after the run.
     fn record(ends: Vec<CommandEnd>, dirty_kib: [u64; 2]) -> Record {
         let mut record = Fixture::honest().record();
         let args = ["dd", "if=data", "of=/dev/null"].map(str::to_owned).to_vec();

@@ -96,9 +96,9 @@ const SAME_WORK_SETTINGS: [&str; 8] = [
     "think_spin_ns",
 ];
 
-/// The settings of a result's stream, each named by its path in a JSON report (`access.lines[0].times`), and those of the
-/// other streams of the job (`phases[0].streams[1].depth`). Streams of other phases did not run at the same time, so
-/// their settings do not make the result different work.
+/// Returns the settings of a result's stream, each named by its path in a JSON report (`access.lines[0].times`), and
+/// those of the other streams of the job (`phases[0].streams[1].depth`). Streams of other phases did not run at the
+/// same time, so their settings do not make the result different work.
 pub(super) fn setting_aspects(result: &Measured) -> Vec<Aspect> {
     let mut all = Vec::new();
     for (at, phase) in result.job.phases.iter().enumerate() {
@@ -173,7 +173,7 @@ fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
     Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
 }
 
-/// The requested work. Results with other values measure different work.
+/// Returns the requested work. Results with other values measure different work.
 fn work_aspects(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
     let stream = &settings.resolved;
     let access = &stream.access;
@@ -299,7 +299,7 @@ fn engine_aspect(stream: &Stream) -> Aspect {
     }
 }
 
-/// How the work was executed, which may be the subject of the comparison.
+/// Returns how the work was executed, which may be the subject of the comparison.
 fn execution_aspects(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
     let stream = &settings.resolved;
     let named = |word: &str, key| settings.shown(key).map(|value| format!("{word} {value}"));
@@ -364,7 +364,7 @@ fn shorten_limit(line: &str) -> String {
     if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
 }
 
-/// The file system, device and queue settings of the target with this index.
+/// Returns the file system, device and queue settings of the target with this index.
 fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
     let named =
@@ -441,7 +441,7 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
     (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: false })
 }
 
-/// The differences in the findings that relabel the results.
+/// Returns the differences in the findings that relabel the results.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
     let only = |x: &BTreeSet<NamedFinding>, y: &_, same_work: bool| -> Vec<NamedFinding> {

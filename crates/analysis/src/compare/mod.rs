@@ -187,7 +187,7 @@ pub(crate) struct CommandTimes {
 }
 
 impl CommandTimes {
-    /// The runs of a command in one session.
+    /// Returns the runs of a command in one session.
     pub(crate) fn new(command: &CommandResult) -> Self {
         let successful = command.runs.iter().filter(|run| run.exit.is_success());
         Self { name: command.command.clone(), seconds: vec![successful.map(|run| run.seconds).collect()] }
@@ -571,7 +571,7 @@ struct MatchedResults<'a> {
     only_in_b: Vec<String>,
 }
 
-/// A side as the comparison shows it.
+/// Returns a side as the comparison shows it.
 fn show_side(reports: &[Report]) -> Side {
     let source = |r: &Report| Source {
         session: r.session.clone(),
@@ -681,7 +681,7 @@ pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     Some((own, rerun))
 }
 
-/// The part of a record that belongs to some of its jobs.
+/// Returns the part of a record that belongs to some of its jobs.
 fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
     let mut header = record.header.clone();
     header.plan.jobs = header.plan.jobs.get(jobs.clone()).unwrap_or_default().to_vec();

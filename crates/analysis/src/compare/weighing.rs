@@ -344,7 +344,7 @@ fn is_in_every_run(side: &PooledResult, reader: &NumberReader) -> bool {
     runs().next().is_some() && runs().all(|r| (reader.read)(r).is_some())
 }
 
-/// The stream of a result.
+/// Returns the stream of a result.
 fn stream(one: SideResult<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }

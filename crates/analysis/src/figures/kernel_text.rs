@@ -30,7 +30,7 @@ pub(crate) fn number_of_key(text: &str, key: &str) -> Known<u64> {
     value.parse().map_err(|_| format!("{key} is not a number: '{value}'"))
 }
 
-/// The total of a line (`some`, `full`) of a pressure file, in us.
+/// Returns the total of a line (`some`, `full`) of a pressure file, in us.
 ///
 /// # Errors
 /// That the line is missing, or has no number.
@@ -40,12 +40,12 @@ pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
     total.and_then(|t| t.parse().ok()).ok_or_else(|| format!("a pressure file has no total of '{line}'"))
 }
 
-/// Paths and values of text that has a line `path: value` for each file.
+/// Returns the paths and values of text that has a line `path: value` for each file.
 pub(crate) fn path_values(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
 }
 
-/// Stolen ticks and all ticks of all CPUs since the machine started.
+/// Returns the stolen ticks and all ticks of all CPUs since the machine started.
 ///
 /// # Errors
 /// That the kernel does not count them.
@@ -55,7 +55,8 @@ pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
 }
 
-/// Ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine started.
+/// Returns the ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine
+/// started.
 ///
 /// # Errors
 /// That the kernel does not count them.
@@ -67,14 +68,14 @@ pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     Ok([all.saturating_sub(idle.saturating_add(waiting)), all])
 }
 
-/// The ticks of all CPUs together since the machine started, by field: user, nice, system and so on.
+/// Returns the ticks of all CPUs together since the machine started, by field: user, nice, system and so on.
 pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
     let fields = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
     Ok(fields.take(CPU_TIME_FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
-/// The times of each CPU since the machine started; empty if the kernel does not count them.
+/// Returns the times of each CPU since the machine started; empty if the kernel does not count them.
 pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
@@ -127,7 +128,7 @@ pub(crate) fn growth_in_run(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Kn
 /// Index of the discarded sectors in a `stat` file.
 const DISCARDED_SECTORS: usize = 13;
 
-/// The bytes discarded since a device was set up; `None` if the kernel does not count them (before 4.18).
+/// Returns the bytes discarded since a device was set up; `None` if the kernel does not count them (before 4.18).
 ///
 /// # Errors
 /// That the count is not a number.
@@ -152,8 +153,8 @@ pub(crate) struct Sensor {
     pub(crate) most: Option<i64>,
 }
 
-/// The sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not record which
-/// drive a sensor belongs to, all sensors count.
+/// Returns the sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not
+/// record which drive a sensor belongs to, all sensors count.
 pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor> {
     let folder = |layer: &Layer| Some(layer.device.get("hwmon")?.rsplit('/').next()?.to_owned());
     let mut layers = case.record.header.hosts.iter().flat_map(|host| &host.places).flat_map(|p| &p.layers);
@@ -165,7 +166,7 @@ pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor>
     sensors
 }
 
-/// The sensors of drives by their folder.
+/// Returns the sensors of drives by their folder.
 fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
     for (path, value) in path_values(text) {
@@ -237,8 +238,8 @@ pub(crate) struct Link {
     pub(crate) below: Known<Option<String>>,
 }
 
-/// The link of a drive. If the controller of a SATA drive also has a link, the SATA link is returned, because it is
-/// slower.
+/// Returns the link of a drive. If the controller of a SATA drive also has a link, the SATA link is returned, because
+/// it is slower.
 ///
 /// # Errors
 /// That the kernel shows no link, or no number for it.
@@ -282,7 +283,7 @@ pub(crate) fn read_link(layer: &Layer) -> Known<Link> {
     })
 }
 
-/// The positive number that a text begins with: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
+/// Returns the positive number that a text begins with: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
 fn leading(text: &str) -> Option<f64> {
     let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
     (number.is_finite() && number > 0.0).then_some(number)
@@ -291,7 +292,7 @@ fn leading(text: &str) -> Option<f64> {
 /// Minimum number of ticks of 10 ms on all CPUs for a share: one tick is then at most 5 %.
 pub(crate) const MIN_TICKS: u64 = 20;
 
-/// The host's load in a run. A value that was not counted is `None`.
+/// Returns the host's load in a run. A value that was not counted is `None`.
 pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
     let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
     let pressure = |file: &str| {
@@ -314,7 +315,8 @@ fn passed_ns(ran: &CaseRun) -> Known<f64> {
     Ok(passed.ok_or("no time passed in the run")? as f64)
 }
 
-/// The CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine `sim`).
+/// Returns the CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine
+/// `sim`).
 fn busiest_worker_share(ran: &CaseRun, passed_ns: f64) -> Option<f64> {
     let workers = ran.workers().filter(|w| w.wall_ns > 0 && w.wall_ns as f64 <= passed_ns);
     let shares = workers.map(|w| share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64));

@@ -47,7 +47,7 @@ const SETTLING_SHARE: f64 = 0.5;
 /// The longest advised run, as a multiple of the measured one.
 const MAX_LONGER: f64 = 20.0;
 
-/// The steps in a run.
+/// Returns the steps in a run.
 pub(crate) fn find_steps_of_run(series: &Series) -> Change {
     find_steps(&series.rates, MIN_STEP.for_run(series))
 }
@@ -63,7 +63,7 @@ pub(crate) struct Cliff {
     pub runs: usize,
 }
 
-/// The runs with steps; `None` if no run has a step.
+/// Returns the runs with steps; `None` if no run has a step.
 pub(crate) fn find_cliff(all_series: &[Series]) -> Option<Cliff> {
     let in_run = |(run, series): (usize, &Series)| Cliff {
         run,
@@ -77,7 +77,7 @@ pub(crate) fn find_cliff(all_series: &[Series]) -> Option<Cliff> {
 }
 
 impl Cliff {
-    /// The largest of the steps.
+    /// Returns the largest of the steps.
     pub(crate) fn largest(&self) -> Step {
         let largest = self.steps.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
         largest.copied().unwrap_or(Step { at: 0, before: 0.0, after: 0.0 })
@@ -112,7 +112,7 @@ pub(crate) struct Drifts {
 }
 
 impl Drifts {
-    /// The drifts of runs without their warm-up.
+    /// Returns the drifts of runs without their warm-up.
     pub(crate) fn within(all_series: &[Series]) -> Self {
         let run_drift = |series: &Series| {
             Some(RunDrift { drift: find_drift(without_warm_up(series))?, limit: MAX_DRIFT.for_run(series) })
@@ -144,7 +144,7 @@ impl Drifts {
         2 * self.each.iter().filter(|run| accepts(&run.drift, run.limit)).count() > self.runs
     }
 
-    /// The mean drift within a run; `None` if a run has too few independent observations.
+    /// Returns the mean drift within a run; `None` if a run has too few independent observations.
     fn mean(&self) -> Option<Drift> {
         let count = self.each.len() as f64;
         let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|run| value(&run.drift)).sum::<f64>();
@@ -210,7 +210,7 @@ impl Observations {
         self.all_series.as_deref().unwrap_or_default()
     }
 
-    /// Length of one window in seconds.
+    /// Returns the length of one window in seconds.
     fn run_seconds(&self) -> f64 {
         self.seconds / self.rates.len().max(1) as f64
     }
@@ -301,7 +301,7 @@ impl Observations {
         typical.map_or_else(String::new, |d| describe_change(&d))
     }
 
-    /// The allowed drift within a run.
+    /// Returns the allowed drift within a run.
     fn max_drift(&self) -> f64 {
         self.all().first().map_or(MAX_STEADY_DRIFT, |c| MAX_DRIFT.for_run(c))
     }
@@ -465,8 +465,8 @@ mod tests {
     use crate::figures::steadiness::*;
     use stats::series::generate_series;
 
-    /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time that has passed. The series have
-    /// one value per second, and at least a hundred values.
+    /// Returns the steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time
+    /// that has passed. The series have one value per second, and at least a hundred values.
     fn steadiness_of(
         runs: usize,
         seconds: f64,
@@ -613,7 +613,7 @@ mod tests {
                 values
             }
 
-            /// The answer for one run.
+            /// Returns the answer for one run.
             fn judge(&self, seed: u64) -> Steadiness {
                 let rates = self.draw(seed);
                 let all = vec![mean(&rates)];
@@ -624,7 +624,7 @@ mod tests {
                 )
             }
 
-            /// How often each state is the answer, in the order of [`STATES`].
+            /// Returns how often each state is the answer, in the order of [`STATES`].
             fn states(&self, draws: u64) -> [f64; 5] {
                 let mut counts = [0.0; 5];
                 for seed in 0..draws {
@@ -634,7 +634,8 @@ mod tests {
                 counts.map(|c| c / draws as f64)
             }
 
-            /// How often a step is found `within` seconds of the truth, and how often there is more than one step.
+            /// Returns how often a step is found `within` seconds of the truth, and how often there is more than one
+            /// step.
             fn step_at(&self, truth: usize, within: usize, draws: u64) -> [f64; 2] {
                 let limit = MIN_STEP.for_seconds(self.seconds as f64);
                 let found: Vec<Vec<usize>> = (0..draws)
@@ -650,7 +651,8 @@ mod tests {
             Scene { seconds, deviation, rho, rate: |_| 1.0 }
         }
 
-        /// Share of the intervals within a run that hold the truth, share that is withheld, and their mean half width.
+        /// Returns the share of the intervals within a run that hold the truth, share that is withheld, and their mean half
+        /// width.
         fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
             let given: Vec<(f64, f64)> = (0..draws)
                 .filter_map(|seed| {
@@ -669,7 +671,7 @@ mod tests {
             (0..count).map(|_| (deviation * noise.normal()).exp()).collect()
         }
 
-        /// Share of the intervals over runs that hold the truth: of the geometric mean, and of the median.
+        /// Returns the share of the intervals over runs that hold the truth: of the geometric mean, and of the median.
         fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
             let covers = |interval: &dyn Fn(&[f64]) -> Option<[f64; 2]>| {
                 let given: Vec<[f64; 2]> =
@@ -689,7 +691,7 @@ mod tests {
             each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
         }
 
-        /// The answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
+        /// Returns the answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
         /// a run: shares of the states, and how often the last five runs, and any five, meet the
         /// rule of the SNIA.
         fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5], [f64; 2]) {
@@ -721,7 +723,7 @@ mod tests {
             (states.map(|c| c / draws as f64), rule.map(|c| c / draws as f64))
         }
 
-        /// A warm-up that doubles the rate and dies away.
+        /// Returns a warm-up that doubles the rate and dies away.
         fn warming<const SECONDS: u32>(at: f64) -> f64 {
             1.0 + (-at / f64::from(SECONDS)).exp()
         }

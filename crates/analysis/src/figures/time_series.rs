@@ -28,19 +28,19 @@ const MIN_OPS_PER_STEP: f64 = 10.0;
 /// Minimum length of a step in mean latencies. In a shorter step, all operations of a full queue complete, or none.
 const MIN_LATENCIES_PER_STEP: f64 = 2.0;
 
-/// Operations and bytes of an interval, without syncs.
+/// Returns the operations and bytes of an interval, without syncs.
 pub(crate) fn sum_moved(row: &Interval) -> Amount {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
     cells.fold(Amount::default(), |sum, (_, cell)| sum.plus(Amount { ops: cell.ops, bytes: cell.bytes }))
 }
 
-/// The intervals of the case's stream in a run, without empty ones.
+/// Returns the intervals of the case's stream in a run, without empty ones.
 pub(crate) fn intervals_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interval> {
     let stream = ran.stream.stream;
     ran.run.intervals.iter().filter(move |r| r.stream == stream && r.end_ns > r.start_ns)
 }
 
-/// The series of every run.
+/// Returns the series of every run.
 ///
 /// # Errors
 /// If there is no run, or a run has no series.
@@ -49,7 +49,7 @@ pub(crate) fn series_of_runs(case: &Case) -> Known<Vec<Series>> {
     case.runs.iter().map(series_of_run).collect()
 }
 
-/// The series of a run.
+/// Returns the series of a run.
 ///
 /// # Errors
 /// If the record has no intervals of the run, or if the run is too short for any conclusion.
@@ -159,7 +159,8 @@ impl DeviceWork {
         Ok(Self { points })
     }
 
-    /// The work between two times in ns since the workers started; `None` if the time is empty or outside the snapshots.
+    /// Returns the work between two times in ns since the workers started; `None` if the time is empty or outside the
+    /// snapshots.
     pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<CompletedWork> {
         let (first, last) = (self.points.first()?.at_ns, self.points.last()?.at_ns);
         let (from_ns, to_ns) = (from_ns.max(first), to_ns.min(last));
@@ -177,7 +178,7 @@ impl DeviceWork {
         })
     }
 
-    /// The work from the first to the last snapshot between two times; `None` with fewer than two
+    /// Returns the work from the first to the last snapshot between two times; `None` with fewer than two
     /// snapshots.
     pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<CompletedWork> {
         let mut inside = self.points.iter().map(|p| p.at_ns).filter(|at| (from_ns..=to_ns).contains(at));
@@ -301,7 +302,7 @@ const MAX_RUNS_WITH_TAILS: usize = 40;
 /// them.
 const ENTRIES_PER_DECADE: f64 = 10.0;
 
-/// The intervals of all complete runs; `None` if the record has none.
+/// Returns the intervals of all complete runs; `None` if the record has none.
 pub(crate) fn course(case: &Case) -> Option<report::Course> {
     let rows: usize = case.runs.iter().map(|ran| intervals_of(ran).count()).sum();
     let joined = rows.div_ceil(MAX_POINTS).max(1);
@@ -372,8 +373,8 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     }
 }
 
-/// The latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends before the first entry with fewer than ten operations beyond
-/// it. An entry is `None` if fathom's lateness makes up too much of it.
+/// Returns the latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends before the first entry with
+/// fewer than ten operations beyond it. An entry is `None` if fathom's lateness makes up too much of it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
     let entry = |k: u32| {
         let q = 1.0 - 10_f64.powf(-f64::from(k) / ENTRIES_PER_DECADE);

@@ -96,7 +96,7 @@ fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
     })
 }
 
-/// Share of the runs' time in which a request was in flight, on the busiest of these disks.
+/// Returns the share of the runs' time in which a request was in flight, on the busiest of these disks.
 fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
     let mut ms = 0.0;
     for ran in &case.runs {
@@ -297,18 +297,18 @@ pub(crate) const READ_AHEAD_WINDOWS: u64 = 2;
 /// Factor of the read-ahead after `POSIX_FADV_SEQUENTIAL` (`mm/fadvise.c`).
 const ADVISED_FACTOR: u64 = 2;
 
-/// The largest read-ahead setting of the disks, in bytes; 0 if none is known.
+/// Returns the largest read-ahead setting of the disks, in bytes; 0 if none is known.
 pub(crate) fn read_ahead_setting_bytes(case: &Case) -> u64 {
     largest_setting_bytes(case, "read_ahead_kb")
 }
 
-/// The largest value of a setting in KiB among the queues of the disks, in bytes; 0 if none is known.
+/// Returns the largest value of a setting in KiB among the queues of the disks, in bytes; 0 if none is known.
 fn largest_setting_bytes(case: &Case, file: &str) -> u64 {
     let disks = case.shared_layers().unwrap_or_default();
     disks.iter().filter_map(|disk| disk.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
 }
 
-/// Bytes that may be read ahead and not used when a run ends.
+/// Returns the bytes that may be read ahead and not used when a run ends.
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let streams = case.member_streams();
     let (setting, request) = (read_ahead_setting_bytes(case), largest_setting_bytes(case, "max_sectors_kb"));

@@ -419,7 +419,7 @@ mod tests {
         done
     }
 
-    /// The runs in the order of measuring, with the disturbed ones among them: job, repeat, attempt.
+    /// Returns the runs in the order of measuring, with the disturbed ones among them: job, repeat, attempt.
     fn order(plan: &StrategyPlan, hit: impl Fn(&Attempt) -> bool) -> Vec<(usize, u32, u32)> {
         play(plan, |at| (1.0, hit(at))).iter().map(|s| (s.job, s.repeat, s.attempt)).collect()
     }
@@ -539,7 +539,7 @@ mod tests {
         assert!(!disturbs(1 << 30, 1 << 20, 0.0));
     }
 
-    /// The disturbances of the second run of a record. Judges a session with only this run, as
+    /// Returns the disturbances of the second run of a record. Judges a session with only this run, as
     /// during a measurement.
     fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();

@@ -242,7 +242,7 @@ impl<'g> BestCellSearch<'g> {
         self.races.iter().flat_map(|r| r.cells.iter().chain(&r.baselines))
     }
 
-    /// Minimum number of runs of every cell.
+    /// Returns the minimum number of runs of every cell.
     fn min_runs(&self) -> usize {
         if self.grid.search == Search::Exhaustive { self.runs } else { 1 }
     }
@@ -511,12 +511,12 @@ impl<'g> OrderedSweep<'g> {
         self.runs.len() / self.jobs.len().max(1)
     }
 
-    /// Bytes written by all runs.
+    /// Returns the bytes written by all runs.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.runs.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Time of all runs so far, in ns.
+    /// Returns the time of all runs so far, in ns.
     pub(crate) fn spent_ns(&self) -> u64 {
         self.runs.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
     }
@@ -557,7 +557,7 @@ impl<'g> OrderedSweep<'g> {
         Some(Snia { rounds: self.rounds() as u32, ..snia })
     }
 
-    /// Mean of the tracked value in the window.
+    /// Returns the mean of the tracked value in the window.
     pub(crate) fn window_mean(&self) -> Option<f64> {
         Some(sample::mean(&self.tracked_in_window()?))
     }

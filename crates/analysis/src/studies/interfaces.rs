@@ -74,13 +74,13 @@ impl Question for InterfaceComparison {
     }
 }
 
-/// The checks whose findings change the meaning of a result.
+/// Returns the checks whose findings change the meaning of a result.
 pub(super) fn checks_acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
     considered.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
 }
 
-/// The jobs that were refused before the first run, and why.
+/// Returns the jobs that were refused before the first run, and why.
 pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     record.header.self_test.trials.iter().filter_map(|t| {
         let job = record.header.plan.jobs.get(t.job)?;
@@ -173,13 +173,13 @@ fn calls_per_mib(record: &Record, job: usize) -> Known<f64> {
     Ok(calls as f64 * MIB as f64 / moved as f64)
 }
 
-/// A sum over all runs; `None` without runs, or if a run lacks the value.
+/// Returns a sum over all runs; `None` without runs, or if a run lacks the value.
 fn sum_over_runs(case: &Case, value: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     let all: Option<Vec<f64>> = case.runs.iter().map(|r| value(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
-/// A mean over all runs; `None` without runs.
+/// Returns a mean over all runs; `None` without runs.
 fn mean_of_runs(case: &Case, value: impl Fn(&CaseRun) -> f64) -> Option<f64> {
     (!case.runs.is_empty()).then(|| case.runs.iter().map(value).sum::<f64>() / case.runs.len() as f64)
 }
@@ -188,22 +188,24 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
     Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum()
 }
 
-/// The mean MB/s over runs with the final sync in the time; `None` if a run ended without a successful final sync.
+/// Returns the mean MB/s over runs with the final sync in the time; `None` if a run ended without a successful final
+/// sync.
 fn synced_mb_per_s(case: &Case) -> Option<Mean> {
     intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
 
-/// MB/s of a run with the final sync in the time; `None` without a successful final sync.
+/// Returns the MB/s of a run with the final sync in the time; `None` without a successful final sync.
 fn synced_rate(ran: &CaseRun) -> Option<f64> {
     rate_over(ran, ran.stream.window_ns as f64 + ran.end.sync_ns? as f64)
 }
 
-/// MB/s of a run that took `ns`.
+/// Returns the MB/s of a run that took `ns`.
 fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// Bytes that the topmost devices read and wrote per issued byte, up to the final sync of each run if the job writes.
+/// Returns the bytes that the topmost devices read and wrote per issued byte, up to the final sync of each run if the job
+/// writes.
 fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());
@@ -219,26 +221,26 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Share of the span that a run touched, if it touched no block twice.
+/// Returns the share of the span that a run touched, if it touched no block twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.span_bytes() as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
 }
 
-/// Share of the span that the stop rule allows a run to touch.
+/// Returns the share of the span that the stop rule allows a run to touch.
 fn planned_coverage(case: &Case) -> Option<f64> {
     let bytes = case.stream.limit.operations? as f64 * f64::from(case.stream.access.largest_bytes());
     let span = case.span_bytes() as f64;
     (span > 0.0).then(|| share(bytes, span))
 }
 
-/// The most pages of a target that were in the page cache at the start of a run.
+/// Returns the most pages of a target that were in the page cache at the start of a run.
 fn most_cached_pages(case: &Case) -> Known<u64> {
     let states = case.states(Moment::Start)?;
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
-/// The extents of the file at a moment of the first or the last run.
+/// Returns the extents of the file at a moment of the first or the last run.
 fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
     let run = if is_last { states.last() } else { states.first() };
@@ -279,7 +281,8 @@ struct RankedRow<'a> {
     rates: &'a [Option<f64>],
 }
 
-/// The recommendation for each work whose bytes reach the program, in the order of the table, and the works without one, with the reason.
+/// Returns the recommendation for each work whose bytes reach the program, in the order of the table, and the works
+/// without one, with the reason.
 fn advise(rows: &[RatedRow], results: &[Measured], why_few: &str) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
     let visible = rows.iter().filter(|rated| rated.delivers_bytes);
@@ -367,7 +370,7 @@ fn advise_work(work: &[&RatedRow], results: &[Measured], why_few: &str) -> Resul
     })
 }
 
-/// Why rows have fewer than three runs, and what to do.
+/// Returns why rows have fewer than three runs, and what to do.
 fn explain_few_runs(record: &Record) -> String {
     let plan = &record.header.plan;
     if (plan.runs as usize) < FEWEST_RUNS {
@@ -388,7 +391,7 @@ fn explain_few_runs(record: &Record) -> String {
     }
 }
 
-/// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
+/// Returns why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
 fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize, why_few: &str) -> String {
     let names: Vec<&str> = unranked.iter().map(|rated| rated.row.interface.as_str()).collect();
     let mut reasons: Vec<String> = unranked.iter().map(|rated| rated.why_unranked(why_few)).collect();
@@ -402,13 +405,13 @@ fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize, 
     format!("{names} {have} no number ({reasons}); of the others, {fastest} was the fastest on the mean")
 }
 
-/// A bound as a whole percentage, rounded up.
+/// Returns a bound as a whole percentage, rounded up.
 fn show_bound(share: f64) -> String {
     format!("{} %", (100.0 * share - 1e-9).ceil().max(1.0))
 }
 
 impl RatedRow {
-    /// Why the row cannot be ranked, in a few words.
+    /// Returns why the row cannot be ranked, in a few words.
     fn why_unranked(&self, why_few: &str) -> String {
         match (self.row.mb_per_s, self.row.stored_after.is_some() && self.row.synced_mb_per_s.is_none()) {
             (None, _) => self.why_without.clone(),
@@ -480,7 +483,7 @@ impl Conclusion for Api {
         judged.head_of_jobs(quoted)
     }
 
-    /// Which interface to use in all works together, or why none is recommended.
+    /// Returns which interface to use in all works together, or why none is recommended.
     fn answer(&self) -> Option<ReportAnswer> {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {
@@ -539,7 +542,7 @@ fn explain_no_advice(none: &[NoAdvice], has_no_advice_at_all: bool) -> String {
     by_reason.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }
 
-/// The values of each key, in the order of first occurrence.
+/// Returns the values of each key, in the order of first occurrence.
 fn group_by_key<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
     let mut groups: Vec<(&str, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
@@ -561,8 +564,8 @@ fn list_names(names: &[&str]) -> String {
     }
 }
 
-/// The first difference between a row and the plainest one that explains the speed: depth, bytes at the device, page cache, system calls, CPU
-/// time.
+/// Returns the first difference between a row and the plainest one that explains the speed: depth, bytes at the device,
+/// page cache, system calls, CPU time.
 fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
     let stream =
         |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };

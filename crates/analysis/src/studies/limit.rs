@@ -248,7 +248,7 @@ fn percentile_intervals(
     PERCENTILES.iter().filter_map(interval_of).collect()
 }
 
-/// Latencies of a run, without syncs.
+/// Returns the latencies of a run, without syncs.
 fn merge_latencies(ran: &CaseRun) -> Histogram {
     let mut merged = Histogram::new();
     let moving = ran.stream.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync);
@@ -256,7 +256,7 @@ fn merge_latencies(ran: &CaseRun) -> Histogram {
     merged
 }
 
-/// Lateness of the submissions of all directions.
+/// Returns the lateness of the submissions of all directions.
 fn merge_lateness(answered: &CaseAnswers) -> Histogram {
     let mut merged = Histogram::new();
     let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
@@ -273,13 +273,13 @@ fn find_met_load(points: &[LoadPoint], latency_target: &LatencyTarget, latency_n
     MetLoad { percentile: percentile_name(latency_target.quantile), latency_ns, met_iops, missed_iops }
 }
 
-/// The name of a percentile without its `p`.
+/// Returns the name of a percentile without its `p`.
 fn percentile_name(quantile: f64) -> String {
     let named = PERCENTILES.iter().find(|(_, q)| (q - quantile).abs() < 1e-9);
     named.map_or_else(|| (100.0 * quantile).to_string(), |(name, _)| (*name).to_owned())
 }
 
-/// The point of a load.
+/// Returns the point of a load.
 fn point_at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
     curve.points.iter().find(|p| p.offered_iops == offered)
 }
@@ -387,7 +387,8 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     }
 }
 
-/// The lowest load between the answer and the first miss whose runs prove neither that it meets the target nor that it misses it.
+/// Returns the lowest load between the answer and the first miss whose runs prove neither that it meets the target nor
+/// that it misses it.
 fn lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);

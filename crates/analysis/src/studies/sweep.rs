@@ -43,7 +43,7 @@ impl Question for Grid {
 }
 
 impl Conclusion for Sweep {
-    /// The results that the conclusions depend on, each once.
+    /// Returns the results that the conclusions depend on, each once.
     fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
         let only = || self.works.iter().filter_map(|w| self.only_cell(&w.name));
         let cells = || self.winner.values().chain(self.cheapest.values()).chain(only());
@@ -69,7 +69,7 @@ impl Conclusion for Sweep {
         head
     }
 
-    /// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
+    /// Returns the best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
     fn answer(&self) -> Option<ReportAnswer> {
         let work = self.works.first()?;
         let word = match work.chosen {
@@ -108,7 +108,8 @@ impl Conclusion for Sweep {
         Subject::Results(winners.collect())
     }
 
-    /// The size from which random offsets cost nothing, and the effect of the position. Single cells have no deductions.
+    /// Returns the size from which random offsets cost nothing, and the effect of the position. Single cells have no
+    /// deductions.
     fn deduce(&self, _judged: &Judged) -> Vec<Deduction> {
         deduce(self)
     }
@@ -322,8 +323,8 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
 }
 
-/// The knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows along most axes and has no
-/// knee.
+/// Returns the knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows
+/// along most axes and has no knee.
 fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
@@ -332,7 +333,8 @@ fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigur
     scales.filter_map(|(name, scale)| find_knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
-/// The knee of one axis, with all other settings as the winner has them: the value from which larger ones gain less than the tolerance.
+/// Returns the knee of one axis, with all other settings as the winner has them: the value from which larger ones gain
+/// less than the tolerance.
 fn find_knee(
     axis: &str,
     scale: Scale,
@@ -395,9 +397,9 @@ fn build_reference(grid: &Grid, job: usize, runs: &[CellRun]) -> Option<Referenc
     })
 }
 
-/// The quoted cell. If the cells are measured in rounds, it is the tracked cell. If they are measured once in order, it
-/// is the valid cell with the most operations per second, or the first measured cell if none is valid. Otherwise it is
-/// the winner of the first work that has one.
+/// Returns the quoted cell. If the cells are measured in rounds, it is the tracked cell. If they are measured once in
+/// order, it is the valid cell with the most operations per second, or the first measured cell if none is valid.
+/// Otherwise it is the winner of the first work that has one.
 fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
@@ -427,7 +429,7 @@ fn why_unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// The number to quote: that of the quoted cell.
+/// Returns the number to quote: that of the quoted cell.
 fn build_headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let quoted = quoted_cell(sweep, results).and_then(|cell| Some((cell, results.get(cell.result?)?)));
     let Some((cell, result)) = quoted else {
@@ -459,14 +461,16 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// Deductions from several cells: the effect of the position, and the size from which random offsets cost nothing.
+/// Returns the deductions from several cells: the effect of the position, and the size from which random offsets cost
+/// nothing.
 fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     let orders = [("read", "randread"), ("write", "randwrite")].into_iter();
     let by_order = orders.filter_map(|(sequential, random)| cost_of_random(sweep, sequential, random));
     sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).chain(by_order).collect()
 }
 
-/// The size from which random offsets are as fast as sequential ones, within the tolerance; `None` if there is no such size.
+/// Returns the size from which random offsets are as fast as sequential ones, within the tolerance; `None` if there is
+/// no such size.
 fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
     let best = |work: &str| {
         let mut by_size: BTreeMap<u32, f64> = BTreeMap::new();
@@ -567,7 +571,7 @@ fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &
     (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.measure.better_by(&tolerance)))
 }
 
-/// A bound, rounded up: `8.3 %`, `12 %`.
+/// Returns a bound, rounded up: `8.3 %`, `12 %`.
 fn show_bound(share: f64) -> String {
     let steps = if share >= 0.099 { 100.0 } else { 1000.0 };
     show_share((share * steps).ceil() / steps)
@@ -582,7 +586,7 @@ fn budget_sentence(search: &BestCellSearch, tolerance: &str) -> String {
     format!(". `--budget {seconds}s` is likely to reach {tolerance}")
 }
 
-/// Why the noise is unknown, and what to type.
+/// Returns why the noise is unknown, and what to type.
 fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
         Search::Adaptive { .. } => "type a longer `--budget`".into(),
@@ -595,7 +599,7 @@ fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     format!("too few cells were measured more than once, so the noise between runs is unknown; {advice}")
 }
 
-/// Why there is no winner.
+/// Returns why there is no winner.
 fn why_unfinished(race: &Race) -> String {
     match race.decision {
         Some(_) if race.measure == Measure::P99 => {
@@ -682,7 +686,7 @@ fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
     )
 }
 
-/// The figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
+/// Returns the figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
 fn cell_in_order(setting: &Setting, order: &OrderedSweep, job: usize, result: Option<usize>) -> CellFigures {
     let runs_used: Vec<&CellRun> = order.window_runs(job).collect();
     let mean = |value: fn(&CellRun) -> Option<f64>| {
@@ -822,8 +826,8 @@ mod tests {
         Setting::plain(rw, 4096, depth)
     }
 
-    /// A sweep of random reads, with the depth and the operations per second of each cell, and `cp` as a baseline: three rounds, and five after
-    /// the race.
+    /// Returns a sweep of random reads, with the depth and the operations per second of each cell, and `cp` as a
+    /// baseline: three rounds, and five after the race.
     fn record(cells: &[(u32, u64)]) -> Record {
         let fixture = |(depth, ops): &(u32, u64)| {
             let setting = setting(*depth, "randread");

@@ -111,7 +111,7 @@ fn build_table(report: &Report, comparison: &TargetComparison, jobs: &[usize], h
     Targets { names: comparison.sides.iter().map(|s| s.name.clone()).collect(), rows }
 }
 
-/// Every test of any target, in the order of first occurrence.
+/// Returns every test of any target, in the order of first occurrence.
 fn list_tests(comparison: &TargetComparison) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (name, _) in comparison.sides.iter().flat_map(|s| &s.tests) {

@@ -153,7 +153,7 @@ impl RacingCell {
         if self.uses_fresh_runs() { &self.fresh_scores } else { &self.race_scores }
     }
 
-    /// The number of the first run that the figures use.
+    /// Returns the number of the first run that the figures use.
     pub fn first_figure_run(&self) -> usize {
         if self.uses_fresh_runs() { self.race_scores.len() } else { 0 }
     }
