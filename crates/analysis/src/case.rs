@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// The device's bytes and the issued bytes count as the same if they differ by at most this share.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
-/// If the kernel charged fathom's cgroup less than this share of the bytes that the device moved for fathom, the cgroup
-/// does not count I/O: with cgroup v1, recent kernels count only after a limit was once set on the disk.
+/// The cgroup does not count I/O if the kernel charged it less than this share of the bytes that the device moved for
+/// fathom. With cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job with its complete runs. If the strategy chooses loads, the runs are those at one load.
@@ -186,8 +186,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns this case with its last run counted as complete; `None` if any run is complete, or if the last one has
-    /// no end of this stream.
+    /// Returns this case with its last run counted as complete. `None` if a run is complete anyway, or if the last run
+    /// has no end of this stream.
     pub(crate) fn with_cut_run(&self) -> Option<Self> {
         if !self.runs.is_empty() {
             return None;
@@ -205,8 +205,7 @@ impl<'a> Case<'a> {
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
-    /// Returns why io_uring is denied on this machine; `None` if it is not denied, or if the record does
-    /// not have this fact.
+    /// Returns why io_uring is denied on this machine. `None` if it is not denied, or if that was not recorded.
     pub fn io_uring_denial(&self) -> Option<&'a str> {
         let cause = self.machine?.fact(model::evidence::IO_URING).ok()?;
         (!cause.is_empty()).then_some(cause)

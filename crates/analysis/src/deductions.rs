@@ -71,7 +71,7 @@ pub(crate) fn deduce_from_jobs(judged: &Judged) -> Vec<Deduction> {
 
 /// Returns every deduction between results that the figures allow, in a fixed order.
 fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
-    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| sound_row(a, m)).collect();
+    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| row_if_sound(a, m)).collect();
     let mut out = Vec::new();
     for read_percent in [100, 0] {
         out.extend(deduce_seek(&rows, read_percent));
@@ -86,9 +86,13 @@ fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
     out
 }
 
-/// Returns the row of a result; `None` if it has no rate or no storage, if its stream did not run
-/// alone, if a finding relabels or invalidates it, or if the job limits its own rate.
-fn sound_row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
+/// Returns the row of a result that measured what its name claims; `None` for other results:
+///
+/// - without a rate or without storage,
+/// - of a stream that did not run alone,
+/// - that a finding relabels or invalidates,
+/// - of a job that limits its own rate.
+fn row_if_sound<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
     let phase = answered.case.job.phases.get(answered.case.phase_index)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;

@@ -6,8 +6,8 @@ use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
 
-/// Returns the printed answer of a report, whose first word agrees with the exit code; `None` if the report
-/// has no answer; the verdict is printed then. The word is `INVALID`
+/// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has
+/// no answer: then the verdict is printed. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,

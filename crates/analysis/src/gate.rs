@@ -389,7 +389,7 @@ impl GatedNumber<'_> {
 /// Severities of findings that keep a condition from passing.
 const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
 
-/// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
+/// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number. The
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
 fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> ReportAnswer {
     match find_unaccepted(result, acting, NOT_AS_REQUESTED) {

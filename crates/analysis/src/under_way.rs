@@ -250,7 +250,7 @@ pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     merge(&answered, &[]).into_iter().filter(acts).collect()
 }
 
-/// Returns the operations per second that the hard limits of the cgroup allow in the run of a record, or `None` without a limit, or if this
+/// Returns the operations per second that the hard limits of the cgroup allow in the run of a record. `None` without a limit, or if this
 /// host offers only a part of each load.
 pub fn limit_iops(record: &Record) -> Option<f64> {
     let job = record.runs.first().filter(|_| record.header.plan.part.is_none())?.start.job;

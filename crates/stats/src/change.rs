@@ -119,9 +119,9 @@ fn search(values: &[f64], min_side: usize, min_size: f64) -> Cuts {
     Cuts::Sure(all_cuts)
 }
 
-/// Cuts at the best split and the best second one; `None` if one of them is not significant, or if
-/// the last level does not differ from the first: a series that returns to its first level had a
-/// stall instead of a step.
+/// Cuts at the best split and the best second one. `None` if one of them is not significant, or if
+/// the last level does not differ from the first. A series that returns to its first level had a
+/// stall, not a step.
 fn cut_twice(values: &[f64], logs: &[f64], first: usize, min_side: usize, min_size: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, min_side), best_split(tail, min_side).map(|(at, s)| (at + first, s))];

@@ -57,8 +57,8 @@ const COVERAGE: f64 = 0.95;
 /// Returns the median of one value per run, with its 95 % interval. `None` with fewer than six
 /// runs, or if a value is not finite.
 ///
-/// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run is
-/// on either side with probability 1/2.
+/// The true median is between the k-th smallest and the k-th largest run, unless fewer than k runs are on one side of it. Each run is on
+/// either side with probability 1/2.
 pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite()) {
         return None;

@@ -2,9 +2,8 @@
 //!
 //! [`is_steady`] holds for the last five rounds if both of these do:
 //!
-//! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds, with 99 % confidence in the whole session: the interval of
-//!    the slope of a line through the logarithms is within this limit. Quiet rounds prove it after five rounds, noisy ones need a longer
-//!    tail.
+//! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds. The proof is the interval of the slope of a line through
+//!    the logarithms, with 99 % confidence for the whole session. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
 //! 2. The line through the last five rounds alone is no steeper than the limit, so that earlier
 //!    rounds do not hide a fall that has just begun.
 //!
@@ -12,8 +11,8 @@
 //! So the allowed error of a session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
 //! residuals are too few to prove correlation.
 //!
-//! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
-//! within five rounds the largest and the smallest value differ by at most 20 % of the average, and the ends of the
+//! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0).
+//! Within five rounds, the largest and the smallest value differ by at most 20 % of the average, and the ends of the
 //! fitted line by at most 10 %. It accepts a decay of 2 % per round as steady, and rejects the noise of a shared disk
 //! as unsteady. [`is_settled`] uses this criterion to end the preconditioning.
 

@@ -270,8 +270,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the number of operations of the streams that share these layers, and an upper bound of the ns that they
-    /// spent there. `None` if there is no bound, because the page cache reads ahead and writes back at other times, or
-    /// because a kind of operation has no latencies.
+    /// spent there. `None` if there is no bound: the page cache reads ahead and writes back at other times, or a kind of
+    /// operation has no latencies.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));

@@ -47,7 +47,7 @@ const SETTLING_SHARE: f64 = 0.5;
 /// The longest advised run, as a multiple of the measured one.
 const MAX_LONGER: f64 = 20.0;
 
-/// Returns the steps in a run.
+/// Finds the steps in a run.
 pub(crate) fn find_steps_of_run(series: &Series) -> Change {
     find_steps(&series.rates, MIN_STEP.for_run(series))
 }
@@ -63,7 +63,7 @@ pub(crate) struct Cliff {
     pub runs: usize,
 }
 
-/// Returns the runs with steps; `None` if no run has a step.
+/// Finds the runs with steps; `None` if no run has a step.
 pub(crate) fn find_cliff(all_series: &[Series]) -> Option<Cliff> {
     let in_run = |(run, series): (usize, &Series)| Cliff {
         run,
@@ -174,8 +174,8 @@ fn is_settling(series: &Series) -> bool {
     one_way && slower && far && find_warm_up(&series.rates).is_none()
 }
 
-/// Judges the steadiness of a case; `None` without runs, if the record has no intervals of a run, if the runs had
-/// different loads, or if the load itself changes over time.
+/// Judges the steadiness of a case. `None` without runs or without intervals of a run, and for a load that differs
+/// between runs or changes over time.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
     let has_intervals = |r: &crate::case::CaseRun| intervals_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);

@@ -12,8 +12,9 @@
 //!    separately.
 //!
 //! When a run is repeated:
-//! 1. Up to two times unless `--attempts` is given: at the end of its round, when a burst may be over. In a load curve at once, since the
-//!    next load depends on it; with several targets after the test has run on all of them; in a sweep as `BestCellSearch::may_repeat` says.
+//! 1. Up to two times, or as often as `--attempts` allows. Usually at the end of its round, when a burst may be over. In a load curve at
+//!    once, because the next load depends on it. With several targets after the test has run on all of them. In a sweep when
+//!    `BestCellSearch::may_repeat` allows it.
 //! 2. If runs of a round are compared with each other, the whole round is repeated.
 //! 3. Never on a machine that is always busy: a third of all attempts was disturbed (`is_disturbance_the_rule`), or a neighbour was busy
 //!    before the first run. Never if a repeat would change the state of the device (`--until steady`, a sweep in order).

@@ -176,7 +176,7 @@ fn runs_up_to(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
 
-/// Returns the lowest load in operations per second that satisfies the limit of a condition; `None` if the limit is not a rate, or if it is
+/// Returns the lowest load in operations per second that satisfies the limit of a condition. `None` if the limit is not a rate, or if it is
 /// in MB/s and the block size varies.
 fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
     let iops = match limit {

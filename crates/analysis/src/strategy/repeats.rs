@@ -2,10 +2,10 @@
 //!
 //! 1. Rounds (`Fixed`): every job once in each round, in an order drawn anew. A slow drift of the device affects all jobs alike, and no job
 //!    always follows the same neighbour.
-//! 2. `Precision`: a job is measured until its interval is narrow enough. Stopping at the first narrow interval would stop too often by
-//!    luck, and the interval would cover the truth less often than it claims (Anscombe 1953; Law and Kelton, Simulation Modeling and
-//!    Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and after
-//!    the one before. A simulation below checks the remaining error.
+//! 2. `Precision`: a job is measured until its interval is narrow enough. If it stopped at the first narrow interval, it would stop too
+//!    often by luck, and the interval would cover the truth less often than it claims (Anscombe 1953; Law and Kelton, Simulation Modeling
+//!    and Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and
+//!    after the one before. A simulation below checks the remaining error.
 //! 3. `Steady`: a job is measured round after round until its rate no longer drifts (`stats::steady_state`).
 //! 4. `Settle`: after the first runs, one more set of runs, as many as should decide the gates (C. Stein, "A Two-Sample
 //!    Test for a Linear Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16,
@@ -249,8 +249,8 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
-/// Returns the number of runs that a gate between two sides needs; `None` if the gate is decided,
-/// or if more runs would not decide it.
+/// Returns the number of runs that would decide a gate between two sides. `None` if the gate is decided
+/// already, or if more runs would not decide it.
 fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     let gate = comparison.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
     let has_number =

@@ -258,8 +258,9 @@ const MAX_BOUND_IN_GROUP: f64 = 0.05;
 /// If the rows of a group differ by at most this share, they count as equally fast.
 const MAX_EQUAL_BOUND: f64 = 0.10;
 
-/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share,
-/// or at most [`MAX_TIMES_LEAST_BOUND`] times the smallest bound of these rows and [`SAYS_NOTHING`].
+/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share.
+/// A larger bound is allowed if it is at most [`MAX_TIMES_LEAST_BOUND`] times the smallest bound of these rows, and at
+/// most [`SAYS_NOTHING`].
 const MAX_OPEN_BOUND: f64 = 0.25;
 
 /// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
