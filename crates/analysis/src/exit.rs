@@ -1,7 +1,7 @@
 //! The printed answer and the exit code of a report, from its verdict and the answer of its gates. They never contradict each other.
 
 use crate::studies;
-use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted};
+use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted_ids};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
@@ -120,7 +120,7 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         return BTreeSet::new();
     }
     let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {
-        results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
+        results.iter().flat_map(|result| unaccepted_ids(&result.name, findings, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
     // Findings about other load (group D) need no acceptance if the study forgives other load.

@@ -13,7 +13,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, type_accept, unaccepted};
+use crate::verdict::{Judged, type_accept, unaccepted_ids};
 use model::comparison;
 use model::finding::{Finding, Severity};
 use model::job::{Kind, Phase};
@@ -184,7 +184,7 @@ impl GatedNumber<'_> {
 
     /// Explains why the number is withheld, and what to type.
     fn explain_withheld(&self) -> String {
-        match find_unaccepted(&self.result.name, self.acting, &[Severity::Void]) {
+        match find_unaccepted_finding(&self.result.name, self.acting, &[Severity::Void]) {
             Some(f) if self.result.total.is_none() => format!(
                 "{} has no number: no operation completed within a measured window. {} {} explains it.",
                 self.result.name, f.id, f.name
@@ -194,7 +194,7 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                type_accept(&unaccepted(&self.result.name, self.acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted_ids(&self.result.name, self.acting, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -392,7 +392,7 @@ const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number. The
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
 fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> ReportAnswer {
-    match find_unaccepted(result, acting, NOT_AS_REQUESTED) {
+    match find_unaccepted_finding(result, acting, NOT_AS_REQUESTED) {
         Some(f) if answer.word == AnswerWord::Pass => ReportAnswer {
             word: AnswerWord::Invalid,
             sentence: format!(
@@ -400,7 +400,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> 
                 answer.sentence,
                 f.id,
                 f.name,
-                type_accept(&unaccepted(result, acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted_ids(result, acting, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,
@@ -408,7 +408,11 @@ fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> 
 }
 
 /// Returns the first finding about a result that has one of these severities and that the user did not accept.
-fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
+fn find_unaccepted_finding<'f>(
+    result: &str,
+    acting: &'f [Finding],
+    severities: &[Severity],
+) -> Option<&'f Finding> {
     severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
 }
 

@@ -231,7 +231,7 @@ fn from_engine(case: &Case) -> Option<Limiter> {
 
 /// Shortages of the machine that limit every job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) = kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE)
+    if let Some(part) = kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE_FILE)
         .ok()
         .filter(|p| *p >= MIN_MEMORY_WAIT_SHARE)
     {
@@ -595,7 +595,8 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     assert_eq!(limiter_of(&quota("00000"), &Fixture::honest()).0, "device");
     assert_eq!(limiter_of(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
-    let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY_PRESSURE, 0.2);
+    let pressed =
+        |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY_PRESSURE_FILE, 0.2);
     let (name, sentence) = limiter_of(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }

@@ -97,8 +97,12 @@ impl UnfinishedSession {
             let waited = |file: &str| kernel_text::pressure_share(&case, file);
             (
                 device_work(&case),
-                [kernel_text::IO_PRESSURE, kernel_text::CPU_PRESSURE, kernel_text::MEMORY_PRESSURE]
-                    .map(waited),
+                [
+                    kernel_text::IO_PRESSURE_FILE,
+                    kernel_text::CPU_PRESSURE_FILE,
+                    kernel_text::MEMORY_PRESSURE_FILE,
+                ]
+                .map(waited),
             )
         };
         // Traffic of others is summed from the start of the run.
@@ -268,14 +272,14 @@ use std::sync::Arc;
 #[cfg(test)]
 fn seen(fixture: &Fixture, so_far: &ReportedOps) -> CountersBetween {
     let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
-    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO_PRESSURE, 0.25);
+    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO_PRESSURE_FILE, 0.25);
     let run = record.runs.remove(0);
     let mut going = UnfinishedSession::new(&record.header.plan, &record.header.hosts[0]);
     assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run has started");
     going.begin(run.start, run.evidence[0].clone());
     assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");
     let mut now = run.evidence[1].clone();
-    now.files.remove(crate::figures::kernel_text::MEMORY_PRESSURE);
+    now.files.remove(crate::figures::kernel_text::MEMORY_PRESSURE_FILE);
     going.sample(now, so_far).unwrap()
 }
 

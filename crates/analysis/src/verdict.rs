@@ -200,7 +200,11 @@ pub(crate) fn relabelled(finding: &Finding) -> ReasonedVerdict {
 }
 
 /// Returns the ids of the findings about a result that have one of these severities and that the user did not accept.
-pub(crate) fn unaccepted(result: &str, findings: &[Finding], severities: &[Severity]) -> BTreeSet<CheckId> {
+pub(crate) fn unaccepted_ids(
+    result: &str,
+    findings: &[Finding],
+    severities: &[Severity],
+) -> BTreeSet<CheckId> {
     let about_it = severities.iter().flat_map(|severity| findings_about(findings, result, *severity));
     about_it.filter(|f| !f.accepted).map(|f| f.id).collect()
 }

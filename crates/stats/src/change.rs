@@ -281,7 +281,7 @@ fn false_alarms(min_size: f64, series: impl Fn(u64) -> Vec<f64>) -> usize {
 fn noise_stalls_and_drift_are_not_steps() {
     for n in [16, 25, 50, 100, 120] {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.5), (0.3, 0.5), (0.1, 0.8), (0.3, 0.8)] {
-            let seen = false_alarms(0.05, |seed| flat(n, deviation, rho, seed));
+            let seen = false_alarms(0.05, |seed| generate_series(n, deviation, rho, seed));
             assert!(seen < 4, "{seen} of 400 false alarms at n {n}, deviation {deviation}, rho {rho}");
         }
         let seen = false_alarms(0.05, |seed| {

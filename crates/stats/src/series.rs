@@ -73,7 +73,7 @@ pub const MIN_INDEPENDENT: f64 = 10.0;
 /// Number of standard errors above which the correlation of neighbours is significant.
 const SURE_CORRELATION: f64 = 2.0;
 /// Maximum correlation of neighbours that is assumed. Above it a series cannot be distinguished from a random walk.
-const MOST_CORRELATION: f64 = 0.99;
+const MAX_CORRELATION: f64 = 0.99;
 
 /// Returns how many neighbouring values carry as much information as one independent value: from 1 to the number of values.
 ///
@@ -108,7 +108,7 @@ pub fn correlation_time(values: &[f64]) -> f64 {
     }
     let estimated = rho(1);
     if estimated > SURE_CORRELATION / n.sqrt() {
-        let corrected = (estimated + (1.0 + 4.0 * estimated) / n).min(MOST_CORRELATION);
+        let corrected = (estimated + (1.0 + 4.0 * estimated) / n).min(MAX_CORRELATION);
         time = time.max((1.0 + corrected) / (1.0 - corrected));
     }
     time.clamp(1.0, n)
@@ -330,7 +330,7 @@ impl Noise {
 
 /// Generates `n` values of an AR(1) series around 1 with this standard deviation and the
 /// correlation `rho` of neighbours. Values below 0.01 become 0.01.
-pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
+pub fn generate_series(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
     let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
     let mut last = noise.normal();
     let step = (1.0 - rho * rho).sqrt();

@@ -135,10 +135,10 @@ fn a_fall_of_two_percent_per_round_is_steady_in_at_most_one_of_500_sessions() {
 fn noise_without_a_drift_becomes_steady() {
     for (deviation, rounds) in [(0.0, 5), (0.003, 7), (0.01, 11), (0.02, 15), (0.03, 18)] {
         let (accepted, nine_of_ten) =
-            simulate_sessions(300, |seed| flat(MAX_ROUNDS as usize, deviation, 0.0, seed));
+            simulate_sessions(300, |seed| generate_series(MAX_ROUNDS as usize, deviation, 0.0, seed));
         assert!(accepted >= 0.97 && nine_of_ten <= rounds, "{deviation}: {accepted}, {nine_of_ten}");
     }
-    let (wild, _) = simulate_sessions(300, |seed| flat(MAX_ROUNDS as usize, 0.15, 0.0, seed));
+    let (wild, _) = simulate_sessions(300, |seed| generate_series(MAX_ROUNDS as usize, 0.15, 0.0, seed));
     assert!(wild <= 0.05, "{wild}: too noisy to prove anything");
 }
 

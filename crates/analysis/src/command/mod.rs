@@ -784,7 +784,7 @@ fn check_stolen_time(seen: &CommandRecord) -> Known<CheckAnswer> {
     let at = |moment| snapshot_at(seen.run, moment).and_then(stolen_ticks);
     let ([steal_before, all_before], [steal_after, all_after]) = (at(Moment::Start)?, at(Moment::Stop)?);
     let (steal, all) = (steal_after.saturating_sub(steal_before), all_after.saturating_sub(all_before));
-    if all < LEAST_TICKS {
+    if all < MIN_TICKS {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = steal as f64 / all as f64;

@@ -15,7 +15,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
-use crate::verdict::{accept_flags, unaccepted};
+use crate::verdict::{accept_flags, unaccepted_ids};
 use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
@@ -350,8 +350,9 @@ fn why_not_comparable(
 /// such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
-    let ids: BTreeSet<CheckId> =
-        all().flat_map(|one| unaccepted(&one.result.name, &one.report.findings, &[Severity::Void])).collect();
+    let ids: BTreeSet<CheckId> = all()
+        .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.findings, &[Severity::Void]))
+        .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return String::new();
     }

@@ -747,7 +747,7 @@ mod simulation {
     /// Decides the gate on B, which may be 5 % slower.
     fn decide_on_b(a: &[f64], b: &[f64], runs: RunOrder) -> Gate {
         let metric = answer_alone(weigh(rates(a, b), &in_turns()));
-        let options = Options { runs, ..Options::default() };
+        let options = Options { run_order: runs, ..Options::default() };
         decide_gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
     }
 

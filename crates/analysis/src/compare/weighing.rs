@@ -837,7 +837,7 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let near = Metric { a_runs, b_runs, ..metric(ComparisonWord::CannotTell, true, Some([0.93, 0.99])) };
     let pair = pair(true, vec![near]);
     let asked = |runs, inconclusive| {
-        let options = Options { inconclusive, runs, ..Options::default() };
+        let options = Options { inconclusive, run_order: runs, ..Options::default() };
         decide_gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
     };
     let apart = asked(RunOrder::Apart, None);

@@ -186,13 +186,13 @@ fn sensors(text: &str) -> BTreeMap<String, Sensor> {
 }
 
 /// The file of the time that tasks waited for block devices and network file systems.
-pub(crate) const IO_PRESSURE: &str = "/proc/pressure/io";
+pub(crate) const IO_PRESSURE_FILE: &str = "/proc/pressure/io";
 
 /// The file of the time that tasks waited for a CPU.
-pub(crate) const CPU_PRESSURE: &str = "/proc/pressure/cpu";
+pub(crate) const CPU_PRESSURE_FILE: &str = "/proc/pressure/cpu";
 
 /// The file of the time that tasks waited for memory.
-pub(crate) const MEMORY_PRESSURE: &str = "/proc/pressure/memory";
+pub(crate) const MEMORY_PRESSURE_FILE: &str = "/proc/pressure/memory";
 
 /// Returns the share of the runs' time in which at least one task of the machine waited, from a pressure file.
 ///
@@ -302,9 +302,9 @@ pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
     HostFigures {
         worker_cpu: busiest_worker_share(ran, passed),
         cpu: busy_cpu_share(ran).ok(),
-        io_pressure: pressure(IO_PRESSURE),
-        cpu_pressure: pressure(CPU_PRESSURE),
-        memory_pressure: pressure(MEMORY_PRESSURE),
+        io_pressure: pressure(IO_PRESSURE_FILE),
+        cpu_pressure: pressure(CPU_PRESSURE_FILE),
+        memory_pressure: pressure(MEMORY_PRESSURE_FILE),
         quota_paused: paused_ns(ran).ok().map(|ns| share(ns, passed)),
     }
 }
@@ -387,7 +387,7 @@ fn keys_pressures_and_entries_are_read_and_missing_ones_are_errors() {
         "some avg10=0.00 avg60=0.10 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
     assert_eq!((pressure_us(psi, "some"), pressure_us(psi, "full")), (Ok(4711), Ok(9)));
     assert!(pressure_us("", "some").is_err() && pressure_us("some total=x", "some").is_err());
-    let lines: Vec<_> = entries("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
+    let lines: Vec<_> = path_values("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
     assert_eq!(lines, [("/sys/a", "1"), ("/sys/b", "two words")]);
 }
 
@@ -415,13 +415,14 @@ fn sensors_of_drives_are_selected_and_bad_numbers_are_unknown() {
 #[test]
 fn pressure_is_a_share_of_the_runs_and_missing_files_are_errors() {
     let mut record = crate::fixture::Fixture::honest().record();
-    assert_eq!(pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE), Ok(0.0));
-    fixture(&mut record, IO_PRESSURE, 0.25);
+    assert_eq!(pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE_FILE), Ok(0.0));
+    fixture(&mut record, IO_PRESSURE_FILE, 0.25);
     assert!(
-        pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE).is_ok_and(|s| (s - 0.25).abs() < 1e-3)
+        pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE_FILE)
+            .is_ok_and(|s| (s - 0.25).abs() < 1e-3)
     );
-    record.runs[1].evidence[0].files.insert(IO_PRESSURE.into(), Ok("some avg10=0.00\n".into()));
-    assert!(pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE).is_err());
+    record.runs[1].evidence[0].files.insert(IO_PRESSURE_FILE.into(), Ok("some avg10=0.00\n".into()));
+    assert!(pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE_FILE).is_err());
 }
 
 #[test]
@@ -444,7 +445,7 @@ fn links_are_read_as_the_kernel_writes_them() {
 #[test]
 fn host_shares_refer_to_the_run_and_iowait_is_idle() {
     let mut record = with_ticks("cpu  30 0 20 100 40 5 5 0 0 0\n");
-    fixture(&mut record, IO_PRESSURE, 0.25);
+    fixture(&mut record, IO_PRESSURE_FILE, 0.25);
     let host = host_figures_from(&record);
     assert!(host.cpu.is_some_and(|share| (share - 0.3).abs() < 1e-9), "{host:?}");
     assert!(host.io_pressure.is_some_and(|share| (share - 0.25).abs() < 1e-3), "{host:?}");

@@ -311,7 +311,7 @@ fn fixed_plan(jobs: usize, runs: u32, seed: u64) -> StrategyPlan {
 
 #[test]
 fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
-    let plan = StrategyPlan { blocks: vec![0, 0, 0, 1, 1, 2, 2, 2], ..fixed(8, 3, 5) };
+    let plan = StrategyPlan { blocks: vec![0, 0, 0, 1, 1, 2, 2, 2], ..fixed_plan(8, 3, 5) };
     let orders: Vec<Vec<usize>> = (0..20).map(|repeat| order(&plan, repeat)).collect();
     for order in &orders {
         let mut blocks: Vec<usize> = order.iter().map(|job| plan.blocks[*job]).collect();
@@ -366,7 +366,7 @@ fn a_replay_of_the_summaries_continues_where_it_stopped() {
 
 #[test]
 fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
-    let plan = StrategyPlan { strategy: Strategy::Steady { at_most: MAX_ROUNDS }, ..fixed(3, 5, 3) };
+    let plan = StrategyPlan { strategy: Strategy::Steady { at_most: MAX_ROUNDS }, ..fixed_plan(3, 5, 3) };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,
         1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),

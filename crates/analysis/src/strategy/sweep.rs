@@ -501,7 +501,7 @@ impl<'g> OrderedSweep<'g> {
     }
 
     /// Returns the jobs of the cells that are left out, each with the slow cell that is the reason.
-    pub(crate) fn left_out(&self) -> Vec<(usize, SlowCell)> {
+    pub(crate) fn skipped_cells(&self) -> Vec<(usize, SlowCell)> {
         let unmeasured = self.jobs.iter().filter(|job| self.count_runs_of(**job) == 0);
         unmeasured.filter_map(|job| Some((*job, self.slow_cell_of(*job)?))).collect()
     }

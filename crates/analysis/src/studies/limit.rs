@@ -389,7 +389,7 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
 
 /// Returns the lowest load between the answer and the first miss whose runs prove neither that it meets the target nor
 /// that it misses it.
-fn lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
+fn find_lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
     let open = curve.points.iter().filter(above).filter(below);

@@ -298,7 +298,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let parts = divide_latency(case, is_shared)?;
     let [least, most] = parts.above();
-    let pressure = kernel_text::pressure_share(case, kernel_text::IO_PRESSURE).ok();
+    let pressure = kernel_text::pressure_share(case, kernel_text::IO_PRESSURE_FILE).ok();
     let numbers = evidence([
         ("latency_ns", parts.latency_ns),
         ("device_ns", parts.device_ns[1]),
@@ -734,7 +734,7 @@ fn the_sentence_names_the_probable_place() {
     let (severity, sentence) = answer_after(&|_| {}, dsync);
     assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
     let (_, sentence) =
-        answer_after(&|r| kernel_text::fixture(r, kernel_text::IO_PRESSURE, 0.9), with_device(0.1));
+        answer_after(&|r| kernel_text::fixture(r, kernel_text::IO_PRESSURE_FILE, 0.9), with_device(0.1));
     assert!(sentence.contains("counts it as I/O wait"), "{sentence}");
     let (_, sentence) = answer_after(&|_| {}, with_device(0.1));
     assert!(sentence.contains("user space"), "{sentence}");

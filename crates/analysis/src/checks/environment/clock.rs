@@ -84,7 +84,7 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
     let numbers = evidence([("device_ns", device_ns)]);
     let Some(strongest) = strongest else { return holds(NOT_AT_TICKS, numbers) };
     // The operations of a busy worker may really take 3 ms. A tick matters only to a task that waits for a CPU.
-    if kernel_text::pressure_share(case, kernel_text::CPU_PRESSURE).or_else(|_| waited_for_cpu(case))?
+    if kernel_text::pressure_share(case, kernel_text::CPU_PRESSURE_FILE).or_else(|_| waited_for_cpu(case))?
         < READY_FROM
     {
         return holds(NOT_AT_TICKS, numbers);
@@ -269,7 +269,7 @@ fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> Record {
     let latency_ns = Some(latency_ns);
     let fixture = Fixture { latency_ns, device_time_share, runs: 1, ..Fixture::honest() };
     let mut record = fixture.record();
-    kernel_text::fixture(&mut record, kernel_text::CPU_PRESSURE, ready);
+    kernel_text::fixture(&mut record, kernel_text::CPU_PRESSURE_FILE, ready);
     record
 }
 

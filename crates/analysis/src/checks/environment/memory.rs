@@ -8,7 +8,9 @@
 //! limit.
 
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{MEMORY_PRESSURE, growth_in_run, number_of_key, path_values, pressure_us};
+use crate::figures::kernel_text::{
+    MEMORY_PRESSURE_FILE, growth_in_run, number_of_key, path_values, pressure_us,
+};
 use model::evidence::{BACKLOG_BYTES, PAGE_REPORTING, meminfo_bytes};
 
 pub(super) const DIRTY_BACKLOG: Check = Check {
@@ -94,7 +96,9 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     blind: || {
         let mut record = Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
-        files.for_each(|f| drop(f.insert(MEMORY_PRESSURE.into(), Err("not built into this kernel".into()))));
+        files.for_each(|f| {
+            drop(f.insert(MEMORY_PRESSURE_FILE.into(), Err("not built into this kernel".into())))
+        });
         record
     },
 };
@@ -104,7 +108,7 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     let sum = |file: &str, read: &dyn Fn(&str) -> Known<u64>| {
         sum_over_runs(case, |ran| growth_in_run(ran, file, read))
     };
-    let stalled_us = sum(MEMORY_PRESSURE, &|text| pressure_us(text, "some"));
+    let stalled_us = sum(MEMORY_PRESSURE_FILE, &|text| pressure_us(text, "some"));
     let swapped = sum(VMSTAT, &|text| {
         Ok(number_of_key(text, "pswpin")?.saturating_add(number_of_key(text, "pswpout")?))
     });
@@ -301,7 +305,7 @@ fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Recor
 /// A record in which tasks waited `us` us for memory in each second.
 #[cfg(test)]
 fn pressed(us: u64) -> Record {
-    at_stop(&Fixture::honest(), MEMORY_PRESSURE, |_| {
+    at_stop(&Fixture::honest(), MEMORY_PRESSURE_FILE, |_| {
         format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n")
     })
 }
@@ -326,7 +330,7 @@ fn swapping_biases_without_pressure_counters() {
     assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
     assert!(matches!(MEMORY_PRESSURE.answer(&with(200)), Ok(Answer::Holds(..))));
     let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
-    files.for_each(|f| drop(f.remove(MEMORY_PRESSURE)));
+    files.for_each(|f| drop(f.remove(MEMORY_PRESSURE_FILE)));
     assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
 }
 
