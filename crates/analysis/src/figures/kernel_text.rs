@@ -139,7 +139,6 @@ pub(crate) fn discarded_bytes(stat: &str) -> Known<Option<u64>> {
     Ok(sectors.map(|n| n.saturating_mul(SECTOR_BYTES)))
 }
 
-/// Drivers of the sensors of drives.
 const DRIVE_SENSOR_DRIVERS: &[&str] = &["nvme", "drivetemp"];
 
 /// A temperature sensor of a drive, in thousandths of a degree Celsius.

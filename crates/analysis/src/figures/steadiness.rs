@@ -47,7 +47,6 @@ const SETTLING_SHARE: f64 = 0.5;
 /// The longest advised run, as a multiple of the measured one.
 const MAX_LONGER: f64 = 20.0;
 
-/// Finds the steps in a run.
 pub(crate) fn find_steps_of_run(series: &Series) -> Change {
     find_steps(&series.rates, MIN_STEP.for_run(series))
 }

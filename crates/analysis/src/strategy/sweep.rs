@@ -215,7 +215,7 @@ impl<'g> BestCellSearch<'g> {
         cells.map(|cell| self.min_runs().saturating_sub(cell.count_runs())).sum()
     }
 
-    /// Describes the progress.
+    /// Returns the current cell and pass, or how many cells may still be the best.
     pub fn describe_progress(&self) -> String {
         let cells = || self.races.iter().flat_map(|r| &r.cells);
         let measured: usize = cells().map(|cell| cell.count_runs().min(self.min_runs())).sum();
@@ -409,7 +409,7 @@ impl<'g> SweepProgress<'g> {
         }
     }
 
-    /// Describes the progress.
+    /// Returns how far the sweep is, as words for the screen.
     pub fn describe_progress(&self) -> String {
         match &self.mode {
             Mode::Race(search) => search.describe_progress(),
@@ -593,7 +593,7 @@ impl<'g> OrderedSweep<'g> {
         (runs_left as u64).saturating_mul(each_ns)
     }
 
-    /// Describes the progress.
+    /// Returns the current cell, and in a sweep by rounds also the current round.
     pub fn describe_progress(&self) -> String {
         let cell = self.runs.len() % self.jobs.len().max(1) + 1;
         let cells = self.jobs.len();

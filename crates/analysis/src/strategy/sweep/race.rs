@@ -71,7 +71,7 @@ pub struct Race {
     pub measure: Measure,
     /// Tolerance for how much faster than the winner a cell may be, as a logarithm.
     pub(super) tolerance: f64,
-    /// Cells of the race.
+    /// Cells of which the best is sought.
     pub cells: Vec<RacingCell>,
     /// Settings of well-known programs, which are measured after the race.
     pub baselines: Vec<RacingCell>,
