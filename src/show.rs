@@ -228,7 +228,7 @@ pub fn print_plan(
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
         stdout::text(&format!("{text}\n"))?;
     }
-    let cost = analysis::strategy::cost::cost(&plan);
+    let cost = analysis::strategy::cost::estimate_cost(&plan);
     stdout::report(format, &Explained { plan, machine, cost }, Style::default()).map(|()| ExitCode::SUCCESS)
 }
 

@@ -85,7 +85,7 @@ struct Conditions(Vec<Condition>);
 
 fn parse_conditions(text: &str) -> Result<Conditions, String> {
     let all = model::spec::conditions::conditions(text)?;
-    match all.iter().find(|condition| !analysis::command::can_be_asked(condition)) {
+    match all.iter().find(|condition| !analysis::command::applies_to_commands(condition)) {
         Some(other) => Err(format!(
             "{} cannot be measured for a command; type a condition such as time>2s",
             other.to_flag()

@@ -271,7 +271,8 @@ impl Tests<'_> {
             )));
         }
         differs.extend(left_out);
-        let layout = |card: ToolStyle| ToolLayout { tool: card.tool.into(), look: card.look, rows, differs };
+        let layout =
+            |style: ToolStyle| ToolLayout { tool: style.tool.into(), display: style.display, rows, differs };
         jobs.study = profile.card.map(layout).map_or_else(Default::default, Into::into);
         Ok(jobs)
     }

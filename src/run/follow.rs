@@ -17,7 +17,7 @@ use crate::run::evidence::StallWatchdog;
 use crate::run::run_of;
 use crate::run::stop_rules::StopRules;
 use crate::signals;
-use analysis::strategy::{Budget, Summary};
+use analysis::strategy::{StrategyPlan, Summary};
 use analysis::{strategy, under_way};
 use engine::workers::Workers;
 use model::evidence::Snapshot;
@@ -123,7 +123,8 @@ impl Measurement {
         if !self.live.shows_results() || is_search && !self.live.has_view() {
             return;
         }
-        let row = under_way::job_row(&self.done, &Budget::from_plan(&self.plan), at.job, at.offered_iops);
+        let row =
+            under_way::job_row(&self.done, &StrategyPlan::from_plan(&self.plan), at.job, at.offered_iops);
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
         let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
@@ -141,13 +142,13 @@ impl Measurement {
     /// Whether the row of a job is complete: after its last run, or after each run at a load of
     /// `limit`.
     fn is_last(&self, at: &Attempt) -> bool {
-        let mut budget = Budget::from_plan(&self.plan);
+        let mut strategy_plan = StrategyPlan::from_plan(&self.plan);
         // Conditions may require more runs later.
-        if matches!(budget.strategy, Strategy::Settle { .. }) {
-            budget.strategy = Strategy::Fixed;
+        if matches!(strategy_plan.strategy, Strategy::Settle { .. }) {
+            strategy_plan.strategy = Strategy::Fixed;
         }
         at.offered_iops.is_some()
-            || strategy::remaining_runs(&self.done, &budget).runs.get(at.job) == Some(&0)
+            || strategy::remaining_runs(&self.done, &strategy_plan).runs.get(at.job) == Some(&0)
     }
 }
 

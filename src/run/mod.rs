@@ -18,11 +18,11 @@ use crate::failure::INTERRUPTED;
 use crate::fleet::{CommonStart, Fleet};
 use crate::live::{Live, ProgressMode, RemainingTime};
 use crate::session::Session;
-use analysis::runs::{SweepRun, sweep_runs};
-use analysis::strategy::cost::{run_ns, search_left, time_left};
+use analysis::runs::{CellAttempt, cell_attempts};
+use analysis::strategy::cost::{run_ns, sweep_time_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
-use analysis::strategy::{self, Budget, Next, Summary};
-use analysis::{Judging, KnownBefore};
+use analysis::strategy::{self, Next, StrategyPlan, Summary};
+use analysis::{InvalidBeforeRun, Judging};
 use collector::{Collector, OpLog, attempted, differences, found_depths, interval_ns, log_waits, worker_end};
 use engine::link::Outcome;
 use engine::workers::{Who, Workers};
@@ -240,10 +240,11 @@ impl Measurement {
     /// Returns why nothing is measured, if all results of a host are already invalid before the
     /// first run; otherwise `None`. If only some results are, prints a warning.
     fn known_before(&self) -> Result<Option<String>, Failure> {
-        let known = self.accept.as_deref().and_then(|accept| analysis::known_before(&self.last, accept));
+        let known =
+            self.accept.as_deref().and_then(|accept| analysis::find_invalid_before_run(&self.last, accept));
         let all = match known {
-            Some(KnownBefore::All(why)) => Some(why),
-            Some(KnownBefore::Some(why)) => {
+            Some(InvalidBeforeRun::All(why)) => Some(why),
+            Some(InvalidBeforeRun::Some(why)) => {
                 self.live.say(&format!("fathom: {why}"));
                 None
             }
@@ -267,8 +268,10 @@ impl Measurement {
         // Refused jobs count as done.
         let refused = self.refused.iter().flat_map(|job| (from..self.plan.runs).map(move |n| (*job, n)));
         self.done.extend(refused.map(|(job, n)| Summary::refused(job, n)));
-        let budget = Budget::from_plan(&self.plan);
-        while let Next::Measure { job, repeat, attempt, offered_iops } = strategy::next(&self.done, &budget) {
+        let strategy_plan = StrategyPlan::from_plan(&self.plan);
+        while let Next::Measure { job, repeat, attempt, offered_iops } =
+            strategy::next(&self.done, &strategy_plan)
+        {
             if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
             }
@@ -282,7 +285,7 @@ impl Measurement {
                 continue;
             }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
-            self.announce_run(&budget, &at);
+            self.announce_run(&strategy_plan, &at);
             match self.measure_job(&at)? {
                 RunEnding::Complete => {}
                 ended => return Ok(ended),
@@ -348,8 +351,9 @@ impl Measurement {
     }
 
     /// Prints which run begins, of how many.
-    fn announce_run(&self, budget: &Budget, at: &Attempt) {
-        let strategy::RemainingRuns { runs, at_most, repeats } = strategy::remaining_runs(&self.done, budget);
+    fn announce_run(&self, strategy_plan: &StrategyPlan, at: &Attempt) {
+        let strategy::RemainingRuns { runs, at_most, repeats } =
+            strategy::remaining_runs(&self.done, strategy_plan);
         // Repeats do not change the run's number or the total.
         let repeated = self.done.iter().filter(|s| s.attempt > 0).count();
         let first_runs = self.done.len() - repeated;
@@ -650,7 +654,7 @@ struct EarlierSession {
     /// The preconditioning before the session's first run.
     preconditioned: Option<Preconditioned>,
     runs: Vec<Run>,
-    tries: Vec<SweepRun>,
+    tries: Vec<CellAttempt>,
 }
 
 impl EarlierSession {
@@ -658,7 +662,7 @@ impl EarlierSession {
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
         let runs = record.measured().into_iter().filter(ended).cloned().collect();
-        Self { tries: sweep_runs(&record), preconditioned: record.preconditioned.take(), runs }
+        Self { tries: cell_attempts(&record), preconditioned: record.preconditioned.take(), runs }
     }
 
     /// Time from the beginning of the earlier session to the end of its last run. The new session continues from there.
@@ -693,10 +697,11 @@ impl Measurement {
             if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
             }
-            let left = search_left(&search, &self.plan).into();
+            let left = sweep_time_left(&search, &self.plan).into();
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
-            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_repeated(&at)), left);
+            self.live
+                .step(&format!("{}  {name}{}", search.describe_progress(), self.why_repeated(&at)), left);
             let ending = self.measure_job(&at)?;
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
@@ -716,7 +721,7 @@ impl Measurement {
             }
             let complete = end.ending == RunEnding::Complete;
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
-            search.take(SweepRun::from_attempt(at, &self.plan.jobs[at.job], &end));
+            search.add(CellAttempt::from_attempt(at, &self.plan.jobs[at.job], &end));
             self.done.push(summary);
             self.show_row(&at);
             self.session.sync()?;

@@ -25,7 +25,7 @@ use crate::run::specs::Payloads;
 use crate::run::target::{OpenTarget, open_others, refuse_flags, show_progress};
 use crate::session::Session;
 use crate::signals;
-use analysis::strategy::cost::{cost, time_left};
+use analysis::strategy::cost::{estimate_cost, time_left};
 use engine::engines::Entry;
 use engine::interface::CannotBegin;
 use engine::link::Outcome;
@@ -78,7 +78,7 @@ pub(super) fn begin(
     fleet.stops(&stop);
     // Refuse before the time is announced.
     probe(&root, &plan)?;
-    let cost = cost(&plan);
+    let cost = estimate_cost(&plan);
     let live = Live::start(mode, &cost, &stop)?;
     let payloads = Payloads::load(&plan)?;
     // `clock_reason` is why a fallback clock is used; `None` for the preferred clock.

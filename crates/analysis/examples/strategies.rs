@@ -2,7 +2,7 @@
 //! Run it with `cargo run --release -p fathom-io-analysis --example strategies`. The unit tests of the strategies check the limits.
 #![allow(clippy::print_stdout)] // Printing is the purpose.
 
-use analysis::strategy::{Budget, Next, Summary, next};
+use analysis::strategy::{Next, StrategyPlan, Summary, next};
 use model::payload::split_mix;
 use model::plan::Strategy;
 use stats::intervals;
@@ -13,10 +13,10 @@ const SESSIONS: u64 = 10_000;
 
 /// The rates of a session of one job.
 fn session(strategy: Strategy, rate: impl Fn(u32) -> f64, deviation: f64, seed: u64) -> Vec<f64> {
-    let budget = Budget { jobs: 1, runs: 5, strategy, seed, attempts: 3, ..Budget::default() };
+    let plan = StrategyPlan { jobs: 1, runs: 5, strategy, seed, attempts: 3, ..StrategyPlan::default() };
     let mut noise = Noise(split_mix(seed ^ 0x5eed));
     let mut done: Vec<Summary> = Vec::new();
-    while let Next::Measure { job, repeat, .. } = next(&done, &budget) {
+    while let Next::Measure { job, repeat, .. } = next(&done, &plan) {
         let iops = rate(repeat) * (deviation * noise.normal()).exp();
         done.push(Summary { refused: false, iops, ..Summary::refused(job, repeat) });
     }

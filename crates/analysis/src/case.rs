@@ -24,13 +24,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The device's bytes and the issued bytes count as the same if they differ by at most this share.
-pub(crate) const SAME_BYTES: f64 = 0.01;
+pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
-/// If the kernel charged fathom's cgroup less than this share of the bytes that the device moved for fathom, the cgroup
-/// does not count I/O: with cgroup v1, recent kernels count only after a limit was once set on the disk.
+/// The cgroup does not count I/O if the kernel charged it less than this share of the bytes that the device moved for
+/// fathom. With cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
-/// One stream of one job with its complete runs, at one load if the strategy chooses it.
+/// One stream of one job with its complete runs. If the strategy chooses loads, the runs are those at one load.
 #[derive(Clone)]
 pub struct Case<'a> {
     /// The record with all runs and snapshots.
@@ -38,15 +38,15 @@ pub struct Case<'a> {
     /// The host that ran the job; `None` if the record has no host.
     pub machine: Option<&'a Machine>,
     /// Index of the job in the plan.
-    pub at: usize,
+    pub job_index: usize,
     /// The load in operations per second that the strategy chose; `None` if the job sets its own pace.
-    pub offered: Option<u64>,
+    pub offered_iops: Option<u64>,
     /// The job, with the chosen load as its pace.
     pub job: Cow<'a, Job>,
-    /// Index of the phase.
-    pub phase: usize,
-    /// Index of the stream in its phase.
-    pub index: usize,
+    /// Index of the phase in the job.
+    pub phase_index: usize,
+    /// Index of the stream in the phase.
+    pub stream_index: usize,
     /// The stream, with the chosen load as its pace.
     pub stream: Cow<'a, Stream>,
     /// Name of the case's result.
@@ -57,15 +57,15 @@ pub struct Case<'a> {
     pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
     pub replaced: Vec<CaseRun<'a>>,
-    /// Number of rounds, if the rate was to become steady and never did; otherwise `None`.
-    pub unsteady: Option<usize>,
+    /// Number of rounds, if the job was measured until it was steady and never became steady; otherwise `None`.
+    pub unsteady_rounds: Option<usize>,
     /// Ends of all runs of the case, including failed ones.
     pub ends: Vec<&'a RunEnd>,
     /// Indices of the streams whose operations count: the case's own stream, and after [`Case::with_sharers`] all
     /// streams that share its devices.
     members: Vec<usize>,
-    /// The counters that each stream of the phase uses, by its index; see [`sharing`].
-    used: Arc<[sharing::Used<'a>]>,
+    /// The `stat` files that each stream of the phase uses, by its index; see [`sharing::UsedFiles`].
+    used_files: Arc<[sharing::UsedFiles<'a>]>,
     /// The targets of the streams in `members`, each with its index in the plan.
     targets: Vec<(usize, &'a Target)>,
 }
@@ -87,7 +87,7 @@ pub(crate) fn cgroup_slot(kind: Kind) -> usize {
 
 /// Returns the requested number of operations in flight of a stream. Computed in floating point, because the product
 /// could overflow in a forged plan.
-pub(crate) fn asked_depth(stream: &Stream) -> f64 {
+pub(crate) fn requested_depth(stream: &Stream) -> f64 {
     f64::from(stream.depth) * f64::from(stream.workers) * stream.lanes() as f64
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     (0..plan.jobs.len()).filter(|at| plan.participates(*at)).flat_map(|at| cases_of_job(record, at)).collect()
 }
 
-/// Every case of one job.
+/// Returns the cases of one job.
 pub(crate) fn cases_of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     let mut out = Vec::new();
     let loads = loads(record, at);
@@ -117,8 +117,8 @@ fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
     loads.sort_unstable();
     loads.dedup();
-    let is_load_chosen = record.header.plan.study.latency_target().is_some() && at > 0;
-    if loads.is_empty() && !is_load_chosen {
+    let has_chosen_loads = record.header.plan.study.latency_target().is_some() && at > 0;
+    if loads.is_empty() && !has_chosen_loads {
         loads.push(None);
     }
     loads
@@ -137,7 +137,12 @@ fn job_at_load<'r>(record: &'r Record, job: &'r Job, load: Option<u64>) -> Cow<'
 
 /// Whether the machine refused the job of a case before the first run.
 pub(crate) fn is_refused(record: &Record, case: &Case) -> bool {
-    record.header.self_test.trials.iter().any(|trial| trial.job == case.at && trial.moved_bytes.is_err())
+    record
+        .header
+        .self_test
+        .trials
+        .iter()
+        .any(|trial| trial.job == case.job_index && trial.moved_bytes.is_err())
 }
 
 impl<'a> Case<'a> {
@@ -146,7 +151,7 @@ impl<'a> Case<'a> {
         let job = job_at_load(record, plan.jobs.get(at)?, offered);
         let streams = &plan.jobs.get(at)?.phases.get(phase)?.streams;
         let rounds = runs::rounds_that_count(record, at);
-        let first = rounds.as_ref().map_or(0, |r| r.first);
+        let first = rounds.as_ref().map_or(0, |r| r.first_run);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
         let case_run = |run| CaseRun::new(run, index, streams, plan.part);
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(case_run);
@@ -163,35 +168,35 @@ impl<'a> Case<'a> {
         Some(Self {
             record,
             machine,
-            at,
-            offered,
-            phase,
-            index,
+            job_index: at,
+            offered_iops: offered,
+            phase_index: phase,
+            stream_index: index,
             stream,
             name: name + &job.part_name(phase, index),
             job,
             runs,
             earlier,
             replaced,
-            unsteady: rounds.and_then(|r| r.unsteady),
+            unsteady_rounds: rounds.and_then(|r| r.unsteady_rounds),
             ends: record.runs_of(at, phase).filter(same_load).filter_map(|r| r.end.as_ref()).collect(),
             members: vec![index],
-            used: streams.iter().map(|s| sharing::used_by(record, machine, s)).collect(),
+            used_files: streams.iter().map(|s| sharing::files_used_by(record, machine, s)).collect(),
             targets: targets_of(record, streams.get(index)),
         })
     }
 
-    /// Returns this case with its last run counted as complete; `None` if any run is complete, or if the last one has
-    /// no end of this stream.
+    /// Returns this case with its last run counted as complete. `None` if a run is complete anyway, or if the last run
+    /// has no end of this stream.
     pub(crate) fn with_cut_run(&self) -> Option<Self> {
         if !self.runs.is_empty() {
             return None;
         }
         let plan = &self.record.header.plan;
-        let streams = &plan.jobs.get(self.at)?.phases.get(self.phase)?.streams;
-        let same_load = |r: &&Run| r.start.offered_iops == self.offered;
-        let last = self.record.runs_of(self.at, self.phase).filter(same_load).last()?;
-        Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.part)?], ..self.clone() })
+        let streams = &plan.jobs.get(self.job_index)?.phases.get(self.phase_index)?.streams;
+        let same_load = |r: &&Run| r.start.offered_iops == self.offered_iops;
+        let last = self.record.runs_of(self.job_index, self.phase_index).filter(same_load).last()?;
+        Some(Self { runs: vec![CaseRun::new(last, self.stream_index, streams, plan.part)?], ..self.clone() })
     }
 
     /// Failed syncs and closes after a run, of the targets that this stream writes.
@@ -200,8 +205,7 @@ impl<'a> Case<'a> {
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
     }
 
-    /// Why io_uring is denied on this machine; `None` if it is not denied, or if the record does
-    /// not have this fact.
+    /// Returns why io_uring is denied on this machine. `None` if it is not denied, or if that was not recorded.
     pub fn io_uring_denial(&self) -> Option<&'a str> {
         let cause = self.machine?.fact(model::evidence::IO_URING).ok()?;
         (!cause.is_empty()).then_some(cause)
@@ -215,11 +219,11 @@ impl<'a> Case<'a> {
 
     /// Whether the targets are storage other than memory, as far as known.
     pub fn on_device(&self) -> bool {
-        self.has_storage() && self.ram().is_none()
+        self.has_storage() && self.memory_reason().is_none()
     }
 
     /// Returns the reason why a target is memory; `None` if no target is known to be memory.
-    pub fn ram(&self) -> Option<&'a str> {
+    pub fn memory_reason(&self) -> Option<&'a str> {
         self.places().find_map(|p| p.ram.as_deref())
     }
 
@@ -238,17 +242,17 @@ impl<'a> Case<'a> {
         self.targets.iter().all(|(_, t)| t.role == Role::Device)
     }
 
-    /// The known places of the targets.
+    /// Returns the known places of the targets.
     pub fn places(&self) -> impl Iterator<Item = &'a Place> {
         let machine = self.machine;
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
     }
 
-    /// The topmost block layers, each once.
+    /// Returns the topmost block layers, each once.
     ///
     /// # Errors
     /// Why a target has none, or why the counters of a layer are invalid.
-    pub fn tops(&self) -> Known<Vec<&'a Layer>> {
+    pub fn top_layers(&self) -> Known<Vec<&'a Layer>> {
         self.layers_with_counters(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
     }
 
@@ -256,19 +260,19 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     /// Why a target has none, or why the counters of a layer are invalid.
-    pub fn shared(&self) -> Known<Vec<&'a Layer>> {
+    pub fn shared_layers(&self) -> Known<Vec<&'a Layer>> {
         self.layers_with_counters(|place| {
             let tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
             tops.map(|top| whole_disk(place, top)).collect()
         })
     }
 
-    /// The lowest layers, each once.
+    /// Returns the lowest layers, each once.
     ///
     /// # Errors
     /// Why a target has none, that its stack was not resolved to the lowest layer, or why counters are invalid.
-    pub fn leaves(&self) -> Known<Vec<&'a Layer>> {
-        self.grounded()?;
+    pub fn lowest_layers(&self) -> Known<Vec<&'a Layer>> {
+        self.need_resolved_stack()?;
         self.layers_with_counters(|place| place.leaves().collect())
     }
 
@@ -276,7 +280,7 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     /// The part of the stack that could not be resolved, or why a target has no block device.
-    pub fn grounded(&self) -> Known<()> {
+    pub fn need_resolved_stack(&self) -> Known<()> {
         match self.places().find_map(|p| p.blind.clone()) {
             Some(why) => Err(why),
             None => self.gather(|place| place.leaves().collect()).map(|_| ()),
@@ -323,7 +327,7 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// The layers below the targets that `accepts` selects, each once.
+    /// Returns the layers below the targets that `accepts` selects, each once.
     pub(crate) fn layers(&self, accepts: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
         let mut out = Vec::new();
         add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| accepts(l)));
@@ -342,8 +346,8 @@ impl<'a> Case<'a> {
     ///
     /// # Errors
     /// Why a layer was not counted, or that another stream uses a layer at the same time.
-    pub fn device(&self) -> Known<BlockStat> {
-        self.counted(&self.tops()?)
+    pub fn device_io(&self) -> Known<BlockStat> {
+        self.counted(&self.top_layers()?)
     }
 
     /// Returns the I/O that these layers completed in all runs.
@@ -363,11 +367,11 @@ impl<'a> Case<'a> {
         self.sum_over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
-    /// Returns the I/O that the kernel charged to fathom on the shared layers in all runs, without double charges.
+    /// Returns fathom's own I/O on the shared layers in all runs: the I/O that the kernel charged to fathom, without double charges.
     ///
     /// # Errors
     /// Why it was not counted.
-    pub fn own(&self) -> Known<CgroupIo> {
+    pub fn own_io(&self) -> Known<CgroupIo> {
         let counted = self.charged()?;
         let twice = charged_twice(self, &counted);
         Ok(CgroupIo {
@@ -381,7 +385,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why it was not counted.
     pub fn charged(&self) -> Known<CgroupIo> {
-        let own = self.charged_on(&self.shared()?)?;
+        let own = self.charged_on(&self.shared_layers()?)?;
         self.refuse_idle_cgroup(&own)?;
         Ok(own)
     }
@@ -404,10 +408,10 @@ impl<'a> Case<'a> {
         self.sum_over_runs(CgroupIo::default(), |ran| ran.charged(cgroup, layers), CgroupIo::plus)
     }
 
-    /// Fails if the cgroup was charged almost nothing although the device moved at least half of
-    /// the issued bytes: then the kernel does not charge this device's I/O to the cgroup.
+    /// Fails if the kernel does not charge this device's I/O to the cgroup: the charge is almost zero,
+    /// although the device moved at least half of the issued bytes.
     fn refuse_idle_cgroup(&self, own: &CgroupIo) -> Known<()> {
-        let device = self.device()?;
+        let device = self.device_io()?;
         for kind in Kind::MOVING {
             let charged = own.bytes[cgroup_slot(kind)];
             // cgroup v1 charges write-back to the root group, so only direct writes are a proof.
@@ -439,32 +443,32 @@ impl<'a> Case<'a> {
         Kind::MOVING.iter().map(|k| self.issued(*k)).fold(Amount::default(), Amount::plus)
     }
 
-    /// The workers of the case's own stream in all runs.
+    /// Returns the workers of the case's own stream in all runs.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &'a WorkerEnd> {
         self.runs.iter().flat_map(CaseRun::workers)
     }
 
-    /// All streams of the phase, which run at the same time.
+    /// Returns all streams of the phase, which run at the same time.
     pub(crate) fn phase_streams(&self) -> &[Stream] {
-        self.job.phases.get(self.phase).map_or(&[], |phase| &phase.streams)
+        self.job.phases.get(self.phase_index).map_or(&[], |phase| &phase.streams)
     }
 
     /// Whether the stream makes its writes stable within the measured time.
-    pub(crate) fn syncs_itself(&self) -> bool {
+    pub(crate) fn syncs_within_window(&self) -> bool {
         self.stream.cache.is_sync() || self.stream.flush.is_some_and(|f| f.call != SyncCall::SyncFileRange)
     }
 
-    /// Operations and bytes of a kind within the windows of all runs.
+    /// Returns the operations and bytes of a kind within the windows of all runs.
     pub fn in_windows(&self, kind: Kind) -> Amount {
         self.runs.iter().map(|r| r.in_window(kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// Length of all windows in ns.
+    /// Returns the length of all windows in ns.
     pub fn window_ns(&self) -> f64 {
         self.runs.iter().map(|r| r.stream.window_ns as f64).sum()
     }
 
-    /// Mean operations in flight in the windows, counted independently of the latencies.
+    /// Returns the mean operations in flight in the windows, counted independently of the latencies.
     ///
     /// # Errors
     /// That there is no window.
@@ -474,7 +478,7 @@ impl<'a> Case<'a> {
         if window > 0.0 { Ok(depth / window) } else { Err("no run has a measured window".into()) }
     }
 
-    /// Latencies of a kind in the windows of all runs; `None` without operations.
+    /// Returns the latencies of a kind in the windows of all runs; `None` without operations.
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
         merge(self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency)))
     }
@@ -497,7 +501,9 @@ impl<'a> Case<'a> {
     /// That the self test has no result for the stream.
     pub fn ceiling(&self) -> Known<&'a Ceiling> {
         let tests = &self.record.header.self_test.ceilings;
-        let mine = |c: &&Ceiling| (c.job, c.phase, c.stream) == (self.at, self.phase, self.index);
+        let mine = |c: &&Ceiling| {
+            (c.job, c.phase, c.stream) == (self.job_index, self.phase_index, self.stream_index)
+        };
         tests.iter().find(mine).ok_or_else(|| "the self test has no result for this stream".into())
     }
 
@@ -534,7 +540,7 @@ pub struct CaseRun<'a> {
     /// The planned streams of the phase.
     planned: &'a [Stream],
     /// Number of other ranks of the measurement on this kernel. The kernel's counters include their requests.
-    neighbours: u32,
+    ranks_on_same_kernel: u32,
 }
 
 /// Operations and bytes of one kind.
@@ -556,7 +562,7 @@ impl<'a> CaseRun<'a> {
     fn new(run: &'a Run, index: usize, planned: &'a [Stream], part: Option<Part>) -> Option<Self> {
         let end = run.end.as_ref()?;
         let stream = end.streams.iter().find(|s| s.stream == index)?;
-        Some(Self { run, end, stream, planned, neighbours: part.map_or(0, |part| part.neighbours) })
+        Some(Self { run, end, stream, planned, ranks_on_same_kernel: part.map_or(0, |part| part.neighbours) })
     }
 
     /// Whether reads and writes of a stream move data.
@@ -564,11 +570,11 @@ impl<'a> CaseRun<'a> {
         self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
-    /// The snapshot at a moment of this run.
+    /// Returns the snapshot at a moment of this run.
     ///
     /// # Errors
-    /// If there is none.
-    pub fn at(&self, moment: Moment) -> Known<&'a Snapshot> {
+    /// That there is none.
+    pub fn snapshot(&self, moment: Moment) -> Known<&'a Snapshot> {
         let found = self.run.evidence.iter().find(|s| s.moment == moment);
         let number = self.run.start.repeat.saturating_add(1);
         found.ok_or_else(|| format!("run {number} has no snapshot at its {}", moment_name(moment)))
@@ -581,7 +587,7 @@ impl<'a> CaseRun<'a> {
     /// # Errors
     /// If a snapshot is missing, or no time passed between the two.
     pub fn active_ns(&self) -> Known<u64> {
-        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(Moment::Stop)?);
         let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
         let passed =
             passed.ok_or_else(|| "no time passed between the snapshots at start and stop".to_owned())?;
@@ -602,13 +608,13 @@ impl<'a> CaseRun<'a> {
     /// # Errors
     /// Why a layer was not counted.
     pub(crate) fn counted_until(&self, moment: Moment, layers: &[&Layer]) -> Known<BlockStat> {
-        if self.neighbours > 0 {
+        if self.ranks_on_same_kernel > 0 {
             return Err(format!(
                 "{} other ranks of this measurement run on the same kernel, so its counters include their requests",
-                self.neighbours
+                self.ranks_on_same_kernel
             ));
         }
-        let (start, stop) = (self.at(Moment::Start)?, self.at(moment)?);
+        let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(moment)?);
         layers.iter().try_fold(BlockStat::default(), |sum, layer| {
             Ok(sum.plus(&BlockStat::between(start, stop, &layer.stat_file)?))
         })
@@ -616,7 +622,7 @@ impl<'a> CaseRun<'a> {
 
     /// Returns the I/O that the kernel charged to the cgroup on these layers from start to stop.
     fn charged(&self, cgroup: &Cgroup, layers: &[&Layer]) -> Known<CgroupIo> {
-        let (start, stop) = (self.at(Moment::Start)?, self.at(Moment::Stop)?);
+        let (start, stop) = (self.snapshot(Moment::Start)?, self.snapshot(Moment::Stop)?);
         let mut sum = CgroupIo::default();
         for layer in layers {
             let before = read_charge(start, cgroup, &layer.number)?.unwrap_or_default();
@@ -632,18 +638,19 @@ impl<'a> CaseRun<'a> {
         Ok(sum)
     }
 
-    /// The workers of the case's own stream.
+    /// Returns the workers of the case's own stream.
     pub(crate) fn workers(&self) -> impl Iterator<Item = &'a WorkerEnd> {
         let stream = self.stream.stream;
         self.end.workers.iter().filter(move |worker| worker.stream == stream)
     }
 
-    /// All operations of a kind of the case's own stream in this run. Reads and writes without data do not count.
+    /// Returns all operations of a kind of the case's own stream in this run. Reads and writes without data do not
+    /// count.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.issued_by(self.stream.stream, kind)
     }
 
-    /// All operations of a kind of one stream of the phase in this run.
+    /// Returns all operations of a kind of one stream of the phase in this run.
     pub(crate) fn issued_by(&self, stream: usize, kind: Kind) -> Amount {
         let reaches = |s: &&StreamEnd| s.stream == stream && (kind == Kind::Trim || self.moves_data(s));
         let issued = self.end.streams.iter().find(reaches).and_then(|s| s.issued.get(&kind));
@@ -655,18 +662,18 @@ impl<'a> CaseRun<'a> {
         self.moves_data(self.stream)
     }
 
-    /// Operations of all kinds of the case's own stream, warm-up and drain included.
+    /// Returns the operations of all kinds of the case's own stream, warm-up and drain included.
     pub fn issued_of_all_kinds(&self) -> f64 {
         self.stream.issued.values().map(|i| i.ops as f64).sum()
     }
 
-    /// Operations of a kind within the window, and their bytes, if they move data.
+    /// Returns the operations of a kind within the window, and their bytes, if they move data.
     pub fn in_window(&self, kind: Kind) -> Amount {
         let end = self.stream.kinds.get(&kind);
         end.map_or(Amount::default(), |k| self.amount(k.latency.count(), k.bytes))
     }
 
-    /// The time in ns that rates refer to: the window, or the time in which all hosts had load.
+    /// Returns the time in ns that rates refer to: the window, or the time in which all hosts had load.
     pub(crate) fn rate_ns(&self) -> u64 {
         self.stream.common.as_ref().map_or(self.stream.window_ns, |common| common.window_ns)
     }
@@ -706,7 +713,7 @@ fn moment_name(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// The probes of the stream's targets: single reads before the first run.
+    /// Returns the probes of the stream's targets: single reads before the first run.
     ///
     /// # Errors
     /// Why there are none.
@@ -723,7 +730,7 @@ impl<'a> Case<'a> {
         self.stream.targets.iter().map(probe_of).collect()
     }
 
-    /// How the bytes of each of the stream's targets were stored after preparation, before the first run.
+    /// Returns how the bytes of each of the stream's targets were stored after preparation, before the first run.
     ///
     /// # Errors
     /// That the session has no such snapshot.
@@ -733,12 +740,12 @@ impl<'a> Case<'a> {
         Ok(self.stream.targets.iter().map(extents).collect())
     }
 
-    /// The time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
+    /// Returns the time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
         self.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum()
     }
 
-    /// The snapshot of the session at a moment before the first run.
+    /// Returns the snapshot of the session at a moment before the first run.
     pub(crate) fn snapshot_before_runs(&self, moment: Moment) -> Option<&'a Snapshot> {
         self.record.evidence.iter().find(|s| s.moment == moment)
     }
@@ -754,7 +761,7 @@ impl<'a> Case<'a> {
         let before = self.snapshot_before_runs(Moment::AfterPrepare)?;
         let after = self.snapshot_before_runs(Moment::IdleStart)?;
         let mut all = Amount::default();
-        for layer in self.shared().ok()? {
+        for layer in self.shared_layers().ok()? {
             let flow = BlockStat::between(before, after, &layer.stat_file).ok()?.total();
             all = all.plus(Amount { ops: flow.ios, bytes: flow.bytes });
         }
@@ -780,7 +787,7 @@ impl<'a> Case<'a> {
         Ok(targets.map(pair_of).collect())
     }
 
-    /// States of the targets at a moment of each run.
+    /// Returns the states of the targets at a moment of each run.
     ///
     /// # Errors
     /// That a run has no such snapshot, or that it lacks the targets.
@@ -789,14 +796,14 @@ impl<'a> Case<'a> {
         self.states_of(&touched, moment)
     }
 
-    /// States of the stream's own targets at a moment of each run.
+    /// Returns the states of the stream's own targets at a moment of each run.
     fn own_states(&self, moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         self.states_of(&self.stream.targets, moment)
     }
 
     fn states_of(&self, targets: &[usize], moment: Moment) -> Known<Vec<Vec<&'a TargetState>>> {
         let states_in = |ran: &CaseRun<'a>| {
-            let snapshot = ran.at(moment)?;
+            let snapshot = ran.snapshot(moment)?;
             let states: Option<Vec<_>> = targets.iter().map(|t| snapshot.targets.get(*t)).collect();
             states.ok_or_else(|| "the page cache was not sampled".to_owned())
         };
@@ -804,7 +811,7 @@ impl<'a> Case<'a> {
         self.runs.iter().map(states_in).collect()
     }
 
-    /// How the bytes of each of the stream's targets are stored at the start of each run.
+    /// Returns how the bytes of each of the stream's targets are stored at the start of each run.
     ///
     /// # Errors
     /// That a run has no such snapshot.
@@ -813,8 +820,8 @@ impl<'a> Case<'a> {
         Ok(states.into_iter().flatten().map(|state| extents_in(Some(state), "")).collect())
     }
 
-    /// How the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote has none,
-    /// because reading the extents would flush the file.
+    /// Returns how the bytes of the stream's targets are stored when each run stops, as far as known. A run that wrote
+    /// has none, because reading the extents would flush the file.
     pub fn extents_at_ends(&self) -> Vec<Extents> {
         let states = self.own_states(Moment::Stop).unwrap_or_default();
         states.into_iter().flatten().filter_map(|s| s.extents.as_ref()?.as_ref().ok().copied()).collect()
@@ -829,13 +836,13 @@ impl<'a> Case<'a> {
     /// Why the kernel's count could not be read.
     pub fn cancelled_bytes(&self) -> Known<u64> {
         if self.others_write() {
-            let own = self.counted_by_workers(self.index, |io| io.cancelled_write_bytes);
+            let own = self.counted_by_workers(self.stream_index, |io| io.cancelled_write_bytes);
             if own.is_exact() {
                 return Ok(own.least);
             }
         }
         let cancelled_in = |ran: &CaseRun| {
-            let count = |moment| read_cancelled_bytes(ran.at(moment)?);
+            let count = |moment| read_cancelled_bytes(ran.snapshot(moment)?);
             let passed = count(Moment::Synced)?.checked_sub(count(Moment::Start)?);
             passed.ok_or_else(|| "/proc/self/io: the count of cancelled writes went backwards".into())
         };
@@ -847,12 +854,14 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why they were not counted.
     pub fn synced_write_bytes(&self) -> Known<u64> {
-        let tops = self.tops()?;
-        let written_in = |ran: &CaseRun| written(&tops, ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+        let tops = self.top_layers()?;
+        let written_in = |ran: &CaseRun| {
+            written_between(&tops, ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Synced)?)
+        };
         self.sum_over_runs(0, written_in, u64::saturating_add)
     }
 
-    /// The stream's targets by their index in the plan, each with its place.
+    /// Returns the stream's targets by their index in the plan, each with its place.
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
         self.stream.targets.iter().map(|t| (*t, self.machine.and_then(|m| m.places.get(*t))))
     }
@@ -878,7 +887,7 @@ impl<'a> Case<'a> {
         let span = access.span_bytes.min(rest);
         match (self.stream.shared, &self.record.fleet) {
             (Some(_), None) => {
-                let tasks = plan.first_task(self.at, &self.stream).count;
+                let tasks = plan.first_task(self.job_index, &self.stream).count;
                 span / (tasks / u64::from(self.stream.workers.max(1))).max(1)
             }
             _ => span,
@@ -897,23 +906,23 @@ fn extents_in(state: Option<&TargetState>, when: &str) -> Known<Extents> {
     extents.unwrap_or_else(|| Err(format!("the extents of the file were not read{when}")))
 }
 
-/// Returns the known values, and the first reason why a value is unknown.
-pub(crate) fn known_part<T>(values: Known<Vec<Known<T>>>) -> (Vec<T>, Known<()>) {
-    let (mut known, mut all_known) = (Vec::new(), Ok(()));
+/// Splits values into the known ones, and the first reason why a value is unknown.
+pub(crate) fn split_known<T>(values: Known<Vec<Known<T>>>) -> (Vec<T>, Known<()>) {
+    let (mut known, mut unknown) = (Vec::new(), Ok(()));
     for value in values.unwrap_or_else(|why| vec![Err(why)]) {
         match value {
             Ok(value) => known.push(value),
-            Err(why) => all_known = all_known.and(Err(why)),
+            Err(why) => unknown = unknown.and(Err(why)),
         }
     }
-    (known, all_known)
+    (known, unknown)
 }
 
 /// Returns the bytes that layers wrote between two snapshots.
 ///
 /// # Errors
 /// Why a layer was not counted.
-pub(crate) fn written(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
+pub(crate) fn written_between(layers: &[&Layer], from: &Snapshot, to: &Snapshot) -> Known<u64> {
     layers.iter().try_fold(0_u64, |sum, layer| {
         Ok(sum.saturating_add(BlockStat::between(from, to, &layer.stat_file)?.write.bytes))
     })
@@ -934,7 +943,7 @@ fn merge<'h>(parts: impl Iterator<Item = &'h Histogram> + Clone) -> Option<Histo
     Some(merged)
 }
 
-/// The targets of a stream, each once.
+/// Returns the targets of a stream, each once.
 fn targets_of<'a>(record: &'a Record, stream: Option<&Stream>) -> Vec<(usize, &'a Target)> {
     let mut touched: Vec<usize> = stream.iter().flat_map(|s| s.targets.iter().copied()).collect();
     touched.sort_unstable();
@@ -978,7 +987,7 @@ mod tests {
     use model::job::{Arrivals, Pace};
     use model::machine::Cgroup;
 
-    /// The honest record on a partition of its disk. The cgroup still charges the disk.
+    /// Returns the honest record on a partition of its disk. The cgroup still charges the disk.
     fn on_a_partition() -> Record {
         let mut record = Fixture::honest().record();
         let place = &mut record.header.hosts[0].places[0];
@@ -1004,11 +1013,11 @@ mod tests {
     fn a_partition_has_the_charges_and_the_counter_switch_of_its_disk() {
         let mut record = on_a_partition();
         let case = &cases(&record)[0];
-        assert_eq!(case.own().map(|o| o.ios[0]), Ok(55_000));
-        assert_eq!(case.device().map(|d| d.read.ios), Ok(55_000));
-        assert_eq!(case.shared().map(|l| l[0].name.clone()), Ok("vda".into()));
+        assert_eq!(case.own_io().map(|o| o.ios[0]), Ok(55_000));
+        assert_eq!(case.device_io().map(|d| d.read.ios), Ok(55_000));
+        assert_eq!(case.shared_layers().map(|l| l[0].name.clone()), Ok("vda".into()));
         record.header.hosts[0].places[0].layers[1].queue.insert("iostats".into(), "0".into());
-        assert!(cases(&record)[0].device().is_err_and(|why| why.contains("vda/queue/iostats")));
+        assert!(cases(&record)[0].device_io().is_err_and(|why| why.contains("vda/queue/iostats")));
     }
 
     #[test]
@@ -1023,7 +1032,7 @@ mod tests {
                 snapshot.files.insert("/c/io.stat".into(), Ok(line));
                 ios += 11_000;
             }
-            cases(&record)[0].own()
+            cases(&record)[0].own_io()
         };
         assert_eq!(own(4096).map(|o| (o.ios, o.bytes)), Ok(([55_000, 0], [55_000 * 4096, 0])));
         assert!(own(0).is_err_and(|why| why.contains("charges nothing to")));
@@ -1033,7 +1042,7 @@ mod tests {
     #[test]
     fn a_cgroup_without_devices_is_an_error_not_zero() {
         let record = Fixture { cgroup_counts_nothing: true, ..Fixture::honest() }.record();
-        assert!(cases(&record)[0].own().is_err());
+        assert!(cases(&record)[0].own_io().is_err());
     }
 
     #[test]
@@ -1048,7 +1057,7 @@ mod tests {
         for (case, iops) in cases[1..].iter().zip([3_000.0, 9_000.0]) {
             assert_eq!(case.stream.pace, Pace::Open { iops, arrivals: Arrivals::Poisson });
             assert_eq!(*case.stream, case.job.phases[0].streams[0]);
-            assert_eq!((case.runs.len(), case.at, case.ends.len()), (3, 1, 3));
+            assert_eq!((case.runs.len(), case.job_index, case.ends.len()), (3, 1, 3));
         }
         let mut unmeasured = record.clone();
         unmeasured.runs.truncate(3);
@@ -1063,7 +1072,7 @@ mod tests {
                 let is_lost = snapshot.moment == moment;
                 snapshot.targets.iter_mut().filter(|_| is_lost).for_each(|target| target.extents = None);
             }
-            known_part(cases(&record)[0].extents_over_runs()).1.unwrap_err()
+            split_known(cases(&record)[0].extents_over_runs()).1.unwrap_err()
         };
         assert_eq!(why_without(Moment::Start), "the extents of the file were not read");
         assert_eq!(why_without(Moment::Synced), "the extents of the file were not read after the final sync");
@@ -1082,7 +1091,7 @@ mod tests {
             snapshot.files.insert("/sys/block/loop0/queue/iostats".into(), Ok(text.into()));
             evidence.retain(|s| s.moment != moment);
             evidence.push(snapshot);
-            let device = cases(&record)[0].device();
+            let device = cases(&record)[0].device_io();
             assert_eq!(device.is_ok(), counts, "{moment:?}: {device:?}");
             assert!(
                 counts || device.is_err_and(|why| why.contains("loop0/queue/iostats was 0 during run 2"))

@@ -6,13 +6,13 @@
 //!    the limiters.
 //! 2. Within a result: a burst, that is the bytes that the storage wrote fast before it fell to its lasting rate.
 
-use crate::case::{Case, CaseRun, asked_depth};
+use crate::case::{Case, CaseRun, requested_depth};
 #[cfg(test)]
 use crate::checks::shaped;
 use crate::checks::{Evidence, evidence};
 use crate::figures::kernel_text::sensors_below;
-use crate::figures::steadiness::steps;
-use crate::figures::time_series::{rows_of, series_of_runs};
+use crate::figures::steadiness::find_steps_of_run;
+use crate::figures::time_series::{intervals_of, series_of_runs};
 use crate::findings::{CaseAnswers, join_names};
 use crate::verdict::Judged;
 use model::evidence::{BlockStat, Moment, TEMPERATURES};
@@ -52,7 +52,7 @@ impl ResultRow<'_> {
     }
 
     fn has_depth_one(&self) -> bool {
-        asked_depth(self.stream) <= 1.0
+        requested_depth(self.stream) <= 1.0
     }
 
     /// Describes the work without its load: `4K random read`.
@@ -71,7 +71,7 @@ pub(crate) fn deduce_from_jobs(judged: &Judged) -> Vec<Deduction> {
 
 /// Returns every deduction between results that the figures allow, in a fixed order.
 fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
-    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| sound_row(a, m)).collect();
+    let rows: Vec<ResultRow> = answered.iter().zip(results).filter_map(|(a, m)| row_if_sound(a, m)).collect();
     let mut out = Vec::new();
     for read_percent in [100, 0] {
         out.extend(deduce_seek(&rows, read_percent));
@@ -86,10 +86,14 @@ fn deduce(answered: &[CaseAnswers], results: &[Measured]) -> Vec<Deduction> {
     out
 }
 
-/// Returns the row of a result; `None` if it has no rate or no storage, if its stream did not run
-/// alone, if a finding relabels or invalidates it, or if the job limits its own rate.
-fn sound_row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
-    let phase = answered.case.job.phases.get(answered.case.phase)?;
+/// Returns the row of a result that measured what its name claims; `None` for other results:
+///
+/// - without a rate or without storage,
+/// - of a stream that did not run alone,
+/// - that a finding relabels or invalidates,
+/// - of a job that limits its own rate.
+fn row_if_sound<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<ResultRow<'a>> {
+    let phase = answered.case.job.phases.get(answered.case.phase_index)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
     (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
@@ -143,7 +147,7 @@ fn deduce_scaling(rows: &[ResultRow], read_percent: u8) -> Vec<Deduction> {
 }
 
 fn deduce_scaling_of_row(single: &ResultRow, queued: &ResultRow) -> Option<Deduction> {
-    let depth = asked_depth(queued.stream);
+    let depth = requested_depth(queued.stream);
     let ratio = queued.rates.iops / single.rates.iops;
     let interval = Ratio::from_rates(&queued.runs, &single.runs)?;
     let meaning = match interval {
@@ -266,13 +270,13 @@ fn find_bursts(answered: &[CaseAnswers]) -> Vec<Deduction> {
 }
 
 fn find_burst_of_case(case: &Case) -> Option<Deduction> {
-    let streams = &case.job.phases.get(case.phase)?.streams;
+    let streams = &case.job.phases.get(case.phase_index)?.streams;
     // Concurrent streams fill the device too, and the device does not count them separately.
     if streams.len() > 1 || case.stream.load_changes() || !case.does(Kind::Write) || !case.has_storage() {
         return None;
     }
     let all_series = series_of_runs(case).ok()?;
-    let burst_of_run = |(ran, series)| find_burst(case, ran, series, steps(series).steps());
+    let burst_of_run = |(ran, series)| find_burst(case, ran, series, find_steps_of_run(series).steps());
     let all: Vec<Burst> = case.runs.iter().zip(&all_series).filter_map(burst_of_run).collect();
     // The first run is least affected by earlier writes.
     let first = all.first()?;
@@ -313,7 +317,7 @@ fn find_burst<'a>(case: &Case, ran: &'a CaseRun, series: &Series, steps: &[Step]
     let last = *after.last()?;
     // Bytes outside the window are those of the warm-up and of the cooldown.
     let inside: f64 = levels.iter().map(|l| l[0]).sum();
-    let cooldown = last * case.job.phases.get(case.phase)?.cooldown_ns as f64 / 1e9;
+    let cooldown = last * case.job.phases.get(case.phase_index)?.cooldown_ns as f64 / 1e9;
     let issued = ran.stream.issued.get(&Kind::Write).map_or(0.0, |i| i.bytes as f64);
     let warm_up = (issued - inside - cooldown).max(0.0);
     let bytes = warm_up + head.iter().map(|l| l[0]).sum::<f64>();
@@ -328,7 +332,7 @@ fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
         let inside = (b.min(to_ns) - a.max(from_ns)).max(0.0) / (b - a);
         row.cells.get(&Kind::Write).map_or(0.0, |c| c.bytes as f64 * inside)
     };
-    rows_of(ran).map(bytes_within).sum()
+    intervals_of(ran).map(bytes_within).sum()
 }
 
 /// Describes the other runs of the result, ` (run 1; 3 of 5 runs fell like this, after 5.10 GiB to 5.80 GiB)`; empty
@@ -369,7 +373,7 @@ fn describe_drive_state(case: &Case, burst: &Burst) -> (String, Evidence) {
 
 /// Returns the temperatures of the target's drive that was hottest at the end of a run: at the run's start and stop.
 fn drive_temperatures(case: &Case, ran: &CaseRun) -> Option<[f64; 2]> {
-    let at = |moment| Some(sensors_below(case, ran.at(moment).ok()?.text(TEMPERATURES).ok()?));
+    let at = |moment| Some(sensors_below(case, ran.snapshot(moment).ok()?.text(TEMPERATURES).ok()?));
     let (start, stop) = (at(Moment::Start)?, at(Moment::Stop)?);
     let both = stop.iter().filter_map(|(place, sensor)| Some([start.get(place)?.now?, sensor.now?]));
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
@@ -378,10 +382,10 @@ fn drive_temperatures(case: &Case, ran: &CaseRun) -> Option<[f64; 2]> {
 /// Returns the bytes written to the target's own devices before the run, with the names of the devices and the start of the count. Disks
 /// below a loop device do not count: they hold other data.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
-    let start = ran.at(Moment::Start).ok()?;
+    let start = ran.snapshot(Moment::Start).ok()?;
     let written_bytes =
         |layer: &&Layer| Some(BlockStat::parse(start.text(&layer.stat_file).ok()?).ok()?.write.bytes);
-    let devices = case.shared().ok()?;
+    let devices = case.shared_layers().ok()?;
     let bytes =
         devices.iter().map(written_bytes).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
     let names: Vec<&str> = devices.iter().map(|l| l.name.as_str()).collect();

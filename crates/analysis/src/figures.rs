@@ -1,10 +1,10 @@
 //! The figures of a case: rates, latencies and device counts over its complete runs.
 //!
-//! 1. [`rates`] and [`figures_of_kind`]: the rate of a run is its operations divided by its time,
+//! 1. [`compute_rates`] and [`figures_of_kind`]: the rate of a run is its operations divided by its time,
 //!    and the rate of a case is the geometric mean over its runs. Latency histograms are merged,
 //!    never averaged.
 //! 2. [`observe_case`] adds the same runs up without intervals, for the output formats of other tools.
-//! 3. [`too_little`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
+//! 3. [`why_too_short`] decides whether the windows are long enough for a rate. A count is off by up to one operation at each edge, and a
 //!    scheduler tick may delay a worker. The spread does not show that: runs that are all too short agree with each other.
 
 pub(crate) mod kernel_text;
@@ -31,7 +31,7 @@ use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Laten
 use stats::intervals::{self, Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
-use time_series::{rows_of, series};
+use time_series::{intervals_of, series_of_run};
 
 /// Percentiles by their names in the report.
 pub(crate) const PERCENTILES: &[(&str, f64)] =
@@ -45,7 +45,7 @@ pub(crate) const LATE_SHARE: f64 = 0.1;
 
 /// The kinds of operations in the rate and the latencies of a result. Syncs are shown separately: their time is part of
 /// the cost of writes.
-pub(crate) const COUNTED: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+pub(crate) const RATED_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
 
 /// Lists disturbed attempts, and attempts that a repeat replaced.
 pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
@@ -53,7 +53,7 @@ pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
     let mut all: Vec<(bool, &CaseRun)> = counting.chain(case.replaced.iter().map(|r| (false, r))).collect();
     all.sort_by_key(|(_, ran)| ran.run.start.at_ns);
     let disturbed_run = |(counts, ran): (bool, &CaseRun)| {
-        let rates = run_rates(ran, &COUNTED)?;
+        let rates = run_rates(ran, &RATED_KINDS)?;
         let by = ran.run.disturbed.as_ref();
         Some(DisturbedRun {
             run: ran.run.start.repeat,
@@ -71,8 +71,8 @@ pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
 /// Computes the figures of one kind of operations. `None` without such operations, never zero.
 pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
     let open = case.open_loop(kind);
-    let latency = latency(&case.latency(kind)?, open.as_ref().map(|open| &open.lateness))?;
-    let rates = rates(case, &[kind])?;
+    let latency = to_latency(&case.latency(kind)?, open.as_ref().map(|open| &open.lateness))?;
+    let rates = compute_rates(case, &[kind])?;
     let amount = case.in_windows(kind);
     Some(Figures {
         ops: amount.ops,
@@ -84,9 +84,9 @@ pub(crate) fn figures_of_kind(case: &Case, kind: Kind) -> Option<Figures> {
         mb_per_s_interval: rates.mb_per_s_interval,
         depth_mean: case.depth_mean().ok()?,
         latency_ns: latency,
-        submit_ns: case.submit().and_then(|submit| self::latency(&submit, None)),
-        service_ns: open.as_ref().and_then(|open| self::latency(&open.service, None)),
-        lateness_ns: open.as_ref().and_then(|open| self::latency(&open.lateness, None)),
+        submit_ns: case.submit().and_then(|submit| to_latency(&submit, None)),
+        service_ns: open.as_ref().and_then(|open| to_latency(&open.service, None)),
+        lateness_ns: open.as_ref().and_then(|open| to_latency(&open.lateness, None)),
     })
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     let mean_of_runs = |rate: fn(RunRates) -> f64| -> Option<f64> {
         let rates = case.runs.iter().filter_map(|ran| {
             let (window, sync) = (ran.stream.window_ns as f64, ran.end.sync_ns? as f64);
-            Some(rate(run_rates(ran, &COUNTED)?) * window / (window + sync))
+            Some(rate(run_rates(ran, &RATED_KINDS)?) * window / (window + sync))
         });
         intervals::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)
     };
@@ -113,8 +113,8 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     (iops > 0.0).then_some(FinalSync { sync_ns, iops, mb_per_s: bytes_per_s / MB })
 }
 
-/// The cost of an operation for the workers of the stream; `None` without operations or CPU times.
-pub(crate) fn cost(case: &Case) -> Option<Cost> {
+/// Returns the cost of an operation for the workers of the stream; `None` without operations or CPU times.
+pub(crate) fn cost_per_operation(case: &Case) -> Option<Cost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
@@ -135,17 +135,17 @@ pub(crate) fn cost(case: &Case) -> Option<Cost> {
     })
 }
 
-fn latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Latency> {
+fn to_latency(histogram: &Histogram, lateness: Option<&Histogram>) -> Option<Latency> {
     Some(Latency {
         min: histogram.min_ns()?,
         mean: histogram.mean_ns()?,
         max: histogram.max_ns()?,
-        percentiles: percentiles(histogram, lateness),
+        percentiles: percentiles_by_name(histogram, lateness),
     })
 }
 
-/// Percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
-fn percentiles(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
+/// Returns the percentiles by name; `None` for a percentile that [`timely_quantile_ns`] withholds.
+fn percentiles_by_name(histogram: &Histogram, lateness: Option<&Histogram>) -> BTreeMap<String, Option<u64>> {
     let percentile =
         |(name, q): &(&str, f64)| ((*name).to_owned(), timely_quantile_ns(histogram, lateness, *q));
     PERCENTILES.iter().map(percentile).collect()
@@ -160,12 +160,12 @@ pub(crate) fn timely_quantile_ns(histogram: &Histogram, lateness: Option<&Histog
 
 /// Computes the rates of some kinds of operations together, without intervals if the windows are too short. `None` if no
 /// operation completed in a window.
-pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
+pub(crate) fn compute_rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     let per_run: Vec<RunRates> = case.runs.iter().filter_map(|r| run_rates(r, kinds)).collect();
     let iops_per_run: Vec<f64> = per_run.iter().map(|r| r.iops).collect();
     let iops = intervals::mean(&iops_per_run)?;
     let bytes_per_s = intervals::mean(&per_run.iter().map(|r| r.bytes_per_s).collect::<Vec<_>>())?;
-    let is_enough = too_little(case).is_none();
+    let is_enough = why_too_short(case).is_none();
     let interval_of = |m: Mean| m.interval.filter(|_| is_enough);
     (iops.value > 0.0).then(|| Rates {
         iops: iops.value,
@@ -177,9 +177,9 @@ pub(crate) fn rates(case: &Case, kinds: &[Kind]) -> Option<Rates> {
     })
 }
 
-/// Operations per second of a run; `None` without a window.
+/// Returns the operations per second of a run; `None` without a window.
 pub(crate) fn iops(ran: &CaseRun) -> Option<f64> {
-    run_rates(ran, &COUNTED).map(|rates| rates.iops)
+    run_rates(ran, &RATED_KINDS).map(|rates| rates.iops)
 }
 
 /// Operations and bytes per second of a run.
@@ -203,10 +203,10 @@ pub(crate) fn figures_of_runs(case: &Case, runs: &[CaseRun]) -> Vec<RunFigures> 
 }
 
 fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
-    let RunRates { iops, bytes_per_s } = run_rates(ran, &COUNTED)?;
+    let RunRates { iops, bytes_per_s } = run_rates(ran, &RATED_KINDS)?;
     let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
         let lateness = end.open.as_ref().map(|open| &open.lateness);
-        (kind.word().into(), percentiles(&end.latency, lateness))
+        (kind.word().into(), percentiles_by_name(&end.latency, lateness))
     };
     Some(RunFigures {
         run: ran.run.start.repeat,
@@ -230,9 +230,9 @@ fn cpu_per_op(ran: &CaseRun) -> Option<f64> {
     (ops > 0.0 && cpu > 0.0).then(|| cpu / ops)
 }
 
-/// The confidence interval of a run's rate, computed from the variation within the run.
+/// Returns the confidence interval of a run's rate, computed from the variation within the run.
 fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
-    let rates = series(ran).ok()?.rates;
+    let rates = series_of_run(ran).ok()?.rates;
     // The half width is scaled to the run's rate, because intervals may lack operations at the edges of the window.
     let share = half_width(&rates)? / mean(&rates);
     let interval = [iops * (1.0 - share).max(0.0), iops * (1.0 + share)];
@@ -240,7 +240,7 @@ fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
 }
 
 fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
-    let tops = case.has_storage().then(|| case.tops().ok())??;
+    let tops = case.has_storage().then(|| case.top_layers().ok())??;
     let delta = ran.counted(&tops).ok()?;
     let total = delta.total();
     // The device's counters include all streams that share the device, so the issued operations do too.
@@ -278,16 +278,22 @@ fn add_up_runs(case: &Case) -> Observed {
         in_order: is_in_order(case),
         is_cut: false,
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
-        errors: errors(case),
-        ignored_errors: ignored_errors(case),
+        errors: count_errors(case),
+        ignored_errors: count_ignored_errors(case),
         sync_error: sync_error(case),
-        workers: workers(case),
-        disks: disks(case),
+        workers: observe_workers(case),
+        disks: observe_disks(case),
         found_depth: found_depth(case),
         steadied: case.stream.steady.zip(case.runs.last().and_then(|r| r.stream.steadied.clone())),
-        lanes: lanes(case),
-        cpus: cpus(case),
-        typed: case.record.header.plan.typed.as_ref().and_then(|t| t.result(case.phase, case.index)),
+        lanes: observe_lanes(case),
+        cpus: observe_cpus(case),
+        typed: case
+            .record
+            .header
+            .plan
+            .typed
+            .as_ref()
+            .and_then(|t| t.result(case.phase_index, case.stream_index)),
     }
 }
 
@@ -309,12 +315,12 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
         course: join_intervals(case, kind),
-        priorities: priorities(case, kind),
+        priorities: latencies_by_priority(case, kind),
     })
 }
 
-/// Latencies over all runs, by I/O priority.
-fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
+/// Returns the latencies over all runs, by I/O priority.
+fn latencies_by_priority(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)> {
     let mut all: Vec<PriorityEnd> = Vec::new();
     for end in case.runs.iter().flat_map(|run| &run.stream.priorities).filter(|end| end.kind == kind) {
         PriorityEnd::add(&mut all, end);
@@ -328,7 +334,7 @@ fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
     let mut before = 0_u64;
     for ran in &case.runs {
         let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
-        for row in rows_of(ran) {
+        for row in intervals_of(ran) {
             let Cell { ops, bytes, .. } = row.cells.get(&kind).copied().unwrap_or_default();
             out.push(Stretch {
                 start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
@@ -342,8 +348,8 @@ fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
     out
 }
 
-/// The work of each lane in the last run.
-fn lanes(case: &Case) -> Vec<ObservedLane> {
+/// Returns the work of each lane in the last run.
+fn observe_lanes(case: &Case) -> Vec<ObservedLane> {
     let Some(last) = case.runs.last() else { return Vec::new() };
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
         bytes: kind.bytes,
@@ -358,10 +364,10 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
     last.stream.lanes.iter().map(lane).collect()
 }
 
-/// The times of each CPU over all runs.
-fn cpus(case: &Case) -> Vec<ObservedCpu> {
+/// Returns the times of each CPU over all runs.
+fn observe_cpus(case: &Case) -> Vec<ObservedCpu> {
     let passed = |ran: &CaseRun| -> Option<Vec<ObservedCpu>> {
-        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
         // The time of an idle CPU may decrease by a tick.
         Some(combine_cpus(each_cpu(stop), each_cpu(start), u64::saturating_sub))
     };
@@ -384,13 +390,13 @@ fn combine_cpus(
     first.into_iter().zip(second).map(combine_cpu).collect()
 }
 
-/// The depth that the first worker found in the last run; `None` if it did not search.
+/// Returns the depth that the first worker found in the last run; `None` if it did not search.
 fn found_depth(case: &Case) -> Option<u32> {
     case.runs.last()?.workers().next()?.depth.map(|found| found.depth)
 }
 
-/// The number of errors of the case's stream in all runs, by error number.
-pub(crate) fn errors(case: &Case) -> BTreeMap<i32, u64> {
+/// Returns the number of errors of the case's stream in all runs, by error number.
+pub(crate) fn count_errors(case: &Case) -> BTreeMap<i32, u64> {
     let mut out: BTreeMap<i32, u64> = BTreeMap::new();
     for (_, errno, count) in each_error(case) {
         let sum = out.entry(errno).or_default();
@@ -399,24 +405,25 @@ pub(crate) fn errors(case: &Case) -> BTreeMap<i32, u64> {
     out
 }
 
-/// The errors of the case's stream in all runs: kind of operation, error number and count.
+/// Returns the errors of the case's stream in all runs: kind of operation, error number and count.
 fn each_error(case: &Case) -> impl Iterator<Item = (Kind, i32, u64)> {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.stream_index);
     let issued = streams.flat_map(|s| &s.issued);
     issued.flat_map(|(kind, issued)| issued.errors.iter().map(|(errno, count)| (*kind, *errno, *count)))
 }
 
-/// The error of a final sync that the user requested, such as fio's `end_fsync`.
+/// Returns the error of a final sync that the user requested, such as fio's `end_fsync`.
 fn sync_error(case: &Case) -> Option<i32> {
-    let typed = case.record.header.plan.typed.as_ref()?.phases.get(case.phase)?.get(case.index)?;
+    let typed =
+        case.record.header.plan.typed.as_ref()?.phases.get(case.phase_index)?.get(case.stream_index)?;
     if !typed.final_sync {
         return None;
     }
     case.ends.iter().find_map(|end| case.sync_failures(end).next()).map(|failure| failure.errno)
 }
 
-/// The number of errors that the job tells the stream to ignore.
-fn ignored_errors(case: &Case) -> u64 {
+/// Returns the number of errors that the job tells the stream to ignore.
+fn count_ignored_errors(case: &Case) -> u64 {
     let is_ignored = |kind, errno| {
         case.stream.max_errors == ALL_ERRORS
             || case.stream.ignored_errors.iter().any(|ignored| ignored.is(kind, Some(errno)))
@@ -425,7 +432,7 @@ fn ignored_errors(case: &Case) -> u64 {
     ignored.fold(0, |sum: u64, (.., count)| sum.saturating_add(count))
 }
 
-fn workers(case: &Case) -> ObservedWorkers {
+fn observe_workers(case: &Case) -> ObservedWorkers {
     case.workers().fold(ObservedWorkers::NONE, |sum, w| {
         sum.plus(&ObservedWorkers {
             wall_ns: w.wall_ns,
@@ -438,16 +445,16 @@ fn workers(case: &Case) -> ObservedWorkers {
     })
 }
 
-/// The work of each whole disk over all runs.
-fn disks(case: &Case) -> Vec<ObservedDisk> {
-    let layers = case.shared().unwrap_or_default().into_iter().filter(|_| case.has_storage());
-    layers.filter_map(|layer| disk(case, layer)).collect()
+/// Returns the work of each whole disk over all runs.
+fn observe_disks(case: &Case) -> Vec<ObservedDisk> {
+    let layers = case.shared_layers().unwrap_or_default().into_iter().filter(|_| case.has_storage());
+    layers.filter_map(|layer| observe_disk(case, layer)).collect()
 }
 
-fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
+fn observe_disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
     let zero = ObservedDisk { name: layer.name.clone(), ..ObservedDisk::default() };
     let add_run = |sum: ObservedDisk, ran: &CaseRun| -> Option<ObservedDisk> {
-        let (start, stop) = (ran.at(Moment::Start).ok()?, ran.at(Moment::Stop).ok()?);
+        let (start, stop) = (ran.snapshot(Moment::Start).ok()?, ran.snapshot(Moment::Stop).ok()?);
         let stat = ran.counted(&[layer]).ok()?;
         let ns = stop.at_ns.checked_sub(start.at_ns)?;
         Some(ObservedDisk { stat: sum.stat.plus(&stat), ns: sum.ns.saturating_add(ns), ..sum })
@@ -459,23 +466,23 @@ fn disk(case: &Case, layer: &Layer) -> Option<ObservedDisk> {
 pub(crate) const TICK_NS: f64 = 10_000_000.0;
 
 /// The largest error of a rate that the length of a window may cause, as a share.
-pub(crate) const WRONG_BY: f64 = 0.1;
+pub(crate) const MAX_RATE_ERROR: f64 = 0.1;
 
 /// The engine with a virtual clock: no scheduler delays its workers.
-const VIRTUAL: &str = "sim";
+const SIMULATED_ENGINE: &str = "sim";
 
-/// Share of [`LEAST_NS`] that is enough: windows end some us early or late.
-const NEARLY: f64 = 0.95;
+/// Share of [`MIN_WINDOW_NS`] that is enough: windows end some us early or late.
+const ENOUGH_SHARE: f64 = 0.95;
 
-/// Minimum number of operations of a window. One more or less changes the rate by at most [`WRONG_BY`].
-pub(crate) const LEAST_OPS: f64 = 1.0 / WRONG_BY;
+/// Minimum number of operations of a window. One more or less changes the rate by at most [`MAX_RATE_ERROR`].
+pub(crate) const MIN_WINDOW_OPS: f64 = 1.0 / MAX_RATE_ERROR;
 
-/// Minimum length of a window in ns. A tick is at most [`WRONG_BY`] of it.
-pub(crate) const LEAST_NS: f64 = TICK_NS / WRONG_BY;
+/// Minimum length of a window in ns. A tick is at most [`MAX_RATE_ERROR`] of it.
+pub(crate) const MIN_WINDOW_NS: f64 = TICK_NS / MAX_RATE_ERROR;
 
 /// The reason why the windows of a case are too short for a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum TooLittle {
+pub(crate) enum TooShort {
     /// The windows are too short. Holds their mean length in ns.
     Time(f64),
     /// The windows have too few operations. Holds the mean number in a window.
@@ -484,19 +491,19 @@ pub(crate) enum TooLittle {
 
 /// Returns why the windows are too short for a rate, or `None` if they are long enough. Only windows that end by the
 /// clock can be too short in time.
-pub(crate) fn too_little(case: &Case) -> Option<TooLittle> {
+pub(crate) fn why_too_short(case: &Case) -> Option<TooShort> {
     let runs = case.runs.len() as f64;
-    let ops = |ran: &CaseRun| COUNTED.iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>();
+    let ops = |ran: &CaseRun| RATED_KINDS.iter().map(|k| ran.in_window(*k).ops as f64).sum::<f64>();
     let counted: f64 = case.runs.iter().map(ops).sum();
     let length = case.window_ns() / runs;
-    let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != VIRTUAL;
+    let by_clock = case.stream.limit == StopRule::default() && case.stream.engine != SIMULATED_ENGINE;
     if runs == 0.0 || counted == 0.0 {
         return None;
     }
-    if by_clock && length < NEARLY * LEAST_NS {
-        return Some(TooLittle::Time(length));
+    if by_clock && length < ENOUGH_SHARE * MIN_WINDOW_NS {
+        return Some(TooShort::Time(length));
     }
-    (counted < LEAST_OPS * runs).then_some(TooLittle::Operations(counted / runs))
+    (counted < MIN_WINDOW_OPS * runs).then_some(TooShort::Operations(counted / runs))
 }
 
 #[cfg(test)]
@@ -509,8 +516,8 @@ fn observed_in(fixture: &Fixture) -> Observed {
 }
 
 #[cfg(test)]
-fn too_little_in(record: &model::record::Record) -> Option<TooLittle> {
-    too_little(&crate::case::cases(record)[0])
+fn too_little_in(record: &model::record::Record) -> Option<TooShort> {
+    why_too_short(&crate::case::cases(record)[0])
 }
 
 #[cfg(test)]
@@ -632,7 +639,7 @@ fn ten_operations_and_ten_ticks_are_enough() {
     assert_eq!(too_little_in(&Fixture { ops: 10, ..Fixture::honest() }.record()), None);
     assert_eq!(
         too_little_in(&Fixture { ops: 9, ..Fixture::honest() }.record()),
-        Some(TooLittle::Operations(9.0))
+        Some(TooShort::Operations(9.0))
     );
     let with_window_ms = |ms: u64| {
         let mut record = Fixture::honest().record();
@@ -641,9 +648,9 @@ fn ten_operations_and_ten_ticks_are_enough() {
         record
     };
     assert_eq!(too_little_in(&with_window_ms(100)), None);
-    assert_eq!(too_little_in(&with_window_ms(50)), Some(TooLittle::Time(5e7)));
+    assert_eq!(too_little_in(&with_window_ms(50)), Some(TooShort::Time(5e7)));
     let mut simulated = with_window_ms(50);
-    simulated.header.plan.jobs[0].phases[0].streams[0].engine = VIRTUAL.into();
+    simulated.header.plan.jobs[0].phases[0].streams[0].engine = SIMULATED_ENGINE.into();
     assert_eq!(too_little_in(&simulated), None);
     let mut by_operations = with_window_ms(50);
     by_operations.header.plan.jobs[0].phases[0].streams[0].limit.operations = Some(11_000);

@@ -3,7 +3,7 @@
 //! 1. [`ask`] runs the checks on a case. A check that needs another check's answer runs after it.
 //! 2. [`merge`] turns the answers of all cases into the list of the report, worst first.
 //! 3. [`true_name`] names a result by what it measured, with all relabelling findings.
-//! 4. [`known_before`] runs two checks before the first run: holes (A04) and zeros (A05) are known once the targets are
+//! 4. [`find_invalid_before_run`] runs two checks before the first run: holes (A04) and zeros (A05) are known once the targets are
 //!    prepared. If they invalidate every result, measuring would waste the user's time. Targets that another job or
 //!    phase writes are checked after the run.
 
@@ -65,7 +65,7 @@ fn answer_if_inferred(
     answers: &[(&'static Check, Known<Answer>)],
 ) -> Option<(&'static Check, Known<Answer>)> {
     let (foreign, _) = answers.iter().find(|(c, a)| c.id == CheckId::D01 && a.is_ok())?;
-    let why = case.with_sharers().own().err()?;
+    let why = case.with_sharers().own_io().err()?;
     Some((
         *foreign,
         Err(format!(
@@ -103,7 +103,7 @@ impl CaseAnswers<'_> {
         self.found().filter_map(|(_, f)| f.renames.as_ref()).collect()
     }
 
-    /// The finding of a check.
+    /// Returns the finding of a check.
     pub(crate) fn finding(&self, id: CheckId) -> Option<&Detail> {
         self.found().find(|(c, _)| c.id == id).map(|(_, f)| f)
     }
@@ -132,7 +132,7 @@ pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding
 }
 
 /// Converts an answer to a finding; `None` if the check does not apply.
-pub(crate) fn finding(
+pub(crate) fn to_finding(
     id: CheckId,
     name: &str,
     fix: &str,
@@ -182,7 +182,7 @@ struct MergedFinding {
 
 impl MergedFinding {
     fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
-        let mut finding = finding(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
+        let mut finding = to_finding(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
         let numbers = std::mem::take(&mut finding.evidence);
         Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
     }
@@ -231,7 +231,7 @@ pub(crate) fn join_names(names: &[String]) -> String {
     }
 }
 
-/// The name of a case with all renamings applied.
+/// Returns the name of a case with all renamings applied.
 pub(crate) fn true_name(case: &Case, renames: &[&Rename]) -> String {
     let stream = &case.stream;
     let mut parts = vec![stream.describe()];
@@ -257,7 +257,7 @@ pub(crate) fn describe_work(case: &Case, renames: &[&Rename]) -> String {
     parts.chain(added_conditions(renames)).collect::<Vec<_>>().join(", ")
 }
 
-/// Conditions that findings add, each once.
+/// Returns the conditions that findings add, each once.
 fn added_conditions(renames: &[&Rename]) -> Vec<String> {
     let mut conditions: Vec<&String> = Vec::new();
     for rename in renames {
@@ -290,9 +290,9 @@ fn describe_depth(case: &Case, renames: &[&Rename]) -> String {
     }
 }
 
-/// The smallest and the largest depth that a worker reached in any run.
+/// Returns the smallest and the largest depth that a worker reached in any run.
 fn reached_depths(case: &Case) -> Option<(u32, u32)> {
-    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.index);
+    let workers = case.runs.iter().flat_map(|r| &r.end.workers).filter(|w| w.stream == case.stream_index);
     let depths: Vec<u32> = workers.filter_map(|w| Some(w.depth?.depth)).collect();
     Some((*depths.iter().min()?, *depths.iter().max()?))
 }
@@ -307,7 +307,7 @@ fn describe_medium(case: &Case, renames: &[&Rename]) -> String {
     memory.or(other).cloned().unwrap_or_else(|| case.stream.cache.word().to_owned())
 }
 
-/// The medium in the name of a result without storage or without data; `None` for other results.
+/// Returns the medium in the name of a result without storage or without data; `None` for other results.
 pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     match case.stream.engine.as_str() {
         "sim" => Some("simulated"),
@@ -325,7 +325,7 @@ pub(crate) const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
 /// The invalid results that are known before the first run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KnownBefore {
+pub enum InvalidBeforeRun {
     /// Every result is invalid. The text has the reason and what to type.
     All(String),
     /// Some results are invalid. The text names them, with the reason and what to type.
@@ -334,11 +334,11 @@ pub enum KnownBefore {
 
 /// Returns which results are known to be invalid; `None` if no result is. `record` ends before its first run, and `accept` has the
 /// findings that the user accepts.
-pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> {
+pub fn find_invalid_before_run(record: &Record, accept: &[CheckId]) -> Option<InvalidBeforeRun> {
     let mut cases = case::cases(record);
     cases.retain(|case| !case::is_refused(record, case));
     let invalid: Vec<(&Case, &Check, Detail)> =
-        cases.iter().filter_map(|case| invalid_by(record, case, accept)).collect();
+        cases.iter().filter_map(|case| find_invalidating_check(record, case, accept)).collect();
     let (case, check, found) = invalid.first()?;
     let names: Vec<String> = invalid.iter().map(|(case, ..)| case.name.clone()).collect();
     let id = check.id;
@@ -346,16 +346,16 @@ pub fn known_before(record: &Record, accept: &[CheckId]) -> Option<KnownBefore> 
     let why = format!("{}: {}", describe_targets(case), found.sentence);
     let fix = found.cure.as_deref().unwrap_or(check.fix);
     Some(if invalid.len() == cases.len() {
-        KnownBefore::All(format!(
+        InvalidBeforeRun::All(format!(
             "{what}, so nothing was measured. {why} {fix} To measure all the same, type --accept {id}."
         ))
     } else {
-        KnownBefore::Some(format!("{what}. {why} Type --accept {id} to see the number all the same."))
+        InvalidBeforeRun::Some(format!("{what}. {why} Type --accept {id} to see the number all the same."))
     })
 }
 
-/// The check that invalidates a case before its first run, and its finding.
-fn invalid_by<'c, 'r>(
+/// Returns the check that invalidates a case before its first run, and its finding.
+fn find_invalidating_check<'c, 'r>(
     record: &Record,
     case: &'c Case<'r>,
     accept: &[CheckId],
@@ -397,7 +397,7 @@ fn is_written_elsewhere(record: &Record, case: &Case) -> bool {
     let mut phases = jobs.flat_map(|(job, planned)| {
         planned.phases.iter().enumerate().map(move |(at, phase)| ((job, at), phase))
     });
-    phases.any(|(at, phase)| at != (case.at, case.phase) && writes(phase))
+    phases.any(|(at, phase)| at != (case.job_index, case.phase_index) && writes(phase))
 }
 
 #[cfg(test)]
@@ -487,9 +487,9 @@ fn findings_come_first_and_worst_first() {
 
 #[test]
 fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_written_first() {
-    let why = |record: &Record, accept: &[CheckId]| match known_before(record, accept) {
-        Some(KnownBefore::All(why)) => Some(why),
-        Some(KnownBefore::Some(why)) => panic!("{why}"),
+    let why = |record: &Record, accept: &[CheckId]| match find_invalid_before_run(record, accept) {
+        Some(InvalidBeforeRun::All(why)) => Some(why),
+        Some(InvalidBeforeRun::Some(why)) => panic!("{why}"),
         None => None,
     };
     let holes = |share| prepared(&Fixture { hole_share: share, ..Fixture::honest() }, |_| ());
@@ -521,7 +521,7 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
     assert_eq!(why(&phases, &[]), None);
     phases.header.plan.jobs[0].phases[0].streams[0].targets = vec![7];
     assert!(
-        matches!(known_before(&phases, &[]), Some(KnownBefore::Some(_))),
+        matches!(find_invalid_before_run(&phases, &[]), Some(InvalidBeforeRun::Some(_))),
         "another target, whose writes have a number"
     );
 }
@@ -529,7 +529,7 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
 #[test]
 fn a_session_that_ended_before_its_first_run_is_invalid_and_says_why() {
     let mut record = prepared(&Fixture { hole_share: 1.0, ..Fixture::honest() }, |_| ());
-    let Some(KnownBefore::All(why)) = known_before(&record, &[]) else { panic!("not known") };
+    let Some(InvalidBeforeRun::All(why)) = find_invalid_before_run(&record, &[]) else { panic!("not known") };
     record.end.as_mut().unwrap().ending = model::record::RunEnding::NotMeasured(why.clone());
     record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
     for accept in [&[][..], &[CheckId::A04]] {

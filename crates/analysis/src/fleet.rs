@@ -60,7 +60,7 @@ fn merge_answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>
         .then(|| Ok(Answer::Holds("it holds on every host that ran the check".into(), Evidence::new())))
 }
 
-/// The names of these hosts, shortened.
+/// Returns the names of these hosts, shortened.
 fn shorten_names(fleet: &Fleet, which: &Which) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
     list_hosts(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
@@ -161,7 +161,7 @@ fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> Hos
     }
 }
 
-/// How evenly the rate of a result is divided among the hosts; `None` with fewer than two rates, or
+/// Returns how evenly the rate of a result is divided among the hosts; `None` with fewer than two rates, or
 /// if all are 0.
 fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     let rate = |host: &HostSeen| host.results.iter().find(|r| r.name == name).and_then(|r| r.iops);
@@ -194,7 +194,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     })
 }
 
-/// The sentence of the slowest host's limiter.
+/// Returns the sentence of the slowest host's limiter.
 fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
     let limited = fleet.limited.iter().filter(|l| l.result == result);
     limited.min_by(|a, b| a.by_slowness(b)).map_or("", |l| &l.limiter.sentence)

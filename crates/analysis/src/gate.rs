@@ -11,20 +11,20 @@ use crate::case::Case;
 use crate::compare::checks::figures_of;
 use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
-use crate::runs::Sample;
+use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, type_accept, unaccepted};
+use crate::verdict::{Judged, type_accept, unaccepted_ids};
 use model::comparison;
 use model::finding::{Finding, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{Answer, AnswerWord, Measured, RunFigures};
+use model::report::{AnswerWord, Measured, ReportAnswer, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::comparison::POWER;
-use stats::intervals::{FEWEST_RUNS, fewest};
+use stats::intervals::{FEWEST_RUNS, find_smallest};
 use stats::{intervals, sample};
 
 /// Confidence of each bound.
@@ -34,10 +34,10 @@ const CONFIDENCE: f64 = 0.95;
 const CONFIDENCE_EACH_TIME: f64 = 1.0 - (1.0 - CONFIDENCE) / 2.0;
 
 /// Minimum number of operations above a percentile.
-const MIN_BEYOND: f64 = 10.0;
+const MIN_OPS_BEYOND: f64 = 10.0;
 
 /// Maximum number of runs that a sentence advises.
-const MOST_RUNS: u32 = 1_000;
+const MAX_ADVISED_RUNS: u32 = 1_000;
 
 /// The outcomes of several conditions, in the order in which they decide.
 const WORST_FIRST: [AnswerWord; 4] =
@@ -51,7 +51,7 @@ const MAX_NAMED: usize = 3;
 pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
     let Judged { record, answered, results, acting } = *judged;
     let mut all = Vec::new();
-    let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
+    let may_decide_twice = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
         let subject = match &condition.result {
             Some(name) => {
@@ -65,13 +65,21 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         match &subject {
             Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, acting)),
             Subject::Results(about) => {
-                for GatedResult { result, samples } in about {
+                for GatedResult { result, cell_runs } in about {
                     let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
                         continue;
                     };
-                    let (case, samples) = (&answers.case, samples.as_deref());
+                    let (case, cell_runs) = (&answers.case, cell_runs.as_deref());
                     for limit in limits_by_kind(condition, case) {
-                        let number = GatedNumber { condition, limit, settles, case, result, samples, acting };
+                        let number = GatedNumber {
+                            condition,
+                            limit,
+                            may_decide_twice,
+                            case,
+                            result,
+                            cell_runs,
+                            acting,
+                        };
                         all.push(number.into_gate());
                     }
                 }
@@ -127,33 +135,35 @@ struct GatedNumber<'a> {
     condition: &'a Condition,
     limit: Limit,
     /// Whether the condition may be decided twice (`--settle`).
-    settles: bool,
+    may_decide_twice: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
     /// The runs that count; `None` if all runs of the result count.
-    samples: Option<&'a [Sample]>,
+    cell_runs: Option<&'a [CellRun]>,
     /// The findings that act on results.
     acting: &'a [Finding],
 }
 
 /// A number estimated from its runs.
-struct Estimate {
+struct GatedEstimate {
     /// Geometric mean over runs.
     value: f64,
     /// One-sided bounds, each with the confidence of the gate.
     bounds: [f64; 2],
     /// The percentile of the operations of all runs together; `None` for a rate.
-    together: Option<f64>,
+    over_all_runs: Option<f64>,
     runs_needed: Option<u32>,
 }
 
 impl GatedNumber<'_> {
     fn into_gate(self) -> Gate {
         let estimate = self.estimate();
-        let Answer { word, sentence } = match &estimate {
-            _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.explain_withheld() },
+        let ReportAnswer { word, sentence } = match &estimate {
+            _ if self.result.void => {
+                ReportAnswer { word: AnswerWord::Invalid, sentence: self.explain_withheld() }
+            }
             Ok(estimate) => require_true_name(&self.result.name, self.acting, self.decide(estimate)),
-            Err(why) => self.decide_by_counting().unwrap_or_else(|| Answer {
+            Err(why) => self.decide_by_counting().unwrap_or_else(|| ReportAnswer {
                 word: AnswerWord::Inconclusive,
                 sentence: format!("{}, {why}.", self.describe_measured()),
             }),
@@ -163,7 +173,7 @@ impl GatedNumber<'_> {
             result: self.result.name.clone(),
             value: estimate.as_ref().map(|e| e.value),
             bounds: estimate.as_ref().map(|e| e.bounds),
-            runs: self.samples.map_or(self.result.runs.len(), <[Sample]>::len) as u32,
+            runs: self.cell_runs.map_or(self.result.runs.len(), <[CellRun]>::len) as u32,
             runs_needed: estimate.and_then(|e| e.runs_needed),
             word,
             sentence,
@@ -174,7 +184,7 @@ impl GatedNumber<'_> {
 
     /// Explains why the number is withheld, and what to type.
     fn explain_withheld(&self) -> String {
-        match not_accepted(&self.result.name, self.acting, &[Severity::Void]) {
+        match find_unaccepted_finding(&self.result.name, self.acting, &[Severity::Void]) {
             Some(f) if self.result.total.is_none() => format!(
                 "{} has no number: no operation completed within a measured window. {} {} explains it.",
                 self.result.name, f.id, f.name
@@ -184,7 +194,7 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                type_accept(&unaccepted(&self.result.name, self.acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted_ids(&self.result.name, self.acting, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -192,7 +202,7 @@ impl GatedNumber<'_> {
 
     /// Confidence of each bound.
     fn confidence(&self) -> f64 {
-        if self.settles { CONFIDENCE_EACH_TIME } else { CONFIDENCE }
+        if self.may_decide_twice { CONFIDENCE_EACH_TIME } else { CONFIDENCE }
     }
 
     /// Names the number: `sync p99 of etcd`.
@@ -204,7 +214,7 @@ impl GatedNumber<'_> {
     fn describe_measured(&self) -> String {
         let value = if let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit {
             let all = self.case.latency(*kind);
-            all.and_then(|h| h.quantile_ns(rank(percentile))).map(|ns| ns as f64)
+            all.and_then(|h| h.quantile_ns(share_of_percentile(percentile))).map(|ns| ns as f64)
         } else {
             let rates: Vec<f64> = self.values().0.into_iter().flatten().collect();
             intervals::mean(&rates).map(|mean| mean.value)
@@ -220,37 +230,37 @@ impl GatedNumber<'_> {
     ///
     /// # Errors
     /// What is missing, and what to type. The text follows [`GatedNumber::describe_measured`] and a comma.
-    fn estimate(&self) -> Result<Estimate, String> {
+    fn estimate(&self) -> Result<GatedEstimate, String> {
         let needed = match &self.limit {
             Limit::Iops { .. } | Limit::MbPerS { .. } | Limit::Time { .. } => FEWEST_RUNS,
             Limit::Latency { .. } => FEWEST_GATED_RUNS as usize,
         };
-        let (values, together) = self.values();
+        let (values, over_all_runs) = self.values();
         let runs = values.len();
         if runs < needed {
             return Err(format!("from {runs} of the {needed} runs that a condition needs: --runs {needed}"));
         }
         let values: Vec<f64> = values.into_iter().flatten().collect();
         if values.len() < runs {
-            return Err(self.too_few_operations());
+            return Err(self.explain_missing_percentile());
         }
         let none = || "because a run has no rate".to_owned();
-        Ok(Estimate {
-            together,
+        Ok(GatedEstimate {
+            over_all_runs,
             ..estimate_over_runs(&values, self.limit.value(), self.confidence()).ok_or_else(none)?
         })
     }
 
     /// Returns the number in each run, and for a percentile that of the operations of all runs together.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
-        if let Some(samples) = self.samples {
-            let value_of = |s: &Sample| match self.limit {
+        if let Some(cell_runs) = self.cell_runs {
+            let value_of = |s: &CellRun| match self.limit {
                 Limit::Iops { .. } => Some(s.bytes_per_s? / s.bytes_per_operation?),
                 Limit::MbPerS { .. } => Some(s.bytes_per_s? / 1e6),
                 // The plan refuses percentiles of a winner, which has too few runs for one.
                 Limit::Latency { .. } | Limit::Time { .. } => None,
             };
-            return (samples.iter().map(value_of).collect(), None);
+            return (cell_runs.iter().map(value_of).collect(), None);
         }
         let runs = self.result.runs.iter();
         let Limit::Latency { kind, percentile, .. } = &self.limit else {
@@ -265,13 +275,14 @@ impl GatedNumber<'_> {
     }
 
     /// Explains why the runs do not have the percentile of the limit.
-    fn too_few_operations(&self) -> String {
+    fn explain_missing_percentile(&self) -> String {
         let Limit::Latency { kind: Some(kind), percentile, .. } = &self.limit else {
             return "because a run has no rate".into();
         };
         let counted =
             self.case.runs.iter().map(|r| r.stream.kinds.get(kind).map_or(0, |end| end.latency.count()));
-        let (least, needed) = (counted.min().unwrap_or(0), MIN_BEYOND / (1.0 - rank(percentile)));
+        let (least, needed) =
+            (counted.min().unwrap_or(0), MIN_OPS_BEYOND / (1.0 - share_of_percentile(percentile)));
         if least as f64 >= needed {
             return "which includes late submissions by fathom: use a larger --depth".into();
         }
@@ -280,7 +291,7 @@ impl GatedNumber<'_> {
             "from {} of the {needed_words} {word}s that a p{percentile} needs in each run",
             show_count(least as f64)
         );
-        let phase = self.case.job.phases.get(self.case.phase);
+        let phase = self.case.job.phases.get(self.case.phase_index);
         match phase.and_then(|p| longer_window_s(p, needed / least as f64)) {
             Some(seconds) => format!("{reason}: --time {seconds}s"),
             None => reason,
@@ -288,17 +299,17 @@ impl GatedNumber<'_> {
     }
 
     /// Compares the number with the limit.
-    fn decide(&self, estimate: &Estimate) -> Answer {
+    fn decide(&self, estimate: &GatedEstimate) -> ReportAnswer {
         let limit = self.limit.value();
         let ([low, high], of_latency) = (estimate.bounds, self.limit.is_of_percentile());
         let (within, beyond) =
             if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
         // The value of all runs together must agree: one slow run hardly moves the mean of eight.
-        let agrees = estimate.together.is_none_or(|all| if within { all <= limit } else { all > limit });
+        let agrees = estimate.over_all_runs.is_none_or(|all| if within { all <= limit } else { all > limit });
         let show = |value: f64| self.limit.show(value);
         let number = format!("{} is {}", self.name_number(), show(estimate.value));
         // The table has the percentile of all runs together.
-        let differs = estimate.together.is_some_and(|all| show(all) != show(estimate.value));
+        let differs = estimate.over_all_runs.is_some_and(|all| show(all) != show(estimate.value));
         let over_runs = if differs { " in a typical run" } else { "" };
         let (nearer, farther) = if of_latency { ("at most", "at least") } else { ("at least", "at most") };
         let [best, worst] = if of_latency { [low, high] } else { [high, low] };
@@ -315,7 +326,7 @@ impl GatedNumber<'_> {
             (true, _, true) => (AnswerWord::Pass, sentence_with(nearer, worst)),
             (_, true, true) => (AnswerWord::Fail, sentence_with(farther, best)),
             (true, ..) | (_, true, _) => {
-                let all = estimate.together.map_or_else(String::new, show);
+                let all = estimate.over_all_runs.map_or_else(String::new, show);
                 let sentence = format!(
                     "{number} in a typical run and {all} in all runs together, and the limit of {shown_limit} lies between: some runs are unlike the others."
                 );
@@ -323,7 +334,7 @@ impl GatedNumber<'_> {
             }
             (false, false, _) => {
                 let more = match estimate.runs_needed {
-                    Some(runs) if self.settles => {
+                    Some(runs) if self.may_decide_twice => {
                         format!("about {runs} runs would settle it (--max-runs {runs})")
                     }
                     Some(runs) => format!("about {runs} runs would settle it (--settle, or --runs {runs})"),
@@ -337,13 +348,13 @@ impl GatedNumber<'_> {
                 (AnswerWord::Inconclusive, sentence)
             }
         };
-        Answer { word, sentence }
+        ReportAnswer { word, sentence }
     }
 
     /// Decides FAIL without an estimate of the percentile, if more operations took longer than the limit than the
     /// percentile allows. Counting slow operations needs far fewer operations than a percentile, so a slow device fails
     /// in the time that a fast one needs to pass.
-    fn decide_by_counting(&self) -> Option<Answer> {
+    fn decide_by_counting(&self) -> Option<ReportAnswer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
             return None;
@@ -356,9 +367,9 @@ impl GatedNumber<'_> {
             shares.push(longer as f64 / latency.count() as f64);
             slow = slow.saturating_add(longer);
         }
-        let (mean, half) = mean_and_half(&shares, self.confidence())?;
+        let (mean, half) = mean_and_half_width(&shares, self.confidence())?;
         let least = (mean - half).max(0.0);
-        if least <= 1.0 - rank(percentile) || (slow as f64) < MIN_BEYOND {
+        if least <= 1.0 - share_of_percentile(percentile) || (slow as f64) < MIN_OPS_BEYOND {
             return None;
         }
         let sentence = format!(
@@ -371,25 +382,25 @@ impl GatedNumber<'_> {
             show_share(CONFIDENCE),
             shares.len()
         );
-        Some(Answer { word: AnswerWord::Fail, sentence })
+        Some(ReportAnswer { word: AnswerWord::Fail, sentence })
     }
 }
 
 /// Severities of findings that keep a condition from passing.
 const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
 
-/// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
+/// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number. The
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer {
-    match not_accepted(result, acting, NOT_AS_REQUESTED) {
-        Some(f) if answer.word == AnswerWord::Pass => Answer {
+fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> ReportAnswer {
+    match find_unaccepted_finding(result, acting, NOT_AS_REQUESTED) {
+        Some(f) if answer.word == AnswerWord::Pass => ReportAnswer {
             word: AnswerWord::Invalid,
             sentence: format!(
                 "{} That is no PASS: {} {} relabels it. {}",
                 answer.sentence,
                 f.id,
                 f.name,
-                type_accept(&unaccepted(result, acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted_ids(result, acting, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,
@@ -397,13 +408,17 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
 }
 
 /// Returns the first finding about a result that has one of these severities and that the user did not accept.
-fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
+fn find_unaccepted_finding<'f>(
+    result: &str,
+    acting: &'f [Finding],
+    severities: &[Severity],
+) -> Option<&'f Finding> {
     severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations
 /// supports.
-fn rank(percentile: &str) -> f64 {
+fn share_of_percentile(percentile: &str) -> f64 {
     PERCENTILES.iter().find(|(name, _)| *name == percentile).map_or(1.0, |(_, rank)| *rank)
 }
 
@@ -417,7 +432,7 @@ fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
 }
 
 /// Returns the mean of the values and half of its interval by Student's t, whose ends each have this one-sided confidence.
-fn mean_and_half(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+fn mean_and_half_width(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let (n, mean) = (values.len() as f64, sample::mean(values));
     let half = sample::quantile(confidence, n - 1.0)? * (sample::variance(values) / n).sqrt();
     (mean.is_finite() && half.is_finite()).then_some((mean, half))
@@ -425,12 +440,12 @@ fn mean_and_half(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 
 /// Estimates the number from one value per run, on logarithms, since runs vary by factors. `None` if a value is not positive. `runs_needed`
 /// is the number of runs that would decide in [`POWER`] of such sessions.
-fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Estimate> {
+fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<GatedEstimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
-    let (mean, half) = mean_and_half(&logs, confidence)?;
+    let (mean, half) = mean_and_half_width(&logs, confidence)?;
     let bounds = [(mean - half).exp(), (mean + half).exp()];
     let n = values.len() as f64;
     let deviation = half * n.sqrt() / sample::quantile(confidence, n - 1.0)?;
@@ -441,28 +456,31 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Est
         both.is_some_and(|t| t * deviation / runs.sqrt() <= (limit.ln() - mean).abs())
     };
     let more = values.len() as u32 + 1;
-    let runs_needed = fewest(more, MOST_RUNS, is_enough).filter(|runs| *runs >= more);
-    bounds.iter().all(|b| b.is_finite()).then(|| Estimate {
+    let runs_needed = find_smallest(more, MAX_ADVISED_RUNS, is_enough).filter(|runs| *runs >= more);
+    bounds.iter().all(|b| b.is_finite()).then(|| GatedEstimate {
         value: mean.exp(),
         bounds,
-        together: None,
+        over_all_runs: None,
         runs_needed,
     })
 }
 
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).
-pub(crate) fn combine_with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
-    let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
-    let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
+pub(crate) fn combine_with_slower(
+    answer: Option<ReportAnswer>,
+    gate: Option<&comparison::Gate>,
+) -> Option<ReportAnswer> {
+    let slower = gate.map(|g| ReportAnswer { word: g.outcome.word(), sentence: g.sentence.clone() });
+    let answers: Vec<ReportAnswer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
     // Without the answer of a gate, the answer of the study remains.
     let Some(word) = word else { return answers.into_iter().next() };
     let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
-    Some(Answer { word, sentence: sentences.join(" ") })
+    Some(ReportAnswer { word, sentence: sentences.join(" ") })
 }
 
 /// Combines the answers of all conditions: a failed one decides, then an invalid one, then an undecided one. `None` without conditions.
-pub(crate) fn combine_gates(gates: &[Gate]) -> Option<Answer> {
+pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
     let sentences: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
     let more = sentences.len().saturating_sub(MAX_NAMED);
@@ -470,7 +488,7 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<Answer> {
     if more > 0 {
         sentence += &format!(" This is also the outcome of {more} more of the conditions.");
     }
-    Some(Answer { word, sentence })
+    Some(ReportAnswer { word, sentence })
 }
 
 /// Decides a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.
@@ -485,12 +503,12 @@ fn gate_of_load(
     let at = |iops: Option<u64>| {
         let point = curve.points.iter().find(|p| Some(p.offered_iops) == iops)?;
         let result = results.get(point.result)?;
-        Some((rate(limit, point.offered_iops, result)?, result))
+        Some((load_in_unit_of_limit(limit, point.offered_iops, result)?, result))
     };
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
     let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
-    let Answer { word, sentence } = require_true_name(name, acting, answer);
+    let ReportAnswer { word, sentence } = require_true_name(name, acting, answer);
     Gate {
         result: name.to_owned(),
         value: met.map(|m| m.0),
@@ -503,7 +521,7 @@ fn gate_of_load(
 }
 
 /// Converts a load to the unit of the limit, with the mean bytes per operation of the result.
-fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
+fn load_in_unit_of_limit(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     let total = result.total.as_ref()?;
     match limit {
         Limit::MbPerS { .. } => (total.iops > 0.0).then(|| offered as f64 * total.mb_per_s / total.iops),
@@ -511,7 +529,7 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     }
 }
 
-fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
+fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> ReportAnswer {
     let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
     let (word, sentence) = match (met, missed) {
@@ -535,7 +553,7 @@ fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option
             ),
         ),
     };
-    Answer { word, sentence }
+    ReportAnswer { word, sentence }
 }
 
 #[test]
@@ -658,7 +676,7 @@ mod tests {
         assert!(estimate(&values, seen.value).is_some_and(|s| s.runs_needed.is_none()));
         // t(7 degrees, one side 95 %) = 1.894579.
         let logs: Vec<f64> = values.iter().map(|v: &f64| v.ln()).collect();
-        let (mean, half) = mean_and_half(&logs, CONFIDENCE).unwrap();
+        let (mean, half) = mean_and_half_width(&logs, CONFIDENCE).unwrap();
         let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 7.0).sqrt();
         assert!((half - 1.894_579 * deviation / 8_f64.sqrt()).abs() < 1e-6);
         assert_eq!(estimate(&[1.0, 0.0, 2.0], 1.0).map(|s| s.value), None);
@@ -680,7 +698,7 @@ mod tests {
         //!
         //! `cargo test --release -p fathom-io-analysis settled_rates -- --ignored --nocapture` prints the table of `docs/reference/repeats.md`.
 
-        use crate::gate::{CONFIDENCE, CONFIDENCE_EACH_TIME, Estimate, estimate_over_runs};
+        use crate::gate::{CONFIDENCE, CONFIDENCE_EACH_TIME, GatedEstimate, estimate_over_runs};
         use model::report::AnswerWord;
         use stats::series::Noise;
 
@@ -689,8 +707,8 @@ mod tests {
         /// Standard deviation of the runs, as a logarithm.
         const DEVIATION: f64 = 0.05;
 
-        /// The outcome of a condition on a latency, from its estimate.
-        fn word(seen: &Estimate) -> AnswerWord {
+        /// Returns the outcome of a condition on a latency, from its estimate.
+        fn word(seen: &GatedEstimate) -> AnswerWord {
             let [low, high] = seen.bounds;
             match (high <= LIMIT, low > LIMIT) {
                 (true, _) => AnswerWord::Pass,
@@ -701,15 +719,15 @@ mod tests {
 
         /// Simulates sessions whose true latency is `truth` times the limit. Returns the shares of PASS and of FAIL, and the mean number of
         /// runs. The first runs may call for up to ten times as many, once.
-        fn simulate_sessions(sessions: u64, first: u32, truth: f64, settles: bool) -> [f64; 3] {
+        fn simulate_sessions(sessions: u64, first: u32, truth: f64, may_decide_twice: bool) -> [f64; 3] {
             let mut all = [0.0; 3];
             for seed in 0..sessions {
                 let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
                 let mut run = || LIMIT * truth * (DEVIATION * noise.normal()).exp();
                 let mut runs: Vec<f64> = (0..first).map(|_| run()).collect();
-                let confidence = if settles { CONFIDENCE_EACH_TIME } else { CONFIDENCE };
+                let confidence = if may_decide_twice { CONFIDENCE_EACH_TIME } else { CONFIDENCE };
                 let mut seen = estimate_over_runs(&runs, LIMIT, confidence).unwrap();
-                if settles && word(&seen) == AnswerWord::Inconclusive {
+                if may_decide_twice && word(&seen) == AnswerWord::Inconclusive {
                     let at_most = 10 * first;
                     let needed = seen.runs_needed.unwrap_or(at_most).min(at_most);
                     runs.extend((first..needed).map(|_| run()));
@@ -749,7 +767,8 @@ mod tests {
                 "| truth by the limit | once: PASS | FAIL | `--settle`: PASS | FAIL | runs, mean |\n|---|---|---|---|---|---|"
             );
             for truth in [0.80, 0.90, 0.95, 0.97, 1.0, 1.03, 1.05, 1.10, 1.20] {
-                let [once, settled] = [false, true].map(|settles| simulate_sessions(5000, 8, truth, settles));
+                let [once, settled] =
+                    [false, true].map(|may_decide_twice| simulate_sessions(5000, 8, truth, may_decide_twice));
                 let percent = |share: f64| format!("{:.1} %", 100.0 * share);
                 let [pass, fail, runs] = settled;
                 let cells = [once[0], once[1], pass, fail].map(percent).join(" | ");

@@ -110,7 +110,7 @@ impl Idle {
     }
 }
 
-/// A job that reads and writes the whole target and makes each write stable.
+/// Returns a job that reads and writes the whole target and makes each write stable.
 fn job(cache: Cache, bytes: u64) -> Job {
     let access = Access { span_bytes: bytes, ..Access::plain(Pattern::Sequential, BLOCK_BYTES, 50) };
     let flush = Some(Flush { call: SyncCall::Fdatasync, every: 1, calls: 1, drain: false });
@@ -125,7 +125,7 @@ fn as_item(sentence: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// A record without runs, of a plan on a machine.
+/// Returns a record without runs, of a plan on a machine.
 pub(crate) fn empty_record(plan: Plan, machine: Machine) -> Record {
     Record::new(Header {
         format: model::record::FORMAT,
@@ -138,12 +138,12 @@ pub(crate) fn empty_record(plan: Plan, machine: Machine) -> Record {
     })
 }
 
-/// A plain target.
+/// Returns a plain target.
 pub(crate) fn target(path: String, role: Role, bytes: u64) -> Target {
     Target { block_bytes: 512, writable: true, ..Target::new(path, role, bytes) }
 }
 
-/// A plan of one run of each job, without a study.
+/// Returns a plan of one run of each job, without a study.
 pub(crate) fn plan(target: Target, jobs: Vec<Job>) -> Plan {
     Plan {
         targets: vec![target],

@@ -43,7 +43,7 @@ pub mod watch;
 pub use checks::is_remote;
 pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
-pub use findings::{KnownBefore, known_before};
+pub use findings::{InvalidBeforeRun, find_invalid_before_run};
 use model::finding::{CheckId, Finding};
 use model::job::Kind;
 use model::machine::Machine;
@@ -96,7 +96,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
 fn conclude(record: &Record, options: &Judging) -> Report {
     let header = &record.header;
     let is_measured_here =
-        |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.at);
+        |case: &case::Case| !case::is_refused(record, case) && !notes::is_left_out(record, case.job_index);
     let mut cases: Vec<_> = case::cases(record).into_iter().filter(is_measured_here).collect();
     studies::sweep::leave_out_race(record, &mut cases);
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
@@ -124,7 +124,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let gates = gate::decide_conditions(&judged, conclusion);
     let deductions = conclusion.deduce(&judged);
     let answer = gate::combine_gates(&gates).or_else(|| conclusion.answer());
-    let jobs: Vec<usize> = answered.iter().map(|a| a.case.at).collect();
+    let jobs: Vec<usize> = answered.iter().map(|a| a.case.job_index).collect();
     let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
@@ -172,8 +172,8 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         name: case.name.clone(),
         true_name: findings::true_name(case, &answered.renames()),
         renamed: findings::differs_from_request(case, &answered.renames()),
-        phase: case.phase as u32,
-        stream: case.index as u32,
+        phase: case.phase_index as u32,
+        stream: case.stream_index as u32,
         job: case.job.clone().into_owned(),
         void: answered.is_void(),
         accepted: Vec::new(),
@@ -182,9 +182,9 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         write: figures::figures_of_kind(case, Kind::Write),
         trim: figures::figures_of_kind(case, Kind::Trim),
         sync: figures::figures_of_kind(case, Kind::Sync),
-        total: figures::rates(case, &figures::COUNTED),
+        total: figures::compute_rates(case, &figures::RATED_KINDS),
         with_final_sync: figures::rates_with_final_sync(case),
-        cost: figures::cost(case),
+        cost: figures::cost_per_operation(case),
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::find_limiter(answered),
         runs: figures::figures_of_runs(case, &case.runs),
@@ -209,7 +209,7 @@ pub mod catalogue {
     /// The question that a check of comparisons answers.
     const OF_COMPARISONS: &str = "May two results be compared?";
 
-    /// The pages of every check: those of results, then those of comparisons.
+    /// Returns the pages of every check: those of results, then those of comparisons.
     pub fn pages() -> impl Iterator<Item = CheckPage> {
         macro_rules! page {
             ($check:ident, $group:expr, $acceptable:expr) => {

@@ -5,13 +5,13 @@
 //! 3. Findings about the CPU and the cgroup ([`from_findings`]).
 //! 4. The job's own syncs, rate and pauses, and an engine that submits one operation at a time.
 //! 5. Shortages of the machine: memory, a full link ([`from_machine`]).
-//! 6. Where operations spent their time: in the device or above it ([`waiting_limiter`]).
+//! 6. Where operations spent their time: in the device or above it ([`from_waiting`]).
 
-use crate::case::{Case, asked_depth, no_run, share};
+use crate::case::{Case, no_run, requested_depth, share};
 use crate::checks::{
     Detail, Evidence, ONE_TO_ONE, Rename, busiest_worker_cpu_share, evidence, one_at_a_time, waited_for_cpu,
 };
-use crate::figures::kernel_text::{self, link};
+use crate::figures::kernel_text::{self, read_link};
 use crate::findings::{CaseAnswers, moves_nothing};
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -22,28 +22,28 @@ use model::report::Limiter;
 use model::units::{show_ns, show_rate, show_share};
 
 /// Minimum share of the latency inside the device for the device to be the limiter.
-const DEVICE_FROM: f64 = 0.7;
+const MIN_DEVICE_SHARE: f64 = 0.7;
 
 /// Minimum share of the requested depth for a queue to be full.
-const FULL_FROM: f64 = 0.9;
+const MIN_FULL_SHARE: f64 = 0.9;
 
 /// The name of the limiter if a cgroup limits the I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
 /// Minimum share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
-const LINK_FROM: f64 = 0.83;
+const MIN_LINK_SHARE: f64 = 0.83;
 
 /// The engine of a simulated device.
-const SIMULATED: &str = "sim";
+const SIMULATED_ENGINE: &str = "sim";
 
 /// Minimum share of the workers' time for syncs or pauses to be the limiter.
-const MOST_OF_TIME: f64 = 0.5;
+const MIN_TIME_SHARE: f64 = 0.5;
 
 /// Minimum share of a requested rate for that rate to be the limiter.
-const RATE_REACHED_FROM: f64 = 0.9;
+const MIN_RATE_SHARE: f64 = 0.9;
 
 /// If tasks waited for memory during at least this share of the time, memory is the limiter.
-const PRESSED_FROM: f64 = 0.1;
+const MIN_MEMORY_WAIT_SHARE: f64 = 0.1;
 
 /// Finds the limiter of a result.
 pub(crate) fn find_limiter(answered: &CaseAnswers) -> Limiter {
@@ -64,7 +64,7 @@ pub(crate) fn find_limiter(answered: &CaseAnswers) -> Limiter {
         let why = "One short run does not show what limited it; run without --quick.";
         return limiter_of("not judged", why.into(), evidence([]));
     }
-    known.unwrap_or_else(|| waiting_limiter(case).unwrap_or_else(|why| unknown(&why)))
+    known.unwrap_or_else(|| from_waiting(case).unwrap_or_else(|why| unknown(&why)))
 }
 
 /// Returns the limiter if there is no result.
@@ -72,11 +72,11 @@ pub(crate) fn nothing_measured() -> Limiter {
     unknown("nothing was measured")
 }
 
-/// The limiter of work that reaches no storage.
+/// Returns the limiter of work that reaches no storage.
 fn from_work(case: &Case) -> Option<Limiter> {
     let (name, sentence) = if case.stream.moves_no_data() {
         ("file system", "No data is moved: this is the speed of the file system's metadata.".to_owned())
-    } else if case.stream.engine == SIMULATED {
+    } else if case.stream.engine == SIMULATED_ENGINE {
         let why = "No storage is involved: the rate is that of the simulated device, on its own clock.";
         ("simulation", why.to_owned())
     } else {
@@ -86,9 +86,9 @@ fn from_work(case: &Case) -> Option<Limiter> {
     Some(limiter_of(name, sentence, evidence([])))
 }
 
-/// The limiter of targets that are in memory; "not judged" if only some of them are.
+/// Returns the limiter of targets that are in memory; "not judged" if only some of them are.
 fn from_memory(case: &Case) -> Option<Limiter> {
-    let ram = case.ram()?;
+    let ram = case.memory_reason()?;
     let (name, sentence) = if case.places().all(|place| place.ram.is_some()) {
         ("memory", format!("The target is memory ({ram})."))
     } else {
@@ -97,7 +97,7 @@ fn from_memory(case: &Case) -> Option<Limiter> {
     Some(limiter_of(name, sentence, evidence([])))
 }
 
-/// The medium that served the operations in place of the target, according to a finding.
+/// Returns the medium that served the operations in place of the target, according to a finding.
 fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
     let (medium, found) = answered.found().find_map(|(_, found)| match &found.renames {
         Some(Rename::Medium(medium)) => Some((medium, found)),
@@ -108,7 +108,7 @@ fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
     Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
 }
 
-/// The CPU or the limit of a cgroup, according to a finding.
+/// Returns the CPU or the limit of a cgroup, according to a finding.
 fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     // Each check with the mildest severity at which its finding is the limiter. A milder finding is only part of the
     // cause.
@@ -124,7 +124,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     })
 }
 
-/// The job's own rate, pauses or dependencies, if they are the limiter.
+/// Returns the job's own rate, pauses or dependencies, if they are the limiter.
 fn from_pace(case: &Case) -> Option<Limiter> {
     let asked = match case.stream.pace {
         Pace::Open { iops, .. } => {
@@ -164,38 +164,38 @@ fn reaches_rate(case: &Case, iops: f64, bytes_per_s: f64) -> bool {
     let (ops, bytes) =
         done.fold((0.0, 0.0), |(ops, bytes), one| (ops + one.ops as f64, bytes + one.bytes as f64));
     let seconds = case.window_ns() / 1e9;
-    let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= RATE_REACHED_FROM * asked;
+    let near = |done: f64, asked: f64| asked > 0.0 && share(done, seconds) >= MIN_RATE_SHARE * asked;
     near(ops, iops) || near(bytes, bytes_per_s)
 }
 
-/// The pauses between operations, if they took most of the time.
+/// Returns the pauses between operations, if they took most of the time.
 fn from_pauses(case: &Case) -> Option<Limiter> {
-    let asked = asked_depth(&case.stream);
-    let working = share(case.depth_mean().ok()?, asked).max(0.0) + sync_share(case);
+    let asked = requested_depth(&case.stream);
+    let working = share(case.depth_mean().ok()?, asked).max(0.0) + share_in_syncs(case);
     let paused = 1.0 - working;
     let sentence = format!("Pauses between operations took {} of the time.", show_share(paused));
-    (paused >= MOST_OF_TIME)
+    (paused >= MIN_TIME_SHARE)
         .then(|| limiter_of("the job itself", sentence, evidence([("pause_share", paused)])))
 }
 
-/// Share of the workers' time that they spent in calls that make writes stable.
-fn sync_share(case: &Case) -> f64 {
+/// Returns the share of the workers' time that they spent in calls that make writes stable.
+fn share_in_syncs(case: &Case) -> f64 {
     let spent = case.latency(Kind::Sync).map_or(0.0, |h| h.sum_ns() as f64);
     share(spent, case.window_ns() * f64::from(case.stream.workers))
 }
 
-/// The calls that make writes stable, if they took most of the time. Such a call waits for the device's flush, its writes, and the file
-/// system's journal.
+/// Returns the calls that make writes stable, if they took most of the time. Such a call waits for the device's flush,
+/// its writes, and the file system's journal.
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
-    let (syncs, spent) = (case.latency(Kind::Sync)?, sync_share(case));
+    let (syncs, spent) = (case.latency(Kind::Sync)?, share_in_syncs(case));
     // Far above 100 %, calls overlap, and the share of the time is unknown.
-    if !(MOST_OF_TIME..=1.0 + MOST_OF_TIME).contains(&spent) {
+    if !(MIN_TIME_SHARE..=1.0 + MIN_TIME_SHARE).contains(&spent) {
         return None;
     }
     let mean = syncs.sum_ns() as f64 / syncs.count() as f64;
     let mut numbers = evidence([("sync_share", spent.min(1.0)), ("sync_ns_mean", mean)]);
-    let device = case.device().ok().filter(|d| d.flushes().ios > 0);
+    let device = case.device_io().ok().filter(|d| d.flushes().ios > 0);
     let flushed = device.map(|d| d.flushes().ms as f64 * 1e6 / d.flushes().ios as f64);
     numbers.extend(flushed.map(|ns| ("device_flush_ns_mean".to_owned(), ns)));
     let call = flush.call.word();
@@ -212,14 +212,14 @@ fn from_syncs(case: &Case) -> Option<Limiter> {
 /// Whether about as many operations are in flight as requested; false if the depth is unknown.
 fn fills_its_queue(case: &Case) -> bool {
     let asked = case.stream.total_depth() as f64;
-    case.depth_mean().is_ok_and(|mean| mean >= FULL_FROM * asked)
+    case.depth_mean().is_ok_and(|mean| mean >= MIN_FULL_SHARE * asked)
 }
 
-/// The engine, if it submits one operation at a time although more were requested.
+/// Returns the engine, if it submits one operation at a time although more were requested.
 fn from_engine(case: &Case) -> Option<Limiter> {
     let reached = case.depth_mean().ok()?;
     one_at_a_time(case, reached).then(|| {
-        let asked = asked_depth(&case.stream);
+        let asked = requested_depth(&case.stream);
         let sentence = format!(
             "The engine {} kept {} operations in flight, and {asked:.0} were requested.",
             case.stream.engine,
@@ -231,7 +231,10 @@ fn from_engine(case: &Case) -> Option<Limiter> {
 
 /// Shortages of the machine that limit every job.
 fn from_machine(case: &Case) -> Option<Limiter> {
-    if let Some(part) = kernel_text::waited(case, kernel_text::MEMORY).ok().filter(|p| *p >= PRESSED_FROM) {
+    if let Some(part) = kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE_FILE)
+        .ok()
+        .filter(|p| *p >= MIN_MEMORY_WAIT_SHARE)
+    {
         let sentence = format!("Tasks of this machine waited for memory {} of the time.", show_share(part));
         return Some(limiter_of("memory pressure", sentence, evidence([("memory_pressure_share", part)])));
     }
@@ -245,25 +248,26 @@ fn from_machine(case: &Case) -> Option<Limiter> {
     Some(limiter_of("link", sentence, numbers))
 }
 
-/// The first device with a full link: its name, its rate, and the rate of the link in bytes per second. The work of all streams counts.
+/// Returns the first device with a full link: its name, its rate, and the rate of the link in bytes per second. The
+/// work of all streams counts.
 fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;
     let full = |leaf: &&'a Layer| {
-        let ceiling = link(leaf).ok()?.bytes_per_s;
+        let ceiling = read_link(leaf).ok()?.bytes_per_s;
         let rate = share(case.counted(&[*leaf]).ok()?.total().bytes as f64 * 1e9, ns);
-        (rate >= LINK_FROM * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
+        (rate >= MIN_LINK_SHARE * ceiling).then_some((leaf.name.as_str(), rate, ceiling))
     };
-    case.leaves().ok()?.iter().find_map(full)
+    case.lowest_layers().ok()?.iter().find_map(full)
 }
 
 /// Decides whether operations spend their time inside the device or above it.
-fn waiting_limiter(case: &Case) -> Known<Limiter> {
-    let tops = case.tops()?;
+fn from_waiting(case: &Case) -> Known<Limiter> {
+    let tops = case.top_layers()?;
     if !case.sharers(&tops).is_empty() {
-        return waiting_next_to_others(case, &tops);
+        return from_waiting_on_shared_device(case, &tops);
     }
-    let device = case.device()?;
+    let device = case.device_io()?;
     let total = device.total();
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;
     let issued = case.issued_total().ops as f64;
@@ -279,7 +283,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
     let device_ns = total.ms as f64 * 1e6 / per + device.flushes().ms as f64 * 1e6 / issued;
     // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
     // may have read ahead or written back, and the stream did not wait for that.
-    let is_serial = asked_depth(&case.stream) <= f64::from(case.stream.workers);
+    let is_serial = requested_depth(&case.stream) <= f64::from(case.stream.workers);
     let computed =
         busiest_worker_cpu_share(case).filter(|_| is_serial && !case.stream.cache.is_direct()).unwrap_or(0.0);
     let inside = share(device_ns, latency_ns).min(1.0 - computed.min(1.0));
@@ -298,11 +302,11 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
         );
         return Ok(limiter_of("CPU", sentence, numbers));
     }
-    if inside < DEVICE_FROM {
-        return layer_above(case, inside, &times, per_op, numbers);
+    if inside < MIN_DEVICE_SHARE {
+        return limiter_above_device(case, inside, &times, per_op, numbers);
     }
     // Each request took less time than the operation, so the requests of an operation waited for each other.
-    if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < DEVICE_FROM {
+    if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < MIN_DEVICE_SHARE {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
              take together ({}).",
@@ -318,7 +322,7 @@ fn waiting_limiter(case: &Case) -> Known<Limiter> {
 
 /// Decides whether a stream spends its time inside a device that other streams share. Answers
 /// "device" only if that is true even if the other streams spent all their latency in the device.
-fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
+fn from_waiting_on_shared_device(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     let device = case.counted_together(tops)?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
     let issued = case.issued_total().ops;
@@ -329,7 +333,7 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
     // Parts of a split operation are in the device at the same time.
     let is_split = requests as f64 > ONE_TO_ONE * (issued as f64 + others_ops);
     let inside = share(device_ns - others_ns, latency_ns * issued as f64).min(1.0);
-    if is_split || inside < DEVICE_FROM {
+    if is_split || inside < MIN_DEVICE_SHARE {
         return Err(case.why_shared()?);
     }
     let sentence = format!(
@@ -344,7 +348,13 @@ fn waiting_next_to_others(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
 }
 
 /// Returns the limiter of operations that spend much of their time above the device.
-fn layer_above(case: &Case, inside: f64, times: &str, per_op: f64, mut numbers: Evidence) -> Known<Limiter> {
+fn limiter_above_device(
+    case: &Case,
+    inside: f64,
+    times: &str,
+    per_op: f64,
+    mut numbers: Evidence,
+) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
     if case.syncs() {
         let sentence =
@@ -585,7 +595,8 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     assert_eq!(limiter_of(&quota("00000"), &Fixture::honest()).0, "device");
     assert_eq!(limiter_of(&quota("000000"), &Fixture::honest()).0, "CPU quota");
 
-    let pressed = |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY, 0.2);
+    let pressed =
+        |r: &mut model::record::Record| kernel_text::fixture(r, kernel_text::MEMORY_PRESSURE_FILE, 0.2);
     let (name, sentence) = limiter_of(&pressed, &Fixture::honest());
     assert!(name == "memory pressure" && sentence.contains("20 %"), "{name}: {sentence}");
 }

@@ -9,7 +9,7 @@ use model::report::{Ending, Quick, StoredFile};
 use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeSet;
 
-/// How the session ended.
+/// Returns how the session ended.
 pub(crate) fn ending(record: &Record) -> Ending {
     match record.end.as_ref().map(|e| &e.ending) {
         None => Ending::Cut,
@@ -20,7 +20,7 @@ pub(crate) fn ending(record: &Record) -> Ending {
     }
 }
 
-/// All notes in order of time. A note that repeats over runs appears once with its count.
+/// Returns all notes in order of time. A note that repeats over runs appears once with its count.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let mut remarks: Vec<Remark> = Vec::new();
     let mut note_of_job = |job: Option<&str>, sentence: String| Remark::add(&mut remarks, job, sentence);
@@ -48,7 +48,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     remarks.into_iter().map(Remark::into_sentence).collect()
 }
 
-/// The engines that replaced a denied default, each once.
+/// Returns the engines that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
@@ -107,9 +107,9 @@ impl Remark {
 
 /// Describes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
 fn describe_disturbed_runs(record: &Record) -> Option<String> {
-    let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
-        tried.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
+        attempts.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
     };
     let (hit, all) = (runs(&|a| a.disturbed), runs(&|a| a.complete));
     let repeated = match runs(&|a| a.attempt > 0) {
@@ -122,16 +122,16 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
     (hit > 0).then(|| format!("other load disturbed {hit} of {all} runs; {repeated}"))
 }
 
-/// Warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
+/// Returns the warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
-    let tried: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
     if let Some(neighbour) = find_neighbour(record) {
         let repeats =
-            if tried.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
+            if attempts.iter().any(|a| a.attempt > 0) { "" } else { "; disturbed runs were not repeated" };
         out.push(format!("{}{repeats}.", neighbour.sentence()));
     }
-    if is_disturbance_the_rule(&tried, 0) {
+    if is_disturbance_the_rule(&attempts, 0) {
         out.push(
             "this machine is not idle: other load disturbed a third of all attempts or more, so repeating stopped. \
              Stop the other load (see iotop -o, top), or measure at another time."
@@ -141,13 +141,13 @@ pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
     out
 }
 
-/// The name of the job with this index.
+/// Returns the name of the job with this index.
 fn job_name(record: &Record, job: usize) -> &str {
     record.header.plan.jobs.get(job).map_or("a job", |j| j.name.as_str())
 }
 
 /// Maximum number of rounds whose rates a note lists.
-const ROUNDS_NAMED: usize = 5;
+const MAX_ROUNDS_LISTED: usize = 5;
 
 /// Returns how each file was stored before the first run that used it.
 pub(crate) fn stored_files(answered: &[CaseAnswers]) -> Vec<StoredFile> {
@@ -191,7 +191,7 @@ fn describe_preconditioning(record: &Record, done: &Preconditioned) -> String {
 /// Lists the rates of the rounds, `RND4K Q32T1 write: 20,100 15,300 12,100 IOPS`; with many rounds, only the last ones.
 fn list_rates(record: &Record, rounds: &Rounds) -> String {
     let name = job_name(record, rounds.job);
-    let from = rounds.iops.len().saturating_sub(ROUNDS_NAMED);
+    let from = rounds.iops.len().saturating_sub(MAX_ROUNDS_LISTED);
     let last: Vec<String> = rounds.iops.iter().skip(from).map(|v| show_rate(*v)).collect();
     format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
 }
@@ -220,7 +220,7 @@ fn run_notes(record: &Record, run: &Run) -> Vec<String> {
     out
 }
 
-/// The report's part about a quick session; `None` for other sessions.
+/// Returns the report's part about a quick session; `None` for other sessions.
 pub(crate) fn quick(record: &Record) -> Option<Quick> {
     let plan = &record.header.plan;
     plan.quick_ns?;

@@ -1,5 +1,5 @@
-//! The results of runs as plain numbers: the summary of a run, the rounds of a job that count, the capacity of a load curve, and the samples
-//! of a grid's cells. Strategies use them while measuring, cases while judging.
+//! The results of runs as plain numbers: the summary of a run, the rounds of a job that count, the capacity of a load curve, and the runs of
+//! a grid's cells. Strategies use them while measuring, cases while judging.
 
 use model::histogram::Histogram;
 use model::job::{Arrivals, Job, Kind, Stream};
@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub(crate) const SERVED_FROM: f64 = 0.99;
 
 /// Number of standard deviations by which random arrivals may fall below the requested rate. By chance, one run in a
-/// thousand exceeds this.
-pub(crate) const ARRIVALS_VARY: f64 = 3.0;
+/// thousand falls below it by more.
+pub(crate) const MAX_ARRIVAL_DEVIATIONS: f64 = 3.0;
 
 /// A run that ended, or that the machine refused.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,20 +63,20 @@ impl Summary {
         }
     }
 
-    /// A run of a job that this machine refuses.
+    /// Returns a run of a job that this machine refuses.
     pub fn refused(job: usize, repeat: u32) -> Self {
         Self { job, repeat, refused: true, ..Self::default() }
     }
 }
 
-/// Latencies of all reads, writes and trims of some phases.
+/// Returns the latencies of all reads, writes and trims of some phases.
 pub fn latencies<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> Histogram {
     let mut all = Histogram::new();
     timed_kinds(phases).for_each(|end| all.merge(&end.latency));
     all
 }
 
-/// Times from submission to completion of all reads, writes and trims of the open loops among some phases.
+/// Returns the times from submission to completion of all reads, writes and trims of the open loops among some phases.
 pub fn service_times<'e>(phases: impl Iterator<Item = &'e RunEnd>) -> Histogram {
     let mut all = Histogram::new();
     timed_kinds(phases).filter_map(|end| end.open.as_ref()).for_each(|open| all.merge(&open.service));
@@ -115,11 +115,11 @@ fn count_ops_for_rate(stream: &StreamEnd) -> f64 {
 /// [`SERVED_FROM`] allows.
 pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
     let offered = iops * seconds;
-    let fewer = ARRIVALS_VARY * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
-    ops + fewer < offered && ops < SERVED_FROM * offered
+    let by_chance = MAX_ARRIVAL_DEVIATIONS * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
+    ops + by_chance < offered && ops < SERVED_FROM * offered
 }
 
-/// Returns the complete runs of a job in a record, in order: the number of each run and its rate.
+/// Returns the number and the rate of each complete run of a job, in order.
 pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
     let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
     let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
@@ -133,9 +133,9 @@ pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
 /// The rounds of a job that count, if it was measured until it was steady.
 pub(crate) struct Rounds {
     /// Number of the first run that counts; the earlier ones only led to the steady state.
-    pub(crate) first: u32,
-    /// Number of rounds, if the last rounds are not steady; `None` if they are.
-    pub(crate) unsteady: Option<usize>,
+    pub(crate) first_run: u32,
+    /// Number of rounds, if the last rounds are not steady; `None` if they are steady.
+    pub(crate) unsteady_rounds: Option<usize>,
 }
 
 /// Returns the rounds of a job; `None` for other strategies. If the rate never became steady, the last rounds count nevertheless, and the
@@ -143,8 +143,8 @@ pub(crate) struct Rounds {
 pub(crate) fn rounds_that_count(record: &Record, job: usize) -> Option<Rounds> {
     let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
     let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
-    let first = repeats.get(repeats.len().saturating_sub(WINDOW)).copied().unwrap_or(0);
-    Some(Rounds { first, unsteady: (!is_steady(&rates, at_most)).then_some(rates.len()) })
+    let first_run = repeats.get(repeats.len().saturating_sub(WINDOW)).copied().unwrap_or(0);
+    Some(Rounds { first_run, unsteady_rounds: (!is_steady(&rates, at_most)).then_some(rates.len()) })
 }
 
 /// Returns the complete runs of a load curve: those at an offered load if `is_offered`, otherwise those of the closed loop.
@@ -176,9 +176,9 @@ pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
     record.header.plan.study.latency_target().and_then(|_| capacity(&summaries(record, false)))
 }
 
-/// One run of one cell.
+/// A run of a cell of a sweep, as plain numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct CellRun {
     /// Index of its job.
     pub job: usize,
     /// Bytes per second; `None` if the run failed or moved nothing.
@@ -202,12 +202,12 @@ pub struct Sample {
     pub ended_ns: u64,
 }
 
-impl Sample {
-    /// Creates the sample of a run. The rate is the bytes of all submitted operations divided by
-    /// the time until the last one completed. So even large operations on slow storage have a rate,
-    /// and the end of the window cuts no operation. The time of writes that may still be in memory
-    /// includes the final sync.
-    pub fn from_run(index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
+impl CellRun {
+    /// Computes the numbers of a run that ended. The rate is the bytes of all submitted operations
+    /// divided by the time until the last one completed. So even large operations on slow storage have
+    /// a rate, and the end of the window cuts no operation. The time of writes that may still be in
+    /// memory includes the final sync.
+    pub fn from_run(job_index: usize, job: &Job, end: &RunEnd, took_ns: u64) -> Self {
         let issued =
             || end.streams.iter().flat_map(|s| s.issued.iter()).filter(|(kind, _)| **kind != Kind::Sync);
         let moved: f64 = issued().map(|(_, i)| i.bytes as f64).sum();
@@ -221,7 +221,7 @@ impl Sample {
         let latencies = latencies(std::iter::once(end));
         let cpu: f64 = end.workers.iter().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
         Self {
-            job: index,
+            job: job_index,
             bytes_per_s: seconds.filter(|s| is_complete && *s > 0.0).map(|s| moved / s),
             bytes_per_operation: (is_complete && operations > 0.0).then(|| moved / operations),
             cpu_ns_per_byte: (is_complete && cpu > 0.0).then(|| cpu / moved),
@@ -251,53 +251,54 @@ impl Sample {
     }
 }
 
-/// The counting samples of a record, in order of time. Leaves out interrupted runs.
-pub fn samples(record: &Record) -> Vec<Sample> {
-    counting_samples(&sweep_runs(record))
+/// Returns the runs of cells that count, in order of time. Leaves out interrupted runs.
+pub fn cell_runs(record: &Record) -> Vec<CellRun> {
+    counting_cell_runs(&cell_attempts(record))
 }
 
-/// One measurement of a cell, which may have been disturbed.
+/// An attempt at a run of a cell. The attempt may have been disturbed.
 #[derive(Clone, Copy, Debug)]
-pub struct SweepRun {
+pub struct CellAttempt {
     /// The run and the number of the attempt.
     pub attempt: Attempt,
-    /// Sample of the attempt.
-    sample: Sample,
+    /// The run that the attempt measured.
+    run: CellRun,
     /// End of the attempt in ns since the session began.
-    until_ns: u64,
+    ended_ns: u64,
 }
 
-impl SweepRun {
-    /// Creates the measurement of an attempt. Its time is the running time of the longest worker
+impl CellAttempt {
+    /// Computes the numbers of an attempt that ended. Its time is the running time of the longest worker
     /// and the final sync.
     pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let took_ns = wall.saturating_add(end.sync_ns.unwrap_or(0));
-        Self { attempt, sample: Sample::from_run(attempt.job, job, end, took_ns), until_ns: end.at_ns }
+        Self { attempt, run: CellRun::from_run(attempt.job, job, end, took_ns), ended_ns: end.at_ns }
     }
 }
 
 /// Returns all attempts of a record in order of time. Leaves out interrupted ones.
-pub fn sweep_runs(record: &Record) -> Vec<SweepRun> {
+pub fn cell_attempts(record: &Record) -> Vec<CellAttempt> {
     let attempt_of = |run: &Run| {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
-        Some(SweepRun::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
+        Some(CellAttempt::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
     };
     record.measured().into_iter().filter_map(attempt_of).collect()
 }
 
-/// Returns the samples that count. The time of a sample starts at the end of the previous counting one, because the
-/// attempts in between took time too. The first sample keeps its own time.
-pub(crate) fn counting_samples(runs: &[SweepRun]) -> Vec<Sample> {
+/// Returns the runs that count. The time of a run starts at the end of the previous counting one, because the attempts in
+/// between took time too. The first run keeps its own time.
+pub(crate) fn counting_cell_runs(runs: &[CellAttempt]) -> Vec<CellRun> {
     let attempts: Vec<Attempt> = runs.iter().map(|run| run.attempt).collect();
-    let mut before = None;
+    let mut previous_end_ns = None;
     let counting = runs.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
-    let sample = |(one, _): (&SweepRun, bool)| {
-        let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
-        before = Some(one.until_ns);
-        Sample { took_ns, ..one.sample }
+    let with_whole_time = |(attempt, _): (&CellAttempt, bool)| {
+        let took_ns =
+            previous_end_ns.map_or(attempt.run.took_ns, |previous| attempt.ended_ns.saturating_sub(previous));
+        previous_end_ns = Some(attempt.ended_ns);
+        CellRun { took_ns, ..attempt.run }
     };
-    counting.map(sample).collect()
+    counting.map(with_whole_time).collect()
 }
 
 /// Whether completed writes of a stream may still be in memory.
@@ -322,7 +323,7 @@ fn only_the_last_rounds_count() {
     assert!(rounds_that_count(&record, 0).is_none(), "another strategy");
     record.header.plan.strategy = Strategy::Steady { at_most: 25 };
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (5, 3, None));
+    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady_rounds), (5, 3, None));
     let report = crate::judge(&record, &crate::Judging::default());
     let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
     assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
@@ -330,7 +331,7 @@ fn only_the_last_rounds_count() {
     assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
     record.runs.truncate(3);
     let case = &crate::case::cases(&record)[0];
-    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (3, 0, Some(3)));
+    assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady_rounds), (3, 0, Some(3)));
 }
 
 #[test]

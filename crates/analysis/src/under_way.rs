@@ -9,7 +9,7 @@ use crate::findings::{ask, merge};
 use crate::idle::empty_record;
 use crate::runs::Summary;
 use crate::strategy::disturbed::{ForeignTraffic, foreign_traffic};
-use crate::strategy::{Budget, disturbed};
+use crate::strategy::{StrategyPlan, disturbed};
 use crate::{case, studies};
 use model::Known;
 use model::evidence::{Moment, Snapshot};
@@ -33,9 +33,9 @@ pub struct UnfinishedSession {
     others: Vec<ForeignTraffic>,
 }
 
-/// The counters between two samples.
+/// The kernel's counters between two samples.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
+pub struct CountersBetween {
     /// The topmost devices, or why they were not counted.
     pub device: Known<Device>,
     /// Shares of the time in which at least one task of the machine waited: for I/O, for a CPU, and
@@ -63,7 +63,7 @@ pub struct Device {
 
 /// The operations that workers have reported since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SoFar {
+pub struct ReportedOps {
     /// Operations of all streams.
     pub ops: u64,
     /// Bytes by kind.
@@ -85,8 +85,8 @@ impl UnfinishedSession {
         self.others.clear();
     }
 
-    /// The counters since the last sample; `None` if there is no run or no time has passed.
-    pub fn sample(&mut self, now: Snapshot, so_far: &SoFar) -> Option<Counted> {
+    /// Takes a sample. Returns the counters since the last one; `None` if there is no run or no time has passed.
+    pub fn sample(&mut self, now: Snapshot, so_far: &ReportedOps) -> Option<CountersBetween> {
         let (first, last) = (self.first.clone()?, self.last.replace(now.clone())?);
         if now.at_ns <= last.at_ns {
             return None;
@@ -94,12 +94,20 @@ impl UnfinishedSession {
         self.limit_run(last, now.clone());
         let (device, pressure) = {
             let case = self.case()?;
-            let waited = |file: &str| kernel_text::waited(&case, file);
-            (device_work(&case), [kernel_text::IO, kernel_text::CPU, kernel_text::MEMORY].map(waited))
+            let waited = |file: &str| kernel_text::pressure_share(&case, file);
+            (
+                device_work(&case),
+                [
+                    kernel_text::IO_PRESSURE_FILE,
+                    kernel_text::CPU_PRESSURE_FILE,
+                    kernel_text::MEMORY_PRESSURE_FILE,
+                ]
+                .map(waited),
+            )
         };
         // Traffic of others is summed from the start of the run.
         self.limit_run(first, now);
-        Some(Counted { device, pressure, others: self.sample_others(so_far) })
+        Some(CountersBetween { device, pressure, others: self.sample_others(so_far) })
     }
 
     /// Limits the run to the time from sample `from` to sample `to`.
@@ -118,13 +126,13 @@ impl UnfinishedSession {
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::cases_of_job(&self.record, start.job);
-        cases.retain(|c| c.phase == start.phase);
+        cases.retain(|c| c.phase_index == start.phase);
         let moves = cases.iter().position(|c| !c.stream.moves_no_data()).unwrap_or(0);
         (moves < cases.len()).then(|| cases.swap_remove(moves).of_phase())
     }
 
-    /// Traffic of others since the last sample.
-    fn sample_others(&mut self, so_far: &SoFar) -> Known<Option<Disturbance>> {
+    /// Returns the traffic of other processes since the last sample, if it is enough to disturb a run.
+    fn sample_others(&mut self, so_far: &ReportedOps) -> Known<Option<Disturbance>> {
         if so_far.ops == 0 {
             return Err("no operation was counted yet".into());
         }
@@ -135,7 +143,7 @@ impl UnfinishedSession {
         }
         // Require the kernel's charges: workers report later than the counters, so fathom's part cannot be inferred
         // from their reports.
-        case.own()?;
+        case.own_io()?;
         let (mut all, mut unknown) = (Vec::new(), None);
         for disk in foreign_traffic(&case) {
             match disk {
@@ -153,13 +161,13 @@ impl UnfinishedSession {
 
     /// Sets the issued operations of the run: the reported bytes, and as many operations as the devices completed requests. So no operation
     /// counts as split before the run has ended.
-    fn set_issued(&mut self, so_far: &SoFar) -> Known<()> {
+    fn set_issued(&mut self, so_far: &ReportedOps) -> Known<()> {
         let (at, device) = {
             let case = self.case().ok_or("the run belongs to no job of the plan")?;
             if !case.on_device() {
                 return Ok(());
             }
-            (case.index, case.device()?)
+            (case.stream_index, case.device_io()?)
         };
         let ends = self.record.runs.first_mut().and_then(|r| r.end.as_mut());
         let stream = ends.and_then(|e| e.streams.get_mut(at)).ok_or("the run has no such stream")?;
@@ -172,7 +180,7 @@ impl UnfinishedSession {
 }
 
 fn device_work(case: &Case) -> Known<Device> {
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     let run = case.runs.first().ok_or_else(case::no_run)?;
     let done = DeviceWork::from_run(run, &tops)?.between(0.0, f64::INFINITY).ok_or("no time has passed")?;
     let names: Vec<&str> = tops.iter().map(|l| l.name.as_str()).collect();
@@ -205,12 +213,12 @@ pub fn latencies(all: &Histogram) -> [Option<u64>; 3] {
     [all.supported_quantile_ns(0.5), all.supported_quantile_ns(0.99), all.max_ns()]
 }
 
-/// The results of a job so far.
-pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Option<u64>) -> Row {
-    let counting = disturbed::counting_runs(done, budget);
+/// Returns the results of a job so far.
+pub fn job_row(done: &[Summary], plan: &StrategyPlan, job: usize, offered_iops: Option<u64>) -> Row {
+    let counting = disturbed::counting_runs(done, plan);
     let mut runs: Vec<&Summary> =
         counting.iter().filter(|s| (s.job, s.offered_iops) == (job, offered_iops) && !s.refused).collect();
-    if matches!(budget.strategy, Strategy::Steady { .. }) {
+    if matches!(plan.strategy, Strategy::Steady { .. }) {
         // Earlier rounds only led to the steady state.
         runs.drain(..runs.len().saturating_sub(WINDOW));
     }
@@ -229,9 +237,9 @@ pub fn job_row(done: &[Summary], budget: &Budget, job: usize, offered_iops: Opti
 }
 
 /// Group of the checks that need all runs.
-const OF_ALL_RUNS: char = 'E';
+const GROUP_OF_ALL_RUNS: char = 'E';
 
-/// The findings about the one run of a record, worst first. Leaves out notes, findings of checks
+/// Returns the findings about the one run of a record, worst first. Leaves out notes, findings of checks
 /// that need all runs, and findings that the record's study exists to show.
 pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
@@ -240,13 +248,13 @@ pub fn findings_of_run(record: &Record) -> Vec<Finding> {
     let acts = |f: &Finding| {
         f.outcome == Outcome::Finding
             && f.severity.is_some_and(|s| s < Severity::Note)
-            && f.id.group() != OF_ALL_RUNS
+            && f.id.group() != GROUP_OF_ALL_RUNS
             && !studies::question(&record.header.plan.study).is_expected(record, &answered, f)
     };
     merge(&answered, &[]).into_iter().filter(acts).collect()
 }
 
-/// Returns the operations per second that the hard limits of the cgroup allow in the run of a record, or `None` without a limit, or if this
+/// Returns the operations per second that the hard limits of the cgroup allow in the run of a record. `None` without a limit, or if this
 /// host offers only a part of each load.
 pub fn limit_iops(record: &Record) -> Option<f64> {
     let job = record.runs.first().filter(|_| record.header.plan.part.is_none())?.start.job;
@@ -262,16 +270,16 @@ use std::sync::Arc;
 
 /// Samples the one run of a forged record at its end.
 #[cfg(test)]
-fn seen(fixture: &Fixture, so_far: &SoFar) -> Counted {
+fn seen(fixture: &Fixture, so_far: &ReportedOps) -> CountersBetween {
     let mut record = Fixture { runs: 1, ..fixture.clone() }.record();
-    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO, 0.25);
+    crate::figures::kernel_text::fixture(&mut record, crate::figures::kernel_text::IO_PRESSURE_FILE, 0.25);
     let run = record.runs.remove(0);
     let mut going = UnfinishedSession::new(&record.header.plan, &record.header.hosts[0]);
     assert_eq!(going.sample(run.evidence[1].clone(), so_far), None, "no run has started");
     going.begin(run.start, run.evidence[0].clone());
     assert_eq!(going.sample(run.evidence[0].clone(), so_far), None, "no time has passed");
     let mut now = run.evidence[1].clone();
-    now.files.remove(crate::figures::kernel_text::MEMORY);
+    now.files.remove(crate::figures::kernel_text::MEMORY_PRESSURE_FILE);
     going.sample(now, so_far).unwrap()
 }
 
@@ -295,18 +303,18 @@ fn a_row_has_the_counting_runs_and_withholds_unsupported_percentiles() {
         (0..200).for_each(|ns| latency.record(1_000 + ns));
         Summary { iops, latency: Arc::new(latency), refused: false, ..Summary::refused(0, repeat) }
     };
-    let budget = Budget { jobs: 2, runs: 2, seed: 1, attempts: 1, ..Budget::default() };
-    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &budget, 0, None);
+    let plan = StrategyPlan { jobs: 2, runs: 2, seed: 1, attempts: 1, ..StrategyPlan::default() };
+    let row = job_row(&[run(0, 4.0), run(1, 9.0), Summary::refused(1, 0)], &plan, 0, None);
     assert_eq!((row.runs, row.iops.map(f64::round)), (2, Some(6.0)));
     assert!(row.latency_ns[0].is_some() && row.latency_ns[1].is_none() && row.latency_ns[2] == Some(1_199));
-    let refused = job_row(&[Summary::refused(1, 0)], &budget, 1, None);
+    let refused = job_row(&[Summary::refused(1, 0)], &plan, 1, None);
     assert_eq!((refused.runs, refused.iops, refused.latency_ns), (0, None, [None; 3]));
 }
 
 #[test]
 fn a_part_of_a_run_is_judged_like_a_complete_run() {
     // Workers have reported a tenth of the run.
-    let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
+    let so_far = ReportedOps { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let counted = seen(&Fixture::honest(), &so_far);
     let device = counted.device.unwrap();
     assert_eq!((device.name.as_str(), device.iops.round() > 9_000.0), ("vda", true), "{device:?}");
@@ -320,11 +328,13 @@ fn a_part_of_a_run_is_judged_like_a_complete_run() {
 
 #[test]
 fn traffic_of_others_is_unknown_without_charges() {
-    let so_far = SoFar { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
+    let so_far = ReportedOps { ops: 1_000, bytes: [4_096_000, 0, 0, 0] };
     let without = seen(&Fixture { cgroup: false, foreign_ios: 5_000, ..Fixture::honest() }, &so_far);
     assert!(without.others.is_err() && without.device.is_ok());
     assert!(
-        seen(&Fixture::honest(), &SoFar::default()).others.is_err_and(|why| why.contains("no operation"))
+        seen(&Fixture::honest(), &ReportedOps::default())
+            .others
+            .is_err_and(|why| why.contains("no operation"))
     );
     assert!(seen(&Fixture { stat_unreadable: true, ..Fixture::honest() }, &so_far).device.is_err());
 }

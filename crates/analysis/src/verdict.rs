@@ -15,14 +15,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The maximum number of results without a number that the counts name.
-const MOST_NAMES: usize = 2;
+const MAX_NAMED: usize = 2;
 
 /// Checks that must be answered to know what was measured: whether the target is memory (A11), whether the work arrived
 /// at the lowest layer (A12), and whether it was counted at all (A13). If one of them could not be done, the result is
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// The number of a result under its true name. Withheld if a finding invalidates it.
+/// Returns the number of a result under its true name. Withheld if a finding invalidates it.
 fn build_headline(result: Option<&Measured>) -> Headline {
     let Some(result) = result else {
         return Headline { name: "nothing".into(), unit: "IOPS".into(), ..Headline::default() };
@@ -33,7 +33,7 @@ fn build_headline(result: Option<&Measured>) -> Headline {
 
 /// A verdict and why.
 #[derive(Debug)]
-pub(crate) struct Reasoned {
+pub(crate) struct ReasonedVerdict {
     pub(crate) verdict: Verdict,
     /// The reason in one sentence.
     pub(crate) reason: String,
@@ -41,8 +41,8 @@ pub(crate) struct Reasoned {
     pub(crate) by: Option<CheckId>,
 }
 
-impl Reasoned {
-    /// A verdict whose reason does not come from a check.
+impl ReasonedVerdict {
+    /// Returns a verdict whose reason does not come from a check.
     pub(crate) fn new(verdict: Verdict, reason: String) -> Self {
         Self { verdict, reason, by: None }
     }
@@ -57,20 +57,20 @@ pub(crate) fn session_verdict(
     quoted: &[&Measured],
     findings: &[Finding],
     counts_as: impl Fn(&Measured) -> Verdict,
-) -> Reasoned {
+) -> ReasonedVerdict {
     let nothing =
-        || Reasoned::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
+        || ReasonedVerdict::new(Verdict::Invalid, "nothing was planned that could be measured.".to_owned());
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| counts_as(r)).max()) else { return nothing() };
     let deciding = std::iter::once(first).chain(quoted.iter().copied()).filter(|r| counts_as(r) == worst);
     deciding.min_by_key(|r| Reverse(r.verdict)).map_or_else(nothing, |result| {
         let reasoned = result_verdict(result, findings);
-        Reasoned { verdict: reasoned.verdict.min(worst), ..reasoned }
+        ReasonedVerdict { verdict: reasoned.verdict.min(worst), ..reasoned }
     })
 }
 
-/// The verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no number, but the result is
-/// suspect.
-pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasoned {
+/// Returns the verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no
+/// number, but the result is suspect.
+pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> ReasonedVerdict {
     let found_all = |severity| findings_about(findings, &result.name, severity);
     if let Some(f) = deciding_finding(result, findings) {
         return verdict_by_finding(Verdict::Invalid, f, "invalidates");
@@ -78,11 +78,11 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
     if result.total.is_none() {
         let no_operation = || "no operation completed within a measured window".into();
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
-        return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
+        return ReasonedVerdict::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
     if let Some(f) = found_all(Severity::Void).next() {
         let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, join_names(&f.about), f.sentence);
-        return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
+        return ReasonedVerdict { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
     if let Some(f) = found_all(Severity::Rename).next() {
         return relabelled(f);
@@ -93,15 +93,16 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
     let is_unchecked = |f: &&Finding| MUST_BE_ANSWERED.contains(&f.id) && f.outcome == Outcome::NotChecked;
     if let Some(f) = findings.iter().filter(is_unchecked).find(|f| f.about.contains(&result.name)) {
         let reason = format!("{}: {}.", join_names(&f.about), f.sentence);
-        return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
+        return ReasonedVerdict { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
-    Reasoned::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
+    ReasonedVerdict::new(Verdict::Valid, "No check found anything that changes what the number means.".into())
 }
 
-/// The verdict on a session that ended before its first run because every result would be invalid; `None` for other sessions.
-pub(crate) fn not_measured(record: &Record) -> Option<Reasoned> {
+/// Returns the verdict on a session that ended before its first run because every result would be invalid; `None` for
+/// other sessions.
+pub(crate) fn not_measured(record: &Record) -> Option<ReasonedVerdict> {
     let Some(RunEnding::NotMeasured(why)) = record.end.as_ref().map(|end| &end.ending) else { return None };
-    Some(Reasoned::new(Verdict::Invalid, why.clone()))
+    Some(ReasonedVerdict::new(Verdict::Invalid, why.clone()))
 }
 
 /// Whether a result has no number only because of other load on the machine (checks D).
@@ -110,12 +111,12 @@ pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> 
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
-/// The findings that invalidate a result, without accepted ones.
+/// Returns the findings that invalidate a result, without accepted ones.
 fn void_findings<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
     findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
 }
 
-/// The finding that decides that a result has no number. Other load is not enough to make a session
+/// Returns the finding that decides that a result has no number. Other load is not enough to make a session
 /// invalid, so another finding comes first.
 fn deciding_finding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
     void_findings(result, findings).min_by_key(|f| f.id.group() == 'D')
@@ -149,10 +150,11 @@ fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) 
     format!("{all} results: {}{}", parts.join(", "), reasons_without(&invalid, findings))
 }
 
-/// Why results have no number: ` (RND4K Q1T1 read: CPU busy)`, or for several results ` (CPU busy in 3, I/O errors in 1)`.
+/// Returns why results have no number: ` (RND4K Q1T1 read: CPU busy)`, or for several results ` (CPU busy in 3, I/O
+/// errors in 1)`.
 fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
     let reasons: Vec<String> = invalid.iter().map(|r| why_without(r, findings)).collect();
-    let parts: Vec<String> = if invalid.len() <= MOST_NAMES {
+    let parts: Vec<String> = if invalid.len() <= MAX_NAMED {
         invalid.iter().zip(&reasons).map(|(r, why)| format!("{}: {why}", r.name)).collect()
     } else {
         let mut counts: Vec<(&str, usize)> = Vec::new();
@@ -168,11 +170,11 @@ fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
             several => several.iter().map(|(why, count)| format!("{why} in {count}")).collect(),
         }
     };
-    let between = if invalid.len() <= MOST_NAMES { "; " } else { ", " };
+    let between = if invalid.len() <= MAX_NAMED { "; " } else { ", " };
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(between)) }
 }
 
-/// Why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
+/// Returns why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
 pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
     match deciding_finding(result, findings) {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
@@ -185,20 +187,24 @@ pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
     }
 }
 
-/// A verdict whose reason is a finding.
-fn verdict_by_finding(verdict: Verdict, finding: &Finding, verb: &str) -> Reasoned {
+/// Returns a verdict whose reason is a finding.
+fn verdict_by_finding(verdict: Verdict, finding: &Finding, verb: &str) -> ReasonedVerdict {
     let Finding { id, name, sentence, .. } = finding;
     let reason = format!("{id} {name} {verb} {}: {sentence}", join_names(&finding.about));
-    Reasoned { verdict, reason, by: Some(*id) }
+    ReasonedVerdict { verdict, reason, by: Some(*id) }
 }
 
-/// The verdict on a result that a finding relabels.
-pub(crate) fn relabelled(finding: &Finding) -> Reasoned {
+/// Returns the verdict on a result that a finding relabels.
+pub(crate) fn relabelled(finding: &Finding) -> ReasonedVerdict {
     verdict_by_finding(Verdict::Suspect, finding, "relabels")
 }
 
-/// The ids of the findings about a result that have one of these severities and that the user did not accept.
-pub(crate) fn unaccepted(result: &str, findings: &[Finding], severities: &[Severity]) -> BTreeSet<CheckId> {
+/// Returns the ids of the findings about a result that have one of these severities and that the user did not accept.
+pub(crate) fn unaccepted_ids(
+    result: &str,
+    findings: &[Finding],
+    severities: &[Severity],
+) -> BTreeSet<CheckId> {
     let about_it = severities.iter().flat_map(|severity| findings_about(findings, result, *severity));
     about_it.filter(|f| !f.accepted).map(|f| f.id).collect()
 }
@@ -216,7 +222,7 @@ pub(crate) fn type_accept(ids: &BTreeSet<CheckId>) -> String {
 /// The first lines of a report after its answer.
 pub(crate) struct ReportHead {
     pub(crate) headline: Headline,
-    pub(crate) verdict: Reasoned,
+    pub(crate) verdict: ReasonedVerdict,
     pub(crate) counts: Counts,
     pub(crate) limiter: Limiter,
 }
@@ -250,7 +256,7 @@ impl Judged<'_> {
         self.head_about(build_headline(first), first, quoted)
     }
 
-    /// The head about a result, with the counts over all quoted results.
+    /// Returns the head about a result, with the counts over all quoted results.
     pub(crate) fn head_about(
         &self,
         headline: Headline,
@@ -269,11 +275,11 @@ impl Judged<'_> {
     /// Returns the first result of the plan's headline job.
     pub(crate) fn headline_job_result(&self) -> Option<&Measured> {
         let job = self.record.header.plan.headline;
-        self.results.get(self.answered.iter().position(|a| a.case.at == job)?)
+        self.results.get(self.answered.iter().position(|a| a.case.job_index == job)?)
     }
 }
 
-/// The limiter of a result, or that nothing was measured.
+/// Returns the limiter of a result, or that nothing was measured.
 pub(crate) fn limiter_of(result: Option<&Measured>) -> Limiter {
     result.map_or_else(limiter::nothing_measured, |r| r.limiter.clone())
 }

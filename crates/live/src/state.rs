@@ -5,7 +5,7 @@
 //! time that its blocks cover, and the rates are added up.
 
 use crate::{Done, RemainingTime};
-use analysis::under_way::{Counted, Row, SoFar, latencies};
+use analysis::under_way::{CountersBetween, ReportedOps, Row, latencies};
 use engine::link::Block;
 use engine::workers::Who;
 use model::Known;
@@ -64,7 +64,7 @@ pub(super) struct State {
 /// One sample of the kernel's counters.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
-    pub(super) counted: Counted,
+    pub(super) counted: CountersBetween,
     /// CPU share of the busiest worker, of one CPU.
     pub(super) busiest: Known<f64>,
     /// The process that moved the most data; a reason if none can be named.
@@ -284,7 +284,7 @@ pub struct Recent {
     patience: Duration,
     workers: BTreeMap<u32, WorkerBlocks>,
     latency: Histogram,
-    so_far: SoFar,
+    so_far: ReportedOps,
     shown: Instant,
 }
 
@@ -328,7 +328,7 @@ pub(crate) struct Pulse {
     /// none.
     pub(crate) is_new: bool,
     /// Totals since the run began.
-    pub(crate) so_far: SoFar,
+    pub(crate) so_far: ReportedOps,
 }
 
 impl Recent {
@@ -338,7 +338,7 @@ impl Recent {
             patience: Duration::from_nanos(interval_ns) + PATIENCE,
             workers: BTreeMap::new(),
             latency: Histogram::new(),
-            so_far: SoFar::default(),
+            so_far: ReportedOps::default(),
             shown: Instant::now(),
         }
     }

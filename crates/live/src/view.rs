@@ -14,7 +14,7 @@ use crate::draw::draw_observed;
 use crate::progress_line::ProgressLine;
 use crate::state::{Observed, Sample};
 use crate::terminal::{Canvas, Key, Keys, Theme};
-use analysis::under_way::{SoFar, UnfinishedSession};
+use analysis::under_way::{ReportedOps, UnfinishedSession};
 use machine::processes::Processes;
 use machine::root::Root;
 use machine::snapshot::Watch;
@@ -348,7 +348,7 @@ impl DeviceSampler {
     }
 
     /// Samples the counters; `None` if no time has passed.
-    pub(super) fn sample(&mut self, so_far: &SoFar) -> Option<Sample> {
+    pub(super) fn sample(&mut self, so_far: &ReportedOps) -> Option<Sample> {
         let counted = self.session.sample(self.watch.glance(), so_far)?;
         if matches!(counted.others, Ok(Some(_))) {
             self.search();

@@ -14,7 +14,7 @@ pub struct Comparison {
     /// The program that made this comparison, and the version of its JSON contract.
     pub fathom: Producer,
     /// The answer for the number that A quotes as its headline.
-    pub answer: Answer,
+    pub answer: ComparisonWord,
     /// The answer with its numbers, in one or two sentences.
     pub sentence: String,
     /// The reference side.
@@ -60,8 +60,8 @@ pub struct Other {
 /// The answer of a comparison: B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Answer {
+#[serde(rename = "Answer", rename_all = "UPPERCASE")]
+pub enum ComparisonWord {
     /// The whole interval is better by more than the margin: more operations, or less time.
     Faster,
     /// The whole interval is worse by more than the margin.
@@ -169,7 +169,7 @@ pub struct Metric {
     /// Whether higher is better.
     pub more_is_better: bool,
     /// The answer for this number.
-    pub answer: Answer,
+    pub answer: ComparisonWord,
     /// Why the answer is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; otherwise
     /// empty.
     pub why: String,
@@ -279,7 +279,7 @@ pub fn side_name(at: usize) -> String {
     }
 }
 
-impl Answer {
+impl ComparisonWord {
     /// Returns the word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
@@ -296,13 +296,13 @@ impl Answer {
 
 impl Pair {
     /// Returns the answer for a pair that is not compared.
-    pub fn refusal(&self) -> Answer {
+    pub fn refusal(&self) -> ComparisonWord {
         if self.no_number {
-            Answer::Invalid
+            ComparisonWord::Invalid
         } else if self.cannot_tell {
-            Answer::CannotTell
+            ComparisonWord::CannotTell
         } else {
-            Answer::Incomparable
+            ComparisonWord::Incomparable
         }
     }
 }

@@ -81,7 +81,7 @@ pub struct ToolStyle {
     /// The imitated product, such as `ATTO Disk Benchmark`.
     pub tool: &'static str,
     /// Whether the layout has bars or a score.
-    pub look: Look,
+    pub display: Display,
     /// Differences from the tool, in sentences.
     pub differs: &'static [&'static str],
 }
@@ -213,7 +213,7 @@ pub const PROFILES: &[Profile] = &[
         headline: 11,
         card: Some(ToolStyle {
             tool: "ATTO Disk Benchmark",
-            look: Look::Bars,
+            display: Display::Bars,
             differs: &[
                 "ATTO writes data that compress to almost nothing; fathom writes incompressible data. Storage that compresses is slower here, as it is with most files.",
             ],
@@ -243,7 +243,7 @@ pub const PROFILES: &[Profile] = &[
         ],
         card: Some(ToolStyle {
             tool: "AS SSD Benchmark",
-            look: Look::Score,
+            display: Display::Score,
             differs: &[NO_COPIES, "The 64 threads share one file; those of AS SSD have 64 files of 16 MB."],
         }),
         ..PLAIN
@@ -271,7 +271,7 @@ pub const PROFILES: &[Profile] = &[
         read_percents: BOTH,
         card: Some(ToolStyle {
             tool: "AS SSD Compression-Benchmark",
-            look: Look::Bars,
+            display: Display::Bars,
             differs: &[
                 "Each point writes a file once from end to end and then reads it once; the next point overwrites the file.",
             ],
@@ -397,7 +397,8 @@ pub struct ToolLayout {
     /// The imitated tool, such as `AS SSD Benchmark`.
     pub tool: String,
     /// Whether the layout has bars or a score.
-    pub look: Look,
+    #[serde(rename = "look")]
+    pub display: Display,
     /// Rows, in the order of the tool.
     pub rows: Vec<LayoutRow>,
     /// Differences from the tool, in sentences.
@@ -407,7 +408,7 @@ pub struct ToolLayout {
 /// Whether a tool shows bars or a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Look {
+pub enum Display {
     /// Bars, one per number.
     Bars,
     /// Numbers, and a score computed from them.

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 /// The answer to the question that a command asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Answer {
+#[serde(rename = "Answer")]
+pub struct ReportAnswer {
     /// The word that scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`,
     /// `CANNOT TELL`; for conditions `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,

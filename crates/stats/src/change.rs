@@ -8,15 +8,15 @@
 //! E-divisive tests significance by permutation. With correlated neighbours that reports a step in
 //! every fifth series without one, and permuting blocks instead can never be significant in short
 //! series. So the difference of the levels is compared with its standard error, widened by the
-//! correlation. [`crate::series::drift`] finds slow drift.
+//! correlation. [`crate::series::find_drift`] finds slow drift.
 
 use crate::sample::{mean, median};
 use std::ops::Range;
 
 /// Minimum number of values on each side of a split. A shorter side counts as a stall, not as a level.
-const SIDE_VALUES: usize = 4;
+const MIN_SIDE_VALUES: usize = 4;
 /// Minimum share of the series on each side of a split.
-const SIDE_SHARE: f64 = 0.125;
+const MIN_SIDE_SHARE: f64 = 0.125;
 /// Required difference between the levels in standard errors, for a long series. It is high because the split is the best of many. In
 /// simulations of noise it keeps false alarms below 1 % for series of 16 or more values.
 pub const REQUIRED_ERRORS: f64 = 5.0;
@@ -26,13 +26,13 @@ pub const REQUIRED_ERRORS_BY_LENGTH: f64 = 100.0;
 /// Additional standard errors for a second cut, because there are many more pairs of cuts than single cuts to choose
 /// the best from.
 const SECOND_CUT_ERRORS: f64 = 1.0;
-/// Minimum share of the difference that happens at the step itself, measured over the nearest part ([`NEAR_DIVISOR`]) of both levels. A step
+/// Minimum share of the difference that happens at the step itself, measured over the nearest values of both levels ([`NEAR_DIVISOR`]). A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
-const SHARE_AT_ONCE: f64 = 0.5;
-/// Divisor for [`SHARE_AT_ONCE`]: the nearest part is the length of the shorter level divided by this.
+const MIN_SHARE_AT_STEP: f64 = 0.5;
+/// Divisor for [`MIN_SHARE_AT_STEP`]: the nearest values are as many as the shorter level has, divided by this.
 const NEAR_DIVISOR: usize = 3;
 /// Rates below this share of the mean count as this share.
-const FLOOR_SHARE: f64 = 0.01;
+const MIN_RATE_SHARE: f64 = 0.01;
 
 /// The steps found in a series of values.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,11 +76,11 @@ fn relative_difference(a: f64, b: f64) -> f64 {
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
 }
 
-/// Finds the steps of a series whose lower level is at least the share `smallest` below the higher
+/// Finds the steps of a series whose lower level is at least the share `min_size` below the higher
 /// one.
-pub fn change(values: &[f64], smallest: f64) -> Change {
-    let side = SIDE_VALUES.max((values.len() as f64 * SIDE_SHARE) as usize);
-    match search(values, side, smallest) {
+pub fn find_steps(values: &[f64], min_size: f64) -> Change {
+    let min_side = MIN_SIDE_VALUES.max((values.len() as f64 * MIN_SIDE_SHARE) as usize);
+    match search(values, min_side, min_size) {
         Cuts::None => Change::None,
         Cuts::Unclear => Change::Unclear,
         Cuts::Sure(cuts) => Change::Steps(steps(values, &cuts)),
@@ -96,67 +96,67 @@ enum Cuts {
 }
 
 /// Cuts a series at one significant split. Without one, cuts at two splits that are significant
-/// together: a third level counts as noise until it is cut off. Then searches within each level.
-fn search(values: &[f64], side: usize, smallest: f64) -> Cuts {
+/// together, because a third level counts as noise until it is cut off. Then searches each level again.
+fn search(values: &[f64], min_side: usize, min_size: f64) -> Cuts {
     let logs = logarithms(values);
-    let Some((first, _)) = best_split(&logs, side) else { return Cuts::None };
-    let one = check_cuts(values, &logs, vec![first], smallest);
-    let found = match one {
-        Cuts::Sure(_) => one,
-        _ => cut_twice(values, &logs, first, side, smallest).unwrap_or(one),
+    let Some((first, _)) = best_split(&logs, min_side) else { return Cuts::None };
+    let single = check_cuts(values, &logs, vec![first], min_size);
+    let found = match single {
+        Cuts::Sure(_) => single,
+        _ => cut_twice(values, &logs, first, min_side, min_size).unwrap_or(single),
     };
     let Cuts::Sure(cuts) = found else { return found };
-    let mut all = Vec::new();
+    let mut all_cuts = Vec::new();
     for level in levels(&cuts, values.len()) {
         let from = level.start;
         if from > 0 {
-            all.push(from);
+            all_cuts.push(from);
         }
-        if let Cuts::Sure(more) = search(&values[level], side, smallest) {
-            all.extend(more.iter().map(|at| from + at));
+        if let Cuts::Sure(more) = search(&values[level], min_side, min_size) {
+            all_cuts.extend(more.iter().map(|at| from + at));
         }
     }
-    Cuts::Sure(all)
+    Cuts::Sure(all_cuts)
 }
 
-/// Cuts at the best split and the best second one; `None` if one of them is not significant, or if
-/// the last level does not differ from the first: a series that returns to its first level had a
-/// stall instead of a step.
-fn cut_twice(values: &[f64], logs: &[f64], first: usize, side: usize, smallest: f64) -> Option<Cuts> {
+/// Cuts at the best split and the best second one. `None` if one of them is not significant, or if
+/// the last level does not differ from the first. A series that returns to its first level had a
+/// stall, not a step.
+fn cut_twice(values: &[f64], logs: &[f64], first: usize, min_side: usize, min_size: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
-    let seconds = [best_split(head, side), best_split(tail, side).map(|(at, s)| (at + first, s))];
+    let seconds = [best_split(head, min_side), best_split(tail, min_side).map(|(at, s)| (at + first, s))];
     let (second, _) = seconds.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let cuts = vec![first.min(second), first.max(second)];
-    let ends_elsewhere = relative_difference(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= smallest;
-    let found = check_cuts(values, logs, cuts, smallest);
+    let ends_elsewhere = relative_difference(mean(&values[..cuts[0]]), mean(&values[cuts[1]..])) >= min_size;
+    let found = check_cuts(values, logs, cuts, min_size);
     (ends_elsewhere && matches!(found, Cuts::Sure(_))).then_some(found)
 }
 
-/// Returns the cuts if the levels on their sides differ by at least the share `smallest`,
+/// Returns the cuts if the levels on their sides differ by at least the share `min_size`,
 /// significantly and abruptly. Returns `Unclear` if they differ by at least this share, but not
 /// significantly or not abruptly.
-fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, smallest: f64) -> Cuts {
-    let found = steps(values, &cuts);
-    let parts = levels(&cuts, values.len());
+fn check_cuts(values: &[f64], logs: &[f64], cuts: Vec<usize>, min_size: f64) -> Cuts {
+    let steps_of_rates = steps(values, &cuts);
+    let levels = levels(&cuts, values.len());
     // Medians must differ too, because a stall of a few values moves the mean far.
-    let middle = |level: &Range<usize>| median(&values[level.clone()]);
-    let large = |(step, sides): (&Step, &[Range<usize>])| {
-        step.size() >= smallest && relative_difference(middle(&sides[0]), middle(&sides[1])) >= smallest
+    let median_of = |level: &Range<usize>| median(&values[level.clone()]);
+    let is_large = |(step, sides): (&Step, &[Range<usize>])| {
+        step.size() >= min_size && relative_difference(median_of(&sides[0]), median_of(&sides[1])) >= min_size
     };
-    if !found.iter().zip(parts.windows(2)).all(large) {
+    if !steps_of_rates.iter().zip(levels.windows(2)).all(is_large) {
         return Cuts::None;
     }
-    let found = steps(logs, &cuts);
-    let noise = Noise::from_residuals(&without_levels(logs, &found), parts.len());
-    let for_cuts = REQUIRED_ERRORS + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0);
-    let errors = for_cuts + REQUIRED_ERRORS_BY_LENGTH / values.len() as f64;
-    let sure = |(step, sides): (&Step, &[Range<usize>])| {
+    let steps_of_logs = steps(logs, &cuts);
+    let noise = Noise::from_residuals(&without_levels(logs, &steps_of_logs), levels.len());
+    let errors_for_cuts = REQUIRED_ERRORS + SECOND_CUT_ERRORS * (cuts.len() as f64 - 1.0);
+    let required_errors = errors_for_cuts + REQUIRED_ERRORS_BY_LENGTH / values.len() as f64;
+    let is_sure = |(step, sides): (&Step, &[Range<usize>])| {
         let lengths = [sides[0].len(), sides[1].len()];
         let difference = step.after - step.before;
-        difference.abs() >= errors * noise.error_of_difference(lengths)
-            && difference_around(logs, step.at, lengths) / difference >= SHARE_AT_ONCE
+        difference.abs() >= required_errors * noise.error_of_difference(lengths)
+            && difference_around(logs, step.at, lengths) / difference >= MIN_SHARE_AT_STEP
     };
-    if found.iter().zip(parts.windows(2)).all(sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
+    if steps_of_logs.iter().zip(levels.windows(2)).all(is_sure) { Cuts::Sure(cuts) } else { Cuts::Unclear }
 }
 
 /// Returns the range of indices of each level.
@@ -180,17 +180,17 @@ fn difference_around(logs: &[f64], at: usize, lengths: [usize; 2]) -> f64 {
     mean(&logs[at..at + near]) - mean(&logs[at - near..at])
 }
 
-/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`FLOOR_SHARE`] of the mean.
+/// Returns the logarithms of rates, which vary by factors. Rates close to zero count as the share [`MIN_RATE_SHARE`] of the mean.
 fn logarithms(values: &[f64]) -> Vec<f64> {
-    let floor = FLOOR_SHARE * mean(values);
+    let floor = MIN_RATE_SHARE * mean(values);
     if floor > 0.0 { values.iter().map(|v| v.max(floor).ln()).collect() } else { vec![0.0; values.len()] }
 }
 
 /// Returns the values minus the level that each belongs to; minus their mean if there is no step.
 pub fn without_levels(values: &[f64], steps: &[Step]) -> Vec<f64> {
     let first = steps.first().map_or_else(|| mean(values), |s| s.before);
-    let level = |i: usize| steps.iter().rfind(|s| s.at <= i).map_or(first, |s| s.after);
-    values.iter().enumerate().map(|(i, v)| v - level(i)).collect()
+    let level_at = |i: usize| steps.iter().rfind(|s| s.at <= i).map_or(first, |s| s.after);
+    values.iter().enumerate().map(|(i, v)| v - level_at(i)).collect()
 }
 
 /// Noise around the levels.
@@ -202,12 +202,12 @@ struct Noise {
 impl Noise {
     /// Estimates the noise from the residuals around `levels` levels. The estimated correlation of a short series is too low by about
     /// (1 + 4 rho) / n for each level that was subtracted; this bias is corrected.
-    fn from_residuals(rest: &[f64], levels: usize) -> Self {
-        let n = rest.len() as f64;
-        let power: f64 = rest.iter().map(|r| r * r).sum();
-        let product: f64 = rest.iter().zip(rest.iter().skip(1)).map(|(a, b)| a * b).sum();
-        let seen = if power > 0.0 { product / power } else { 0.0 };
-        let rho = (seen + levels as f64 * (1.0 + 4.0 * seen.max(0.0)) / n).clamp(0.0, 0.95);
+    fn from_residuals(residuals: &[f64], levels: usize) -> Self {
+        let n = residuals.len() as f64;
+        let power: f64 = residuals.iter().map(|r| r * r).sum();
+        let product: f64 = residuals.iter().zip(residuals.iter().skip(1)).map(|(a, b)| a * b).sum();
+        let estimated = if power > 0.0 { product / power } else { 0.0 };
+        let rho = (estimated + levels as f64 * (1.0 + 4.0 * estimated.max(0.0)) / n).clamp(0.0, 0.95);
         Self { variance: power / n * (1.0 + rho) / (1.0 - rho) }
     }
 
@@ -218,20 +218,20 @@ impl Noise {
 }
 
 /// Returns the index of the split with the largest weighted energy distance, and that distance.
-/// Each side has at least `side` values; `None` if the series is too short for that.
-fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
+/// Each side has at least `min_side` values; `None` if the series is too short for that.
+fn best_split(values: &[f64], min_side: usize) -> Option<(usize, f64)> {
     let n = values.len();
     // Sums of distances within the head, within the tail and between both, updated as the split moves.
-    let row = |i: usize, among: &[f64]| among.iter().map(|v| (v - values[i]).abs()).sum::<f64>();
-    let mut tail: f64 = (0..n).map(|i| row(i, values.get(i + 1..).unwrap_or_default())).sum();
+    let distances = |i: usize, others: &[f64]| others.iter().map(|v| (v - values[i]).abs()).sum::<f64>();
+    let mut tail: f64 = (0..n).map(|i| distances(i, values.get(i + 1..).unwrap_or_default())).sum();
     let (mut head, mut between) = (0.0, 0.0);
     let mut best: Option<(usize, f64)> = None;
     for at in 1..n {
-        let (to_head, to_tail) = (row(at - 1, &values[..at - 1]), row(at - 1, &values[at..]));
+        let (to_head, to_tail) = (distances(at - 1, &values[..at - 1]), distances(at - 1, &values[at..]));
         head += to_head;
         tail -= to_tail;
         between += to_tail - to_head;
-        if at < side || n - at < side {
+        if at < min_side || n - at < min_side {
             continue;
         }
         let (n1, n2) = (at as f64, (n - at) as f64);
@@ -246,11 +246,11 @@ fn best_split(values: &[f64], side: usize) -> Option<(usize, f64)> {
 }
 
 #[cfg(test)]
-use crate::series::flat;
+use crate::series::generate_series;
 
 #[cfg(test)]
 fn stepped(n: usize, at: usize, factor: f64, seed: u64) -> Vec<f64> {
-    let mut values = flat(n, 0.05, 0.0, seed);
+    let mut values = generate_series(n, 0.05, 0.0, seed);
     values[at..].iter_mut().for_each(|v| *v *= factor);
     values
 }
@@ -260,7 +260,7 @@ fn a_step_is_found_where_it_is() {
     for (n, at, factor) in
         [(25, 12, 0.05), (25, 18, 0.4), (120, 75, 1.0 / 3.0), (120, 30, 2.5), (120, 80, 0.85)]
     {
-        let found = (0..40).filter(|seed| match change(&stepped(n, at, factor, *seed), 0.05) {
+        let found = (0..40).filter(|seed| match find_steps(&stepped(n, at, factor, *seed), 0.05) {
             Change::Steps(all) => {
                 let s = all[0];
                 all.len() == 1 && s.at.abs_diff(at) <= 2 && (s.after / s.before / factor - 1.0).abs() < 0.1
@@ -273,19 +273,19 @@ fn a_step_is_found_where_it_is() {
 }
 
 #[cfg(test)]
-fn false_alarms(smallest: f64, series: impl Fn(u64) -> Vec<f64>) -> usize {
-    (0..400).filter(|seed| !change(&series(*seed), smallest).steps().is_empty()).count()
+fn false_alarms(min_size: f64, series: impl Fn(u64) -> Vec<f64>) -> usize {
+    (0..400).filter(|seed| !find_steps(&series(*seed), min_size).steps().is_empty()).count()
 }
 
 #[test]
 fn noise_stalls_and_drift_are_not_steps() {
     for n in [16, 25, 50, 100, 120] {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.5), (0.3, 0.5), (0.1, 0.8), (0.3, 0.8)] {
-            let seen = false_alarms(0.05, |seed| flat(n, deviation, rho, seed));
+            let seen = false_alarms(0.05, |seed| generate_series(n, deviation, rho, seed));
             assert!(seen < 4, "{seen} of 400 false alarms at n {n}, deviation {deviation}, rho {rho}");
         }
         let seen = false_alarms(0.05, |seed| {
-            let mut stall = flat(n, 0.1, 0.3, seed);
+            let mut stall = generate_series(n, 0.1, 0.3, seed);
             let (length, at) = ((n / 20).max(1), (seed as usize * 7) % n);
             stall.iter_mut().skip(at).take(length).for_each(|v| *v = 0.0);
             stall
@@ -293,16 +293,16 @@ fn noise_stalls_and_drift_are_not_steps() {
         assert!(seen < 4, "{seen} of 400 false alarms of a stall at n {n}");
     }
     let drift: Vec<f64> = (0..120).map(|i| 2.0 - f64::from(i) / 100.0).collect();
-    assert_eq!(change(&drift, 0.2), Change::Unclear);
+    assert_eq!(find_steps(&drift, 0.2), Change::Unclear);
 }
 
 #[test]
 fn a_drop_after_correlated_noise_is_a_step() {
     let mut found = 0;
     for seed in 0..40 {
-        let mut values = flat(100, 0.3, 0.8, seed);
+        let mut values = generate_series(100, 0.3, 0.8, seed);
         values[64..].fill(0.0125);
-        found += usize::from(change(&values, 0.2).steps().iter().any(|s| s.at.abs_diff(64) <= 1));
+        found += usize::from(find_steps(&values, 0.2).steps().iter().any(|s| s.at.abs_diff(64) <= 1));
     }
     assert!(found >= 38, "{found} of 40");
 }
@@ -319,7 +319,7 @@ fn a_throttled_level_with_bursts_is_a_step() {
         }
     };
     let bursts: Vec<f64> = (0..100).map(level).collect();
-    let steps = change(&bursts, 0.5).steps().to_vec();
+    let steps = find_steps(&bursts, 0.5).steps().to_vec();
     assert!(steps.len() == 1 && steps[0].at == 60 && steps[0].after < 1_100.0, "{steps:?}");
 }
 
@@ -328,12 +328,12 @@ fn two_steps_are_found() {
     // Two falls, and a rise and fall to another level: no single split is significant.
     for levels in [[20.0, 6.0, 1.0], [4.0, 20.0, 1.0], [1.0, 8.0, 3.0]] {
         let found = (0..40).filter(|seed| {
-            let mut values = flat(120, 0.05, 0.3, *seed);
+            let mut values = generate_series(120, 0.05, 0.3, *seed);
             values
                 .iter_mut()
                 .enumerate()
                 .for_each(|(i, v)| *v *= levels[usize::from(i >= 40) + usize::from(i >= 85)]);
-            let change = change(&values, 0.05);
+            let change = find_steps(&values, 0.05);
             let at: Vec<usize> = change.steps().iter().map(|s| s.at).collect();
             at == [40, 85]
         });
@@ -346,20 +346,20 @@ fn two_steps_are_found() {
 fn a_decay_and_a_temporary_dip_are_not_steps() {
     for time in [5.0, 10.0, 20.0] {
         let seen = false_alarms(0.05, |seed| {
-            let mut warm = flat(120, 0.03, 0.0, seed);
+            let mut warm = generate_series(120, 0.03, 0.0, seed);
             warm.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + (-(i as f64) / time).exp());
             warm
         });
         assert!(seen < 8, "{seen} of 400 with a time of {time}");
     }
-    let mut dip = flat(120, 0.02, 0.0, 3);
+    let mut dip = generate_series(120, 0.02, 0.0, 3);
     dip[50..70].iter_mut().for_each(|v| *v *= 0.5);
-    assert_eq!(change(&dip, 0.2).steps(), &[]);
+    assert_eq!(find_steps(&dip, 0.2).steps(), &[]);
 }
 
 #[test]
 fn short_and_empty_series_have_no_step() {
-    assert_eq!(change(&[], 0.1), Change::None);
-    assert_eq!(change(&[1.0, 1.0, 1.0, 0.0, 0.0, 0.0], 0.1), Change::None);
-    assert_eq!(change(&[0.0; 40], 0.1), Change::None);
+    assert_eq!(find_steps(&[], 0.1), Change::None);
+    assert_eq!(find_steps(&[1.0, 1.0, 1.0, 0.0, 0.0, 0.0], 0.1), Change::None);
+    assert_eq!(find_steps(&[0.0; 40], 0.1), Change::None);
 }

@@ -7,12 +7,12 @@
 //!   95 % interval is.
 //! - [`hodges_lehmann`], [`mann_whitney`], [`exact_rank_test`]: shift of Hodges and Lehmann and
 //!   rank test of Mann and Whitney (Annals of Mathematical Statistics 18, 1947). They assume no
-//!   distribution, and an outlier weighs no more than any other value. [`compare`] applies
+//!   distribution, and an outlier weighs no more than any other value. [`compare_times`] applies
 //!   [`hodges_lehmann`] and [`mann_whitney`] to the logarithms of times.
 //! - [`adjust_with_holm`]: Holm's step-down correction for several comparisons (Scandinavian Journal of Statistics 6, 1979).
 //! - [`gaps`]: comparisons with the best (J. C. Hsu, "Multiple Comparisons", 1996, chapter 4).
 
-use crate::intervals::{FEWEST_RUNS, fewest};
+use crate::intervals::{FEWEST_RUNS, find_smallest};
 use crate::sample::{self, mean, variance};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
@@ -25,9 +25,9 @@ pub const POWER: f64 = 0.80;
 /// least 80 % ([`POWER`]).
 const POWER_OF_AN_END: f64 = 0.90;
 /// Maximum number of runs on each side that is reported as needed.
-pub const MOST_RUNS: u32 = 1000;
+pub const MAX_NEEDED_RUNS: u32 = 1000;
 /// Minimum number of runs on each side for a significant rank test. The smallest p of 4 against 4 is 2.9 %.
-const RUNS_FOR_RANKS: u32 = 4;
+const MIN_RUNS_FOR_RANKS: u32 = 4;
 
 /// Difference of the means of logarithms, B minus A.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Shift {
     /// The difference of the means.
     pub delta: f64,
     /// Standard error of the difference.
-    error: f64,
+    standard_error: f64,
     /// Degrees of freedom by Welch and Satterthwaite; NaN if nothing varies.
     degrees: f64,
     /// Variance of a single run, averaged over both sides.
@@ -54,11 +54,11 @@ impl Shift {
         let degrees = sum * sum / parts.iter().map(|(v, n)| v * v / (*n as f64 - 1.0)).sum::<f64>();
         let shift = Self {
             delta: mean(b) - mean(a),
-            error: sum.sqrt(),
+            standard_error: sum.sqrt(),
             degrees,
             variance: f64::midpoint(var_a, var_b),
         };
-        (shift.delta.is_finite() && shift.error.is_finite()).then_some(shift)
+        (shift.delta.is_finite() && shift.standard_error.is_finite()).then_some(shift)
     }
 
     /// Returns the 95 % interval of the difference.
@@ -68,13 +68,13 @@ impl Shift {
 
     /// Returns the interval of the difference that leaves the probability `tail` beyond each end.
     pub fn interval_at(&self, tail: f64) -> [f64; 2] {
-        let half = self.times_error(1.0 - tail);
+        let half = self.distance_at(1.0 - tail);
         [self.delta - half, self.delta + half]
     }
 
     /// Returns a quantile of Student's t times the standard error; 0 if nothing varies.
-    fn times_error(&self, level: f64) -> f64 {
-        if self.error > 0.0 { quantile(self.degrees, level) * self.error } else { 0.0 }
+    fn distance_at(&self, level: f64) -> f64 {
+        if self.standard_error > 0.0 { quantile(self.degrees, level) * self.standard_error } else { 0.0 }
     }
 
     /// Returns the degrees of freedom; `None` if nothing varies.
@@ -85,63 +85,65 @@ impl Shift {
     /// Returns the two-sided p of the observed difference if the true difference equals the margin;
     /// 1 if the observed one is not beyond the margin. The p is below 5 % exactly if the whole 95 %
     /// interval is beyond the margin.
-    pub fn chance_beyond(&self, margin: f64) -> f64 {
+    pub fn p_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
         if beyond <= 0.0 {
             return 1.0;
         }
-        if self.error <= 0.0 {
+        if self.standard_error <= 0.0 {
             return 0.0;
         }
-        sample::probability_above(beyond / self.error, self.degrees).map_or(1.0, |one_tail| 2.0 * one_tail)
+        sample::probability_above(beyond / self.standard_error, self.degrees)
+            .map_or(1.0, |one_tail| 2.0 * one_tail)
     }
 
     /// Returns the smallest true difference that [`POWER`] of such comparisons would find, corrected for the number of comparisons. The
     /// difference includes the margin, because the whole interval must be beyond the margin.
     pub fn smallest_detectable(&self, margin: f64, comparisons: usize) -> f64 {
-        margin + self.times_error(upper_level(comparisons)) + self.times_error(POWER)
+        margin + self.distance_at(upper_level(comparisons)) + self.distance_at(POWER)
     }
 
     /// Returns the number of runs on each side with which [`POWER`] of such comparisons would be
-    /// decided, assuming the observed difference and variance. Decided means that the interval is
-    /// beyond the margin or within the tolerance, whichever needs fewer runs. Only the former is
-    /// corrected for the number of comparisons. `None` above [`MOST_RUNS`], or if no number of runs
-    /// would decide.
+    /// decided, assuming the observed difference and variance. `None` above [`MAX_NEEDED_RUNS`], or if
+    /// no number of runs would decide.
+    ///
+    /// A comparison is decided if its interval is beyond the margin or within the tolerance. Of the two,
+    /// the one that needs fewer runs counts. Only the former is corrected for the number of comparisons.
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
-        let differs = || self.runs_for(beyond, upper_level(comparisons), POWER, RUNS_FOR_RANKS);
-        let is_same = || self.runs_for(within, upper_level(1), POWER_OF_AN_END, FEWEST_RUNS as u32);
-        let ways = [(beyond > 0.0).then(differs), (within > 0.0).then(is_same)];
+        let runs_to_differ = || self.runs_for(beyond, upper_level(comparisons), POWER, MIN_RUNS_FOR_RANKS);
+        let runs_to_be_same = || self.runs_for(within, upper_level(1), POWER_OF_AN_END, FEWEST_RUNS as u32);
+        let ways = [(beyond > 0.0).then(runs_to_differ), (within > 0.0).then(runs_to_be_same)];
         ways.into_iter().flatten().flatten().min()
     }
 
     /// Returns the number of runs on each side that would halve the 95 % interval, assuming the observed variance; `None` above
-    /// [`MOST_RUNS`], or if nothing varies.
+    /// [`MAX_NEEDED_RUNS`], or if nothing varies.
     pub fn runs_to_halve(&self) -> Option<u32> {
-        let half = self.times_error(upper_level(1));
+        let half = self.distance_at(upper_level(1));
         let narrow = |runs: u32| {
             let error = (2.0 * self.variance / f64::from(runs)).sqrt();
             2.0 * quantile(2.0 * f64::from(runs) - 2.0, upper_level(1)) * error <= half
         };
-        (half > 0.0).then(|| fewest(FEWEST_RUNS as u32, MOST_RUNS, narrow)).flatten()
+        (half > 0.0).then(|| find_smallest(FEWEST_RUNS as u32, MAX_NEEDED_RUNS, narrow)).flatten()
     }
 
     /// Returns the number of runs on each side with which [`POWER`] of such comparisons would decide on which side of a limit the difference
     /// is. Assumes a one-sided bound that errs with the probability `tail`, and the observed difference and variance. `None` above
-    /// [`MOST_RUNS`].
-    pub fn runs_to_tell(&self, limit: f64, tail: f64) -> Option<u32> {
-        self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, RUNS_FOR_RANKS)
+    /// [`MAX_NEEDED_RUNS`].
+    pub fn runs_to_decide(&self, limit: f64, tail: f64) -> Option<u32> {
+        self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, MIN_RUNS_FOR_RANKS)
     }
 
     /// Returns the smallest number of runs on each side, at least `least`, with which the sum of the quantiles `level` and `power` of
-    /// Student's t, times the standard error, is at most `gap`. `None` above [`MOST_RUNS`].
+    /// Student's t, times the standard error, is at most `gap`. `None` above [`MAX_NEEDED_RUNS`].
     fn runs_for(&self, gap: f64, level: f64, power: f64, least: u32) -> Option<u32> {
-        let enough = |runs: u32| {
+        let is_enough = |runs: u32| {
             let degrees = 2.0 * f64::from(runs) - 2.0;
             let error = (2.0 * self.variance / f64::from(runs)).sqrt();
             (quantile(degrees, level) + quantile(degrees, power)) * error <= gap
         };
-        fewest(least, MOST_RUNS, enough)
+        find_smallest(least, MAX_NEEDED_RUNS, is_enough)
     }
 }
 
@@ -192,7 +194,7 @@ impl Ratio {
 }
 
 /// Minimum number of measured times in each list. With about eight or more, the normal approximation of the test is good.
-pub const FEWEST: usize = 8;
+pub const MIN_TIMES: usize = 8;
 /// Maximum number of values used per list. The work grows with the number of pairs, so a forged list must not take forever.
 const MAX_VALUES: usize = 256;
 
@@ -205,9 +207,9 @@ pub struct TimesComparison {
     pub p: f64,
 }
 
-/// Compares two lists of times in ns; `None` if a list has fewer than [`FEWEST`]. Uses only the
+/// Compares two lists of times in ns; `None` if a list has fewer than [`MIN_TIMES`]. Uses only the
 /// first 256 of a longer list.
-pub fn compare(a: &[u64], b: &[u64]) -> Option<TimesComparison> {
+pub fn compare_times(a: &[u64], b: &[u64]) -> Option<TimesComparison> {
     let (a, b) = (logs(a)?, logs(b)?);
     Some(TimesComparison { ratio: hodges_lehmann(&a, &b)?.exp(), p: mann_whitney(&a, &b)? })
 }
@@ -225,25 +227,25 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<f64> {
 }
 
 /// Returns the logarithms of the first [`MAX_VALUES`] times, so that differences are ratios. A time
-/// of zero counts as 1 ns. `None` with fewer than [`FEWEST`] times.
+/// of zero counts as 1 ns. `None` with fewer than [`MIN_TIMES`] times.
 fn logs(times: &[u64]) -> Option<Vec<f64>> {
     let logs: Vec<f64> = times.iter().take(MAX_VALUES).map(|ns| (*ns).max(1) as f64).map(f64::ln).collect();
-    (logs.len() >= FEWEST).then_some(logs)
+    (logs.len() >= MIN_TIMES).then_some(logs)
 }
 
 /// Returns the two-sided p of the rank test by its normal approximation, corrected for ties and
 /// continuity; 1 if all values are equal. Never `None`.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     let (size_a, size_b) = (a.len() as f64, b.len() as f64);
-    let (mut rank_sum, mut ties, mut below) = (0.0, 0.0, 0.0);
+    let (mut rank_sum_a, mut ties, mut below) = (0.0, 0.0, 0.0);
     for (count, count_of_a) in groups_of_equal(a, b) {
-        let (size, of_a) = (count as f64, count_of_a as f64);
-        rank_sum += of_a * (below + f64::midpoint(size, 1.0));
+        let (size, size_of_a) = (count as f64, count_of_a as f64);
+        rank_sum_a += size_of_a * (below + f64::midpoint(size, 1.0));
         ties += size * (size * size - 1.0);
         below += size;
     }
     let both = size_a + size_b;
-    let u = rank_sum - size_a * (size_a + 1.0) / 2.0;
+    let u = rank_sum_a - size_a * (size_a + 1.0) / 2.0;
     let variance = size_a * size_b / 12.0 * ((both + 1.0) - ties / (both * (both - 1.0)));
     if variance <= 0.0 {
         return Some(1.0);
@@ -254,7 +256,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
 }
 
 /// Maximum number of values of both lists together for the exact test: about 30 runs on each side.
-const COUNTED_UP_TO: usize = 60;
+const MAX_EXACT_VALUES: usize = 60;
 
 /// Returns the two-sided p of the exact rank test. Every assignment of the values to the two sides
 /// counts as equally likely, so ties need no correction. With more than 60 values in total, returns
@@ -263,20 +265,20 @@ pub fn exact_rank_test(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
-    if a.len() + b.len() > COUNTED_UP_TO {
+    if a.len() + b.len() > MAX_EXACT_VALUES {
         return mann_whitney(a, b);
     }
     // Twice the rank of every value, so that the ranks of ties are whole numbers, and their sum over `a`.
-    let (mut ranks, mut of_a) = (Vec::with_capacity(a.len() + b.len()), 0);
+    let (mut ranks, mut rank_sum_a) = (Vec::with_capacity(a.len() + b.len()), 0);
     for (count, count_of_a) in groups_of_equal(a, b) {
         let rank = 2 * ranks.len() + count + 1;
         ranks.extend(std::iter::repeat_n(rank, count));
-        of_a += rank * count_of_a;
+        rank_sum_a += rank * count_of_a;
     }
     let ways = count_ways(&ranks, a.len());
     let all: f64 = ways.iter().sum();
-    let below: f64 = ways[..=of_a].iter().sum();
-    let above: f64 = ways[of_a..].iter().sum();
+    let below: f64 = ways[..=rank_sum_a].iter().sum();
+    let above: f64 = ways[rank_sum_a..].iter().sum();
     Some((2.0 * below.min(above) / all).min(1.0))
 }
 
@@ -319,7 +321,7 @@ pub struct Gap {
     /// there is another candidate with which this one shares fewer than three rounds.
     pub at_most: f64,
     /// Whether another candidate is larger than this one, with 95 % confidence.
-    pub is_sure: bool,
+    pub is_surely_below: bool,
 }
 
 /// Returns the gap between each candidate and the best. `candidates[i][round]` is positive, or `None` if the candidate has no value in
@@ -335,7 +337,7 @@ pub fn gaps(candidates: &[Vec<Option<f64>>]) -> Vec<Gap> {
     let tail = SIGNIFICANCE / candidates.len().saturating_sub(1).max(1) as f64;
     let mut factors = BTreeMap::new();
     let mut gap_of = |at: usize| {
-        let mut gap = Gap { at_most: 0.0, is_sure: false };
+        let mut gap = Gap { at_most: 0.0, is_surely_below: false };
         for (_, rival) in candidates.iter().enumerate().filter(|(other, _)| *other != at) {
             let differences = differences(&candidates[at], rival);
             let runs = differences.len();
@@ -348,7 +350,7 @@ pub fn gaps(candidates: &[Vec<Option<f64>>]) -> Vec<Gap> {
             let half = factor * (variance(&differences) / runs as f64).sqrt();
             let by = mean(&differences);
             gap.at_most = gap.at_most.max((by + half).exp_m1());
-            gap.is_sure |= by > half;
+            gap.is_surely_below |= by > half;
         }
         gap
     };
@@ -363,15 +365,15 @@ fn differences(own: &[Option<f64>], rival: &[Option<f64>]) -> Vec<f64> {
     both.map(|(own, rival)| (rival / own).ln()).collect()
 }
 
-/// Returns the corrected p of several comparisons (Holm), in the order of `chances`. If each
+/// Returns the corrected p of each comparison (Holm), in the order of `ps`. If each
 /// corrected p is compared with 5 %, the probability of any false finding is at most 5 %.
-pub fn adjust_with_holm(chances: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..chances.len()).collect();
-    order.sort_by(|x, y| chances[*x].total_cmp(&chances[*y]));
-    let mut out = vec![1.0; chances.len()];
+pub fn adjust_with_holm(ps: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..ps.len()).collect();
+    order.sort_by(|x, y| ps[*x].total_cmp(&ps[*y]));
+    let mut out = vec![1.0; ps.len()];
     let mut largest = 0.0_f64;
     for (step, at) in order.into_iter().enumerate() {
-        largest = largest.max(chances[at] * (chances.len() - step) as f64);
+        largest = largest.max(ps[at] * (ps.len() - step) as f64);
         out[at] = largest.min(1.0);
     }
     out
@@ -428,19 +430,19 @@ fn the_interval_matches_scipy() {
     let a = [11.21, 11.25, 11.18, 11.23, 11.20];
     let b = [11.10, 11.14, 11.02, 11.16];
     let shift = Shift::new(&a, &b).unwrap();
-    assert!(near(shift.delta / shift.error, WELCH[0]), "{shift:?}");
+    assert!(near(shift.delta / shift.standard_error, WELCH[0]), "{shift:?}");
     assert!(near(shift.degrees, WELCH[1]), "{shift:?}");
     let [low, high] = shift.interval();
     assert!(near(low, WELCH[2]) && near(high, WELCH[3]), "{low} {high}");
-    assert!(near(shift.chance_beyond(0.0), WELCH[4]), "{}", shift.chance_beyond(0.0));
+    assert!(near(shift.p_beyond(0.0), WELCH[4]), "{}", shift.p_beyond(0.0));
 }
 
 #[test]
 fn p_is_five_percent_if_the_interval_ends_at_the_margin() {
     let shift = Shift::new(&[1.0, 1.1, 0.9, 1.05], &[1.5, 1.4, 1.65, 1.45]).unwrap();
     let [low, _] = shift.interval();
-    assert!(near(shift.chance_beyond(low), SIGNIFICANCE), "{}", shift.chance_beyond(low));
-    assert!(near(shift.chance_beyond(1.0), 1.0));
+    assert!(near(shift.p_beyond(low), SIGNIFICANCE), "{}", shift.p_beyond(low));
+    assert!(near(shift.p_beyond(1.0), 1.0));
 }
 
 #[test]
@@ -449,14 +451,14 @@ fn two_runs_have_no_shift_and_constant_runs_have_a_certain_one() {
     assert_eq!(Shift::new(&[1.0, f64::INFINITY, 2.0], &[1.0, 2.0, 3.0]), None);
     let sure = Shift::new(&[1.0; 5], &[1.5; 5]).unwrap();
     assert_eq!((sure.interval(), sure.degrees()), ([0.5, 0.5], None));
-    assert_eq!((sure.chance_beyond(0.1), sure.chance_beyond(0.6)), (0.0, 1.0));
+    assert_eq!((sure.p_beyond(0.1), sure.p_beyond(0.6)), (0.0, 1.0));
     assert_eq!((sure.smallest_detectable(0.1, 9), sure.runs_needed([0.1; 2], 1)), (0.1, Some(4)));
 }
 
 #[test]
 fn larger_differences_need_fewer_runs() {
     let sure = Shift::new(&[1.0; 5], &[1.5; 5]).unwrap();
-    let away = |delta: f64| Shift { delta, error: 0.019, degrees: 8.0, variance: 0.0009 };
+    let away = |delta: f64| Shift { delta, standard_error: 0.019, degrees: 8.0, variance: 0.0009 };
     let needed = |delta: f64| away(delta).runs_needed([0.01; 2], 1);
     // 2 ((2.10 + 0.86) 0.03 / 0.04)^2 = 9.9, with Student of 18 degrees.
     assert_eq!(needed(0.05), Some(10));
@@ -468,8 +470,8 @@ fn larger_differences_need_fewer_runs() {
     );
     // 2 ((1.64 + 0.84) 0.03 / 0.05)^2 = 4.4 with the normal quantiles, and 2 ((1.81 + 0.88) 0.03 / 0.05)^2 = 5.2 with Student of 10 degrees,
     // those of 6 runs on each side.
-    assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_tell(-0.05, 0.05)), [Some(6); 2]);
-    assert_eq!(away(-0.05).runs_to_tell(-0.05, 0.05), None);
+    assert_eq!([away(0.0), away(-0.1)].map(|s| s.runs_to_decide(-0.05, 0.05)), [Some(6); 2]);
+    assert_eq!(away(-0.05).runs_to_decide(-0.05, 0.05), None);
     assert!(away(0.05).runs_needed([0.01; 2], 40) > needed(0.05), "many comparisons need more");
     let wider = |delta: f64| away(delta).runs_needed([0.01, 0.05], 1);
     assert!(
@@ -513,31 +515,31 @@ fn a_ratio_of_two_runs_has_no_interval() {
 fn compare_finds_the_factor_and_the_p_of_published_tables() {
     let a: Vec<u64> = (1..=20).map(|i| 1_000 + 10 * i).collect();
     let b: Vec<u64> = a.iter().map(|v| v * 3).collect();
-    let c = compare(&a, &b).unwrap();
+    let c = compare_times(&a, &b).unwrap();
     assert!(near_within(c.ratio, 3.0, 0.05) && c.p < 1e-6, "{c:?}");
     // 8 values all below 8 others: u = 0, z = (32 - 0.5) / sqrt(64 * 17 / 12).
     let low: Vec<u64> = (1..=8).collect();
     let high: Vec<u64> = (11..=18).collect();
-    assert!(near_within(compare(&low, &high).unwrap().p, 0.000_939, 0.000_01));
+    assert!(near_within(compare_times(&low, &high).unwrap().p, 0.000_939, 0.000_01));
 }
 
 #[test]
 fn equal_lists_do_not_differ_and_short_ones_are_not_compared() {
     let a: Vec<u64> = (0..64).map(|i| 80_000 + 100 * (i % 7)).collect();
-    assert_eq!(compare(&a, &a), Some(TimesComparison { ratio: 1.0, p: 1.0 }));
-    assert_eq!(compare(&[5; 9], &[5; 9]), Some(TimesComparison { ratio: 1.0, p: 1.0 }));
-    assert_eq!(compare(&a, &[1; FEWEST - 1]), None);
-    assert_eq!(compare(&[], &[]), None);
+    assert_eq!(compare_times(&a, &a), Some(TimesComparison { ratio: 1.0, p: 1.0 }));
+    assert_eq!(compare_times(&[5; 9], &[5; 9]), Some(TimesComparison { ratio: 1.0, p: 1.0 }));
+    assert_eq!(compare_times(&a, &[1; MIN_TIMES - 1]), None);
+    assert_eq!(compare_times(&[], &[]), None);
 }
 
 #[test]
 fn extreme_times_stay_finite_and_one_outlier_has_no_effect() {
-    let c = compare(&vec![0; 100_000], &vec![u64::MAX; 100_000]).unwrap();
+    let c = compare_times(&vec![0; 100_000], &vec![u64::MAX; 100_000]).unwrap();
     assert!(c.ratio.is_finite() && c.p.is_finite());
     let a: Vec<u64> = (0..64).map(|i| 50_000 + 10 * i).collect();
     let mut b = a.clone();
     b[3] = 1_000_000_000;
-    assert!(near_within(compare(&a, &b).unwrap().ratio, 1.0, 0.01));
+    assert!(near_within(compare_times(&a, &b).unwrap().ratio, 1.0, 0.01));
 }
 
 #[test]
@@ -580,24 +582,31 @@ fn a_gap_matches_published_tables() {
     let more = [0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()];
     let gaps = gaps_of_rows(&[&base, &more, &[0.5, 0.5, 0.5]]);
     let half = 4.302_652_729_9 * 0.1 / 3_f64.sqrt();
-    assert!((gaps[0].at_most - (0.2 + half).exp_m1()).abs() < 1e-6 && !gaps[0].is_sure, "{gaps:?}");
-    assert!((gaps[1].at_most - (half - 0.2).exp_m1()).abs() < 1e-6 && !gaps[1].is_sure, "{gaps:?}");
-    assert!(gaps[2].is_sure, "half as large in every round: {gaps:?}");
+    assert!((gaps[0].at_most - (0.2 + half).exp_m1()).abs() < 1e-6 && !gaps[0].is_surely_below, "{gaps:?}");
+    assert!((gaps[1].at_most - (half - 0.2).exp_m1()).abs() < 1e-6 && !gaps[1].is_surely_below, "{gaps:?}");
+    assert!(gaps[2].is_surely_below, "half as large in every round: {gaps:?}");
 }
 
 #[test]
 fn effects_of_a_round_on_all_candidates_cancel() {
     let rounds = [1.0, 0.4, 2.0, 0.9, 0.1];
     let gaps = gaps_of_rows(&[&rounds, &rounds.map(|r| r * 1.01), &rounds.map(|r| r * 0.5)]);
-    assert!((gaps[0].at_most - 0.01).abs() < 1e-9 && gaps[0].is_sure && gaps[1].at_most == 0.0, "{gaps:?}");
+    assert!(
+        (gaps[0].at_most - 0.01).abs() < 1e-9 && gaps[0].is_surely_below && gaps[1].at_most == 0.0,
+        "{gaps:?}"
+    );
 }
 
 #[test]
 fn candidates_without_three_common_rounds_have_no_bound() {
     let few =
         gaps(&[vec![Some(1.0), Some(1.0), None, Some(1.0)], vec![None, Some(1.0), Some(2.0), Some(1.0)]]);
-    assert!(few.iter().all(|g| g.at_most.is_infinite() && !g.is_sure), "{few:?}");
-    assert_eq!(gaps_of_rows(&[&[3.0, 4.0]]), [Gap { at_most: 0.0, is_sure: false }], "alone it is the best");
+    assert!(few.iter().all(|g| g.at_most.is_infinite() && !g.is_surely_below), "{few:?}");
+    assert_eq!(
+        gaps_of_rows(&[&[3.0, 4.0]]),
+        [Gap { at_most: 0.0, is_surely_below: false }],
+        "alone it is the best"
+    );
     assert_eq!(gaps(&[]), []);
     assert!(gaps_of_rows(&[&[0.0; 5], &[f64::NAN; 5]]).iter().all(|g| g.at_most.is_infinite()));
 }

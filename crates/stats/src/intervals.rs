@@ -6,12 +6,12 @@
 //!   run, whose level may differ.
 //! - [`bootstrap_interval`]: interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
 //!   and by its run (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
-//! - [`is_within`]: whether a proportion is at most a limit, such as the share of operations slower than a latency target.
-//! - [`runs_for`] and [`best_seconds`]: the number and length of runs for a narrow interval (Kalibera and Jones, Rigorous
+//! - [`is_share_within`]: whether a proportion is at most a limit, such as the share of operations slower than a latency target.
+//! - [`runs_for`] and [`best_run_seconds`]: the number and length of runs for a narrow interval (Kalibera and Jones, Rigorous
 //!   Benchmarking in Reasonable Time, ISMM 2013).
 
 use crate::sample::{self, median, variance};
-use crate::series::{self, observations};
+use crate::series::{self, count_independent};
 use model::figures::Estimate;
 use model::payload::split_mix;
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, Normal};
@@ -38,15 +38,15 @@ pub fn mean(values: &[f64]) -> Option<Mean> {
     if values.contains(&0.0) {
         // Zero has no logarithm, so use the arithmetic mean. For the rates of runs with equal windows, it is all operations divided by all
         // time.
-        return finite(values.iter().sum::<f64>() / n, None);
+        return finite_mean(values.iter().sum::<f64>() / n, None);
     }
     let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
     let centre = sample::mean(&logs);
     let half = (values.len() >= FEWEST_RUNS).then(|| half_width_of_mean(variance(&logs), n)).flatten();
-    finite(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
+    finite_mean(centre.exp(), half.map(|h| [(centre - h).exp(), (centre + h).exp()]))
 }
 
-fn finite(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
+fn finite_mean(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
     let interval = interval.filter(|i| i.iter().all(|v| v.is_finite()));
     value.is_finite().then_some(Mean { value, interval })
 }
@@ -57,8 +57,8 @@ const COVERAGE: f64 = 0.95;
 /// Returns the median of one value per run, with its 95 % interval. `None` with fewer than six
 /// runs, or if a value is not finite.
 ///
-/// The median is between the k-th smallest and the k-th largest of n runs unless fewer than k runs are on one side of it, and each run is
-/// on either side with probability 1/2.
+/// The true median is between the k-th smallest and the k-th largest run, unless fewer than k runs are on one side of it. Each run is on
+/// either side with probability 1/2.
 pub fn median_of_runs(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|v| !v.is_finite()) {
         return None;
@@ -83,16 +83,16 @@ const BATCHES: usize = 5;
 
 /// Returns half the width of the 95 % interval of the mean of a series. Takes the wider of two
 /// intervals that account for the correlation of neighbours: by independent observations, and by
-/// the means of batches. `None` with fewer than [`series::FEWEST`] independent observations.
+/// the means of batches. `None` with fewer than [`series::MIN_INDEPENDENT`] independent observations.
 pub fn half_width(values: &[f64]) -> Option<f64> {
-    let independent = observations(values);
+    let independent = count_independent(values);
     // A rounding error of the estimate must not decide.
-    if independent < series::FEWEST - 1e-6 {
+    if independent < series::MIN_INDEPENDENT - 1e-6 {
         return None;
     }
     let batches: Vec<f64> = (0..BATCHES).map(|i| sample::mean(batch(values, i))).collect();
-    let by_time = half_width_of_mean(variance(values), independent)?;
-    Some(by_time.max(half_width_of_mean(variance(&batches), BATCHES as f64)?))
+    let by_observations = half_width_of_mean(variance(values), independent)?;
+    Some(by_observations.max(half_width_of_mean(variance(&batches), BATCHES as f64)?))
 }
 
 fn batch(values: &[f64], index: usize) -> &[f64] {
@@ -103,7 +103,7 @@ fn batch(values: &[f64], index: usize) -> &[f64] {
 /// Returns half the width of the 95 % interval of a mean of `count` independent values with this
 /// variance; `None` if `count` is at most 1.
 fn half_width_of_mean(variance: f64, count: f64) -> Option<f64> {
-    Some(sample::factor(count - 1.0)? * (variance / count).sqrt())
+    Some(sample::critical_value(count - 1.0)? * (variance / count).sqrt())
 }
 
 /// Minimum number of runs on each side for the bootstrap.
@@ -149,27 +149,26 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
 /// The operations of a run, and how many of them were slower than the target.
 pub struct RunCounts {
     /// Number of operations that took longer than the target.
-    pub beyond: u64,
+    pub slow: u64,
     /// Number of completed operations.
     pub all: u64,
 }
 
-/// Returns whether the true share of slow operations is at most `allowed`, with a one-sided `confidence` for either answer. `None` if the
-/// runs do not decide it, or if fewer than two runs have operations.
+/// Returns whether the true share of slow operations is at most `allowed`. Either answer holds with the one-sided `confidence`.
+/// `None` if the runs prove neither answer, or if fewer than two runs have operations.
 ///
 /// Two bounds must agree. Student's bound counts each run as one observation, since slow operations
 /// come in bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is the wider one if the
 /// runs agree by luck, for example because none has a slow operation.
-pub fn is_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bool> {
-    let shares: Vec<f64> =
-        runs.iter().filter(|r| r.all > 0).map(|r| r.beyond as f64 / r.all as f64).collect();
+pub fn is_share_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bool> {
+    let shares: Vec<f64> = runs.iter().filter(|r| r.all > 0).map(|r| r.slow as f64 / r.all as f64).collect();
     let count = shares.len() as f64;
     let factor = sample::quantile(confidence, count - 1.0)?;
     let mean = sample::mean(&shares);
     let half = factor * (variance(&shares) / count).sqrt();
-    let beyond: u64 = runs.iter().map(|r| r.beyond).fold(0, u64::saturating_add);
+    let slow: u64 = runs.iter().map(|r| r.slow).fold(0, u64::saturating_add);
     let all: u64 = runs.iter().map(|r| r.all).fold(0, u64::saturating_add);
-    let (low, high) = exact_bounds(beyond, all, confidence);
+    let (low, high) = exact_bounds(slow, all, confidence);
     match () {
         () if high.max(mean + half) <= allowed => Some(true),
         () if low.min(mean - half) > allowed => Some(false),
@@ -177,10 +176,10 @@ pub fn is_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bo
     }
 }
 
-/// Returns the exact lower and upper bound of the proportion `beyond / all` (Clopper and Pearson),
+/// Returns the exact lower and upper bound of the proportion `slow / all` (Clopper and Pearson),
 /// each one-sided with this confidence.
-pub fn exact_bounds(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
-    let (k, n) = (beyond as f64, all as f64);
+pub fn exact_bounds(slow: u64, all: u64, confidence: f64) -> (f64, f64) {
+    let (k, n) = (slow as f64, all as f64);
     let quantile = |a: f64, b: f64, q: f64| Beta::new(a, b).map(|beta| beta.inverse_cdf(q)).ok();
     let low = quantile(k, n - k + 1.0, 1.0 - confidence).unwrap_or(0.0);
     let high = quantile(k + 1.0, n - k, confidence).unwrap_or(1.0);
@@ -191,7 +190,7 @@ pub fn exact_bounds(beyond: u64, all: u64, confidence: f64) -> (f64, f64) {
 /// mean.
 pub const GOAL_HALF_WIDTH: f64 = 0.025;
 /// Maximum number of runs that is recommended.
-pub const MOST_RUNS: u32 = 100;
+pub const MAX_RECOMMENDED_RUNS: u32 = 100;
 
 /// Variability of the rates of runs, relative to their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -199,53 +198,54 @@ pub struct Variability {
     /// Variance of the runs' rates.
     pub variance: f64,
     /// The part of `variance` that arises within the runs and shrinks with their length.
-    pub within: f64,
+    pub variance_within: f64,
     /// Length of a run's window in seconds.
-    pub seconds: f64,
+    pub run_seconds: f64,
     /// Seconds that a run takes in addition to its window, for preparation, warm-up and rest.
     pub overhead_s: f64,
 }
 
 /// Returns the smallest number of runs with which the 95 % interval of the geometric mean reaches
 /// at most the share `goal` to either side. `variance` is that of the logarithms of the rates.
-/// `None` if that is above [`MOST_RUNS`].
+/// `None` if that is above [`MAX_RECOMMENDED_RUNS`].
 pub fn runs_for(variance: f64, goal: f64) -> Option<u32> {
-    let half = |n: u32| sample::factor(f64::from(n) - 1.0).map(|t| t * (variance / f64::from(n)).sqrt());
-    (FEWEST_RUNS as u32..=MOST_RUNS).find(|n| half(*n).is_some_and(|h| h <= goal.ln_1p()))
+    let half_width = |runs: u32| half_width_of_mean(variance, f64::from(runs));
+    (FEWEST_RUNS as u32..=MAX_RECOMMENDED_RUNS)
+        .find(|runs| half_width(*runs).is_some_and(|half| half <= goal.ln_1p()))
 }
 
-/// Returns the smallest number from `least` to `most` for which `enough` is true, by bisection;
-/// `None` if it is false for `most`. `enough` must also be true for every larger number.
-pub fn fewest(least: u32, most: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
-    if !enough(most) {
+/// Returns the smallest number from `least` to `most` for which `is_enough` is true, by bisection;
+/// `None` if it is false for `most`. `is_enough` must also be true for every larger number.
+pub fn find_smallest(least: u32, most: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !is_enough(most) {
         return None;
     }
     let (mut low, mut high) = (least.min(most), most);
     while low < high {
         let middle = u32::midpoint(low, high);
-        if enough(middle) { high = middle } else { low = middle + 1 }
+        if is_enough(middle) { high = middle } else { low = middle + 1 }
     }
     Some(low)
 }
 
 /// Returns the length of runs in seconds that gives the narrowest interval in a given total time.
 /// It is the square root of a quotient: the overhead per run times the variance within a run of one
-/// second, divided by the variance between runs. `None` if the runs differ no more than the
-/// variance within them explains, because then only the total time counts.
-pub fn best_seconds(spread: &Variability) -> Option<f64> {
-    let between = spread.variance - spread.within;
-    let best = (spread.overhead_s * spread.within * spread.seconds / between).sqrt();
+/// second, divided by the variance between runs. `None` if the variance within the runs explains
+/// all of their variance: then only the total time counts.
+pub fn best_run_seconds(spread: &Variability) -> Option<f64> {
+    let between = spread.variance - spread.variance_within;
+    let best = (spread.overhead_s * spread.variance_within * spread.run_seconds / between).sqrt();
     (between > 0.0 && best.is_finite()).then_some(best)
 }
 
 #[cfg(test)]
 use crate::comparison::SIGNIFICANCE;
 #[cfg(test)]
-use crate::series::flat;
+use crate::series::generate_series;
 
 #[cfg(test)]
-fn runs_with(beyond: &[u64], all: u64) -> Vec<RunCounts> {
-    beyond.iter().map(|beyond| RunCounts { beyond: *beyond, all }).collect()
+fn runs_with(slow: &[u64], all: u64) -> Vec<RunCounts> {
+    slow.iter().map(|slow| RunCounts { slow: *slow, all }).collect()
 }
 
 #[cfg(test)]
@@ -310,7 +310,7 @@ fn a_constant_series_has_zero_width_and_a_correlated_one_has_no_interval() {
 #[test]
 fn correlation_of_neighbours_widens_the_interval() {
     let typical = |rho| {
-        let halves = (0..60).filter_map(|seed| half_width(&flat(120, 0.05, rho, seed)));
+        let halves = (0..60).filter_map(|seed| half_width(&generate_series(120, 0.05, rho, seed)));
         sample::mean(&halves.collect::<Vec<_>>())
     };
     let (alone, alike) = (typical(0.0), typical(0.5));
@@ -334,11 +334,11 @@ fn a_bootstrap_interval_contains_the_difference_and_is_reproducible() {
 
 #[test]
 fn clear_proportions_are_decided_and_close_ones_are_not() {
-    assert_eq!(is_within(&runs_with(&[50, 52, 48], 10_000), 0.01, 0.95), Some(true));
-    assert_eq!(is_within(&runs_with(&[150, 152, 148], 10_000), 0.01, 0.95), Some(false));
-    assert_eq!(is_within(&runs_with(&[99, 101, 97], 10_000), 0.01, 0.95), None);
+    assert_eq!(is_share_within(&runs_with(&[50, 52, 48], 10_000), 0.01, 0.95), Some(true));
+    assert_eq!(is_share_within(&runs_with(&[150, 152, 148], 10_000), 0.01, 0.95), Some(false));
+    assert_eq!(is_share_within(&runs_with(&[99, 101, 97], 10_000), 0.01, 0.95), None);
     assert_eq!(
-        is_within(&runs_with(&[10, 150, 60], 10_000), 0.01, 0.95),
+        is_share_within(&runs_with(&[10, 150, 60], 10_000), 0.01, 0.95),
         None,
         "runs that disagree decide nothing"
     );
@@ -347,16 +347,16 @@ fn clear_proportions_are_decided_and_close_ones_are_not() {
 #[test]
 fn too_few_operations_decide_nothing() {
     assert_eq!(
-        is_within(&runs_with(&[0, 0, 0], 90), 0.01, 0.95),
+        is_share_within(&runs_with(&[0, 0, 0], 90), 0.01, 0.95),
         None,
         "270 without a slow one: the bound is 1.1 %"
     );
-    assert_eq!(is_within(&runs_with(&[0, 0, 0], 110), 0.01, 0.95), Some(true));
+    assert_eq!(is_share_within(&runs_with(&[0, 0, 0], 110), 0.01, 0.95), Some(true));
     for none in [&[][..], &[0], &[9_999]] {
-        assert_eq!(is_within(&runs_with(none, 10_000), 0.01, 0.95), None);
+        assert_eq!(is_share_within(&runs_with(none, 10_000), 0.01, 0.95), None);
     }
-    assert_eq!(is_within(&runs_with(&[0, 0], 0), 0.01, 0.95), None);
-    assert_eq!(is_within(&runs_with(&[110, 110], 110), 0.01, 0.95), Some(false));
+    assert_eq!(is_share_within(&runs_with(&[0, 0], 0), 0.01, 0.95), None);
+    assert_eq!(is_share_within(&runs_with(&[110, 110], 110), 0.01, 0.95), Some(false));
 }
 
 #[test]
@@ -367,9 +367,9 @@ fn the_exact_bounds_match_published_tables() {
 
 #[test]
 fn bisection_finds_the_threshold() {
-    let from_threshold = |threshold: u32| fewest(3, 1000, |n| n >= threshold);
+    let from_threshold = |threshold: u32| find_smallest(3, 1000, |n| n >= threshold);
     assert_eq!([1, 3, 4, 517, 1000].map(from_threshold), [3, 3, 4, 517, 1000].map(Some));
-    assert_eq!((from_threshold(1001), fewest(9, 5, |_| true)), (None, Some(5)));
+    assert_eq!((from_threshold(1001), find_smallest(9, 5, |_| true)), (None, Some(5)));
 }
 
 #[test]
@@ -383,10 +383,10 @@ fn the_number_of_runs_matches_the_formula() {
 
 #[test]
 fn the_best_length_grows_with_the_extra_time_per_run() {
-    let spread = Variability { variance: 5e-4, within: 1e-4, seconds: 4.0, overhead_s: 1.0 };
+    let spread = Variability { variance: 5e-4, variance_within: 1e-4, run_seconds: 4.0, overhead_s: 1.0 };
     // The variance within a run is 4e-4 per second of window, and that between runs is 4e-4: one extra second calls for one second of
     // window.
-    assert!((best_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
-    assert!((best_seconds(&Variability { overhead_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
-    assert_eq!(best_seconds(&Variability { variance: 1e-4, ..spread }), None);
+    assert!((best_run_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
+    assert!((best_run_seconds(&Variability { overhead_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
+    assert_eq!(best_run_seconds(&Variability { variance: 1e-4, ..spread }), None);
 }

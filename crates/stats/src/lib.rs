@@ -47,12 +47,12 @@ pub mod sample {
     }
 
     /// Rank of the upper end of a two-sided 95 % interval.
-    const UPPER: f64 = 0.975;
+    const UPPER_RANK: f64 = 0.975;
 
-    /// Returns how many standard errors a two-sided 95 % interval reaches to either side. `degrees` of freedom may be fractional; `None` if
-    /// they are not positive.
-    pub fn factor(degrees: f64) -> Option<f64> {
-        quantile(UPPER, degrees)
+    /// Returns Student's critical value: how many standard errors a two-sided 95 % interval reaches to either side. The `degrees` of
+    /// freedom may be fractional. `None` if they are not positive.
+    pub fn critical_value(degrees: f64) -> Option<f64> {
+        quantile(UPPER_RANK, degrees)
     }
 
     /// Returns a quantile of Student's t distribution; `None` if `degrees` are not positive, or if the quantile is infinite.
@@ -74,7 +74,7 @@ pub mod sample {
     }
 
     #[test]
-    fn there_is_no_factor_without_degrees_of_freedom() {
-        assert_eq!((factor(0.0), factor(-1.0), factor(f64::NAN)), (None, None, None));
+    fn there_is_no_critical_value_without_degrees_of_freedom() {
+        assert_eq!((critical_value(0.0), critical_value(-1.0), critical_value(f64::NAN)), (None, None, None));
     }
 }

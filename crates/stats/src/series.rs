@@ -3,18 +3,18 @@
 //! 1. [`Series`] holds one rate per step of equal length.
 //! 2. [`correlation_time`] estimates how many neighbouring values carry as much information as one independent value (Geyer's initial
 //!    positive sequence).
-//! 3. [`warm_up`] finds the warm-up with MSER (White 1997). [`warm_ups`] decides whether the warm-up moves the mean of
+//! 3. [`find_warm_up`] finds the warm-up with MSER (White 1997). [`compare_warm_ups`] decides whether the warm-up moves the mean of
 //!    the runs.
-//! 4. [`drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`drift_over_runs`] takes
+//! 4. [`find_drift`] fits a straight line by least squares. Its error is widened by the correlation of neighbours; [`find_drift_over_runs`] takes
 //!    each run as one observation.
-//! 5. [`flat`] generates series with known parameters for tests.
+//! 5. [`generate_series`] generates series with known parameters for tests.
 //!
 //! Steps between levels are in [`crate::change`].
 
 use crate::sample::{self, mean, variance};
 use model::payload::split_mix;
 
-/// Minimum number of steps of a series that is analysed. With fewer there are never [`FEWEST`] independent observations.
+/// Minimum number of steps of a series that is analysed. With fewer there are never [`MIN_INDEPENDENT`] independent observations.
 pub const FEWEST_STEPS: usize = 10;
 
 /// Operations per second during the measured window of a run.
@@ -40,8 +40,8 @@ impl Series {
     }
 }
 
-/// A share that depends on the length of a run: single seconds contain scheduler pauses that a minute averages out.
-pub struct ByLength {
+/// A limit that depends on the length of a run, as a share: single seconds contain scheduler pauses that a minute averages out.
+pub struct ShareByLength {
     /// The share for runs of a minute and longer.
     pub minute: f64,
     /// The share for runs of ten seconds and longer.
@@ -50,15 +50,15 @@ pub struct ByLength {
     pub shorter: f64,
 }
 
-impl ByLength {
-    /// Returns the share for the length of a run.
-    pub fn share_for(&self, series: &Series) -> f64 {
-        self.at(series.seconds())
+impl ShareByLength {
+    /// Returns the share for a run of the length of its series.
+    pub fn for_run(&self, series: &Series) -> f64 {
+        self.for_seconds(series.seconds())
     }
 
-    /// Returns the share for a length in seconds. The limits are slightly below a minute and ten
-    /// seconds, because a window may end early.
-    pub fn at(&self, seconds: f64) -> f64 {
+    /// Returns the share for a length in seconds. A minute counts from 59.5 s and ten seconds from 9.9 s,
+    /// because a window may end early.
+    pub fn for_seconds(&self, seconds: f64) -> f64 {
         match seconds {
             s if s >= 59.5 => self.minute,
             s if s >= 9.9 => self.ten_seconds,
@@ -69,11 +69,11 @@ impl ByLength {
 
 /// Minimum number of independent observations for the interval of a mean, or for a drift. The literature on steady states uses
 /// the same limit, n_eff < 10.
-pub const FEWEST: f64 = 10.0;
+pub const MIN_INDEPENDENT: f64 = 10.0;
 /// Number of standard errors above which the correlation of neighbours is significant.
 const SURE_CORRELATION: f64 = 2.0;
 /// Maximum correlation of neighbours that is assumed. Above it a series cannot be distinguished from a random walk.
-const MOST_CORRELATION: f64 = 0.99;
+const MAX_CORRELATION: f64 = 0.99;
 
 /// Returns how many neighbouring values carry as much information as one independent value: from 1 to the number of values.
 ///
@@ -108,14 +108,14 @@ pub fn correlation_time(values: &[f64]) -> f64 {
     }
     let estimated = rho(1);
     if estimated > SURE_CORRELATION / n.sqrt() {
-        let corrected = (estimated + (1.0 + 4.0 * estimated) / n).min(MOST_CORRELATION);
+        let corrected = (estimated + (1.0 + 4.0 * estimated) / n).min(MAX_CORRELATION);
         time = time.max((1.0 + corrected) / (1.0 - corrected));
     }
     time.clamp(1.0, n)
 }
 
 /// Returns the number of independent observations that carry as much information as the series.
-pub fn observations(values: &[f64]) -> f64 {
+pub fn count_independent(values: &[f64]) -> f64 {
     values.len() as f64 / correlation_time(values)
 }
 
@@ -127,7 +127,7 @@ const MSER_BATCHES: usize = 24;
 /// Returns how many values at the start belong to the warm-up; `None` if MSER finds no steady part.
 /// MSER keeps the part whose mean has the smallest error, so it misses steps in the middle of a
 /// series.
-pub fn warm_up(values: &[f64]) -> Option<usize> {
+pub fn find_warm_up(values: &[f64]) -> Option<usize> {
     let batch = (values.len() / MSER_BATCHES).clamp(1, MSER_BATCH);
     let means: Vec<f64> = values.chunks_exact(batch).map(mean).collect();
     let half = means.len() / 2;
@@ -140,7 +140,7 @@ pub fn warm_up(values: &[f64]) -> Option<usize> {
 }
 
 /// Minimum change of the mean, as a share, for which the warm-up matters.
-pub const MATTERS_FROM: ByLength = ByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
+pub const MATTERS_FROM: ShareByLength = ShareByLength { minute: 0.01, ten_seconds: 0.02, shorter: 0.05 };
 /// Minimum change of the mean in standard errors of the mean without warm-up, so that noise at the start is not taken for a warm-up.
 pub const SIGNIFICANT_ERRORS: f64 = 3.0;
 
@@ -148,58 +148,58 @@ pub const SIGNIFICANT_ERRORS: f64 = 3.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUps {
     /// Mean rate of the runs with their warm-up.
-    pub whole: f64,
+    pub mean_with: f64,
     /// Mean rate of the runs without their warm-up.
-    pub rest: f64,
+    pub mean_without: f64,
     /// Mean length of the warm-up in seconds.
     pub seconds: f64,
     /// Longest warm-up in seconds.
     pub longest_s: f64,
-    /// Whether most runs have a warm-up, and the means `whole` and `rest` differ significantly and
-    /// by more than [`MATTERS_FROM`].
+    /// Whether most runs have a warm-up, and the two means differ significantly and by more than
+    /// [`MATTERS_FROM`].
     pub matters: bool,
 }
 
-/// The mean rates of a run with and without its warm-up.
-struct Cut {
-    whole: f64,
-    rest: f64,
-    /// Variance of the mean of the rest of the run.
-    rest_variance: f64,
+/// The warm-up of one run, and the mean rates of the run with and without it.
+struct WarmUp {
+    mean_with: f64,
+    mean_without: f64,
+    /// Variance of `mean_without`.
+    variance_without: f64,
     seconds: f64,
 }
 
 /// Compares the means of runs with and without their warm-up; `None` if no run has a steady part.
-pub fn warm_ups(runs: &[Series]) -> Option<WarmUps> {
-    let cuts: Vec<Cut> = runs.iter().filter_map(cut).collect();
-    if cuts.is_empty() {
+pub fn compare_warm_ups(runs: &[Series]) -> Option<WarmUps> {
+    let warm_ups: Vec<WarmUp> = runs.iter().filter_map(measure_warm_up).collect();
+    if warm_ups.is_empty() {
         return None;
     }
-    let average = |value: &dyn Fn(&Cut) -> f64| mean(&cuts.iter().map(value).collect::<Vec<_>>());
-    let (whole, rest) = (average(&|c| c.whole), average(&|c| c.rest));
-    let error = (average(&|c| c.rest_variance) / cuts.len() as f64).sqrt();
-    let warm = cuts.iter().filter(|c| c.seconds > 0.0).count();
-    let matters_from = runs.first().map_or(1.0, |c| MATTERS_FROM.share_for(c));
+    let average = |value: &dyn Fn(&WarmUp) -> f64| mean(&warm_ups.iter().map(value).collect::<Vec<_>>());
+    let (mean_with, mean_without) = (average(&|w| w.mean_with), average(&|w| w.mean_without));
+    let error = (average(&|w| w.variance_without) / warm_ups.len() as f64).sqrt();
+    let runs_with_warm_up = warm_ups.iter().filter(|w| w.seconds > 0.0).count();
+    let matters_from = runs.first().map_or(1.0, |c| MATTERS_FROM.for_run(c));
     Some(WarmUps {
-        whole,
-        rest,
-        seconds: average(&|c| c.seconds),
-        longest_s: cuts.iter().map(|c| c.seconds).fold(0.0, f64::max),
-        matters: 2 * warm > runs.len()
-            && (whole / rest - 1.0).abs() > matters_from
-            && (whole - rest).abs() > SIGNIFICANT_ERRORS * error,
+        mean_with,
+        mean_without,
+        seconds: average(&|w| w.seconds),
+        longest_s: warm_ups.iter().map(|w| w.seconds).fold(0.0, f64::max),
+        matters: 2 * runs_with_warm_up > runs.len()
+            && (mean_with / mean_without - 1.0).abs() > matters_from
+            && (mean_with - mean_without).abs() > SIGNIFICANT_ERRORS * error,
     })
 }
 
-fn cut(series: &Series) -> Option<Cut> {
-    let at = warm_up(&series.rates)?;
-    let rest = series.rates.get(at..)?;
-    let kept = mean(rest);
-    (kept > 0.0).then(|| Cut {
-        whole: mean(&series.rates),
-        rest: kept,
-        rest_variance: variance(rest) * correlation_time(rest) / rest.len() as f64,
-        seconds: series.second_of(at),
+fn measure_warm_up(series: &Series) -> Option<WarmUp> {
+    let end = find_warm_up(&series.rates)?;
+    let rest = series.rates.get(end..)?;
+    let mean_without = mean(rest);
+    (mean_without > 0.0).then(|| WarmUp {
+        mean_with: mean(&series.rates),
+        mean_without,
+        variance_without: variance(rest) * correlation_time(rest) / rest.len() as f64,
+        seconds: series.second_of(end),
     })
 }
 
@@ -212,18 +212,18 @@ pub struct Drift {
     /// Change along the line from the first value to the last, as a share of the mean.
     pub share: f64,
     /// Half the width of the 95 % interval of `share`.
-    pub half: f64,
+    pub half_width: f64,
 }
 
 impl Drift {
     /// Whether the whole interval is beyond `limit`, in either direction.
     pub fn exceeds(&self, limit: f64) -> bool {
-        self.share.abs() - self.half > limit
+        self.share.abs() - self.half_width > limit
     }
 
     /// Whether the whole interval is within `limit`.
     pub fn is_within(&self, limit: f64) -> bool {
-        self.share.abs() + self.half <= limit
+        self.share.abs() + self.half_width <= limit
     }
 }
 
@@ -241,7 +241,7 @@ pub struct Line {
 
 impl Line {
     /// Fits a line to rates. `None` with fewer than two values, or if their mean is not positive.
-    pub fn through(values: &[f64]) -> Option<Self> {
+    pub fn fit_rates(values: &[f64]) -> Option<Self> {
         Self::fit(values).filter(|line| line.centre > 0.0)
     }
 
@@ -253,14 +253,15 @@ impl Line {
         if spread <= 0.0 {
             return None;
         }
-        let off = |i: usize| i as f64 - middle;
-        let slope = values.iter().enumerate().map(|(i, v)| off(i) * (v - centre)).sum::<f64>() / spread;
-        let residuals = values.iter().enumerate().map(|(i, v)| v - centre - slope * off(i)).collect();
+        let from_middle = |i: usize| i as f64 - middle;
+        let slope =
+            values.iter().enumerate().map(|(i, v)| from_middle(i) * (v - centre)).sum::<f64>() / spread;
+        let residuals = values.iter().enumerate().map(|(i, v)| v - centre - slope * from_middle(i)).collect();
         Some(Self { centre, slope, spread, residuals })
     }
 
     /// Returns the number of residuals divided by their correlation time.
-    pub fn independent(&self) -> f64 {
+    pub fn count_independent(&self) -> f64 {
         let n = self.residuals.len() as f64;
         // The residuals of a constant are rounding errors, whose correlation means nothing.
         let time = if self.power() <= 1e-18 * self.centre * self.centre * n {
@@ -271,15 +272,18 @@ impl Line {
         n / time
     }
 
-    /// Returns the drift over all values, of which as many as `independent` carry information of
-    /// their own; `None` if that is at most 2.
+    /// Returns the drift over all values. They carry as much information as `independent` independent
+    /// values; `None` if that is at most 2.
     fn drift(&self, independent: f64) -> Option<Drift> {
         // The sum of the squared residuals is divided by the degrees of freedom of the independent residuals instead of all. This widens
         // the variance of the slope by the correlation time.
         let degrees = independent - 2.0;
         let error = self.error_of_slope(degrees);
         let to_share = (self.residuals.len() as f64 - 1.0) / self.centre;
-        Some(Drift { share: self.slope * to_share, half: sample::factor(degrees)? * error * to_share })
+        Some(Drift {
+            share: self.slope * to_share,
+            half_width: sample::critical_value(degrees)? * error * to_share,
+        })
     }
 
     /// Returns the standard error of the slope for these degrees of freedom.
@@ -292,17 +296,17 @@ impl Line {
     }
 }
 
-/// Returns the drift of a series; `None` with fewer than [`FEWEST`] independent residuals, or if the mean is not positive.
-pub fn drift(values: &[f64]) -> Option<Drift> {
-    let line = Line::through(values)?;
-    let independent = line.independent();
-    if independent < FEWEST { None } else { line.drift(independent) }
+/// Returns the drift of a series; `None` with fewer than [`MIN_INDEPENDENT`] independent residuals, or if the mean is not positive.
+pub fn find_drift(values: &[f64]) -> Option<Drift> {
+    let line = Line::fit_rates(values)?;
+    let independent = line.count_independent();
+    if independent < MIN_INDEPENDENT { None } else { line.drift(independent) }
 }
 
 /// Returns the drift from the first run to the last, with one rate per run; `None` with fewer than [`FEWEST_RUNS`], or if the mean is not
 /// positive.
-pub fn drift_over_runs(rates: &[f64]) -> Option<Drift> {
-    if rates.len() < FEWEST_RUNS { None } else { Line::through(rates)?.drift(rates.len() as f64) }
+pub fn find_drift_over_runs(rates: &[f64]) -> Option<Drift> {
+    if rates.len() < FEWEST_RUNS { None } else { Line::fit_rates(rates)?.drift(rates.len() as f64) }
 }
 
 /// Generates uniform and normal random numbers from a seed (Box and Muller).
@@ -326,7 +330,7 @@ impl Noise {
 
 /// Generates `n` values of an AR(1) series around 1 with this standard deviation and the
 /// correlation `rho` of neighbours. Values below 0.01 become 0.01.
-pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
+pub fn generate_series(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
     let mut noise = Noise(seed.wrapping_mul(0x9e37).wrapping_add(1));
     let mut last = noise.normal();
     let step = (1.0 - rho * rho).sqrt();
@@ -339,13 +343,13 @@ pub fn flat(n: usize, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
 
 #[cfg(test)]
 fn sloped(n: usize, over_all: f64, deviation: f64, rho: f64, seed: u64) -> Vec<f64> {
-    let noise = flat(n, deviation, rho, seed);
+    let noise = generate_series(n, deviation, rho, seed);
     noise.iter().enumerate().map(|(i, v)| v + over_all * (i as f64 / (n as f64 - 1.0) - 0.5)).collect()
 }
 
 #[cfg(test)]
 fn mean_correlation_time(rho: f64) -> f64 {
-    mean(&(0..40).map(|seed| correlation_time(&flat(2000, 0.1, rho, seed))).collect::<Vec<_>>())
+    mean(&(0..40).map(|seed| correlation_time(&generate_series(2000, 0.1, rho, seed))).collect::<Vec<_>>())
 }
 
 #[test]
@@ -360,15 +364,16 @@ fn the_correlation_time_of_an_ar1_process_matches_theory() {
 #[test]
 fn constant_and_empty_series_do_not_divide_by_zero() {
     assert!((correlation_time(&[5.0; 30]) - 1.0).abs() < 1e-12);
-    assert!((observations(&[5.0; 30]) - 30.0).abs() < 1e-12);
-    assert!(correlation_time(&[]) >= 1.0 && observations(&[]) <= 0.0);
+    assert!((count_independent(&[5.0; 30]) - 30.0).abs() < 1e-12);
+    assert!(correlation_time(&[]) >= 1.0 && count_independent(&[]) <= 0.0);
 }
 
 #[test]
 fn the_interval_of_a_drift_covers_the_true_drift() {
     for (truth, rho, least) in [(0.0, 0.0, 185), (-0.3, 0.0, 185), (0.2, 0.5, 175)] {
         let covers = |seed| {
-            drift(&sloped(120, truth, 0.1, rho, seed)).is_some_and(|d| (d.share - truth).abs() <= d.half)
+            find_drift(&sloped(120, truth, 0.1, rho, seed))
+                .is_some_and(|d| (d.share - truth).abs() <= d.half_width)
         };
         let covered = (0..200).filter(|s| covers(*s)).count();
         assert!(covered >= least, "{truth} {rho}: {covered} of 200");
@@ -378,7 +383,9 @@ fn the_interval_of_a_drift_covers_the_true_drift() {
 #[test]
 fn a_slope_is_significant_and_flat_noise_is_not() {
     let surely = |truth, rho| {
-        (0..200).filter(|s| drift(&sloped(100, truth, 0.05, rho, *s)).is_some_and(|d| d.exceeds(0.1))).count()
+        (0..200)
+            .filter(|s| find_drift(&sloped(100, truth, 0.05, rho, *s)).is_some_and(|d| d.exceeds(0.1)))
+            .count()
     };
     assert!(surely(-0.3, 0.0) >= 195 && surely(0.3, 0.3) >= 190);
     assert!(surely(0.0, 0.0) == 0 && surely(0.0, 0.8) <= 1 && surely(0.08, 0.0) <= 1);
@@ -386,29 +393,29 @@ fn a_slope_is_significant_and_flat_noise_is_not() {
 
 #[test]
 fn a_fall_over_five_runs_is_significant_and_two_runs_have_no_drift() {
-    let falling = drift_over_runs(&[100.0, 98.1, 96.0, 94.0, 92.1]).unwrap();
+    let falling = find_drift_over_runs(&[100.0, 98.1, 96.0, 94.0, 92.1]).unwrap();
     assert!(falling.exceeds(0.05) && !falling.exceeds(0.09), "{falling:?}");
-    assert!(drift_over_runs(&[100.0, 100.4, 99.8, 100.1, 100.0]).is_some_and(|d| d.is_within(0.05)));
-    let wild = drift_over_runs(&[100.0, 80.0, 120.0, 90.0, 115.0]).unwrap();
+    assert!(find_drift_over_runs(&[100.0, 100.4, 99.8, 100.1, 100.0]).is_some_and(|d| d.is_within(0.05)));
+    let wild = find_drift_over_runs(&[100.0, 80.0, 120.0, 90.0, 115.0]).unwrap();
     assert!(!wild.exceeds(0.05) && !wild.is_within(0.05), "{wild:?}");
-    assert_eq!((drift_over_runs(&[1.0, 2.0]), drift_over_runs(&[0.0; 5])), (None, None));
+    assert_eq!((find_drift_over_runs(&[1.0, 2.0]), find_drift_over_runs(&[0.0; 5])), (None, None));
 }
 
 #[test]
 fn a_constant_series_has_no_drift() {
-    assert!(drift(&[7.0; 10]).is_some_and(|d| d.is_within(0.01)));
-    assert_eq!(drift(&[]), None);
-    assert_eq!(drift(&[0.0; 30]), None);
+    assert!(find_drift(&[7.0; 10]).is_some_and(|d| d.is_within(0.01)));
+    assert_eq!(find_drift(&[]), None);
+    assert_eq!(find_drift(&[0.0; 30]), None);
 }
 
 #[test]
 fn a_warm_up_is_cut_off() {
     let mut good = 0;
     for seed in 0..40 {
-        let mut warm = flat(120, 0.03, 0.0, seed);
+        let mut warm = generate_series(120, 0.03, 0.0, seed);
         warm.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + (-(i as f64) / 10.0).exp());
         let with_warm_up = mean(&warm) - 1.0;
-        let Some(cut) = warm_up(&warm) else { continue };
+        let Some(cut) = find_warm_up(&warm) else { continue };
         let rest = mean(&warm[cut..]) - 1.0;
         assert!(with_warm_up > 0.06 && rest.abs() < 0.02, "seed {seed}: {with_warm_up} and {rest}");
         good += 1;
@@ -419,7 +426,7 @@ fn a_warm_up_is_cut_off() {
 #[test]
 fn a_falling_series_has_no_steady_part_and_a_constant_one_is_steady() {
     let never: Vec<f64> = (0..120).map(|i| 100.0 - f64::from(i) / 2.0).collect();
-    assert_eq!(warm_up(&never), None);
-    assert_eq!(warm_up(&[3.0; 50]), Some(0));
-    assert_eq!(warm_up(&[]), Some(0));
+    assert_eq!(find_warm_up(&never), None);
+    assert_eq!(find_warm_up(&[3.0; 50]), Some(0));
+    assert_eq!(find_warm_up(&[]), Some(0));
 }

@@ -2,18 +2,17 @@
 //!
 //! [`is_steady`] holds for the last five rounds if both of these do:
 //!
-//! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds, with 99 % confidence in the whole session: the interval of
-//!    the slope of a line through the logarithms is within this limit. Quiet rounds prove it after five rounds, noisy ones need a longer
-//!    tail.
+//! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds. The proof is the interval of the slope of a line through
+//!    the logarithms, with 99 % confidence for the whole session. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
 //! 2. The line through the last five rounds alone is no steeper than the limit, so that earlier
 //!    rounds do not hide a fall that has just begun.
 //!
-//! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round,
-//! so the allowed error per session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
+//! Without proof the state is not steady, so noise that hides a drift does not pass. The rule is applied to every tail after every round.
+//! So the allowed error of a session is divided by the number of applications (Bonferroni). Rounds count as independent, because their
 //! residuals are too few to prove correlation.
 //!
-//! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0):
-//! within five rounds the largest and the smallest value differ by at most 20 % of the average, and the ends of the
+//! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0).
+//! Within five rounds, the largest and the smallest value differ by at most 20 % of the average, and the ends of the
 //! fitted line by at most 10 %. It accepts a decay of 2 % per round as steady, and rejects the noise of a shared disk
 //! as unsteady. [`is_settled`] uses this criterion to end the preconditioning.
 
@@ -27,7 +26,7 @@ pub const WINDOW: usize = FEWEST_ROUNDS as usize;
 /// Maximum drift over [`WINDOW`] rounds of a steady state, as in check E01 for a minute.
 pub const DRIFT: f64 = 0.05;
 /// Maximum probability that a session whose drift is exactly [`DRIFT`] is reported as steady.
-const ERROR: f64 = 0.01;
+const MAX_ERROR: f64 = 0.01;
 
 /// Returns whether the last five rates are steady, in a session of at most `max_rounds` rounds.
 pub fn is_steady(rates: &[f64], max_rounds: u32) -> bool {
@@ -35,49 +34,49 @@ pub fn is_steady(rates: &[f64], max_rounds: u32) -> bool {
         return false;
     }
     let logs: Vec<f64> = rates.iter().map(|r| r.ln()).collect();
-    let allowed = DRIFT / (WINDOW - 1) as f64;
+    let max_slope = DRIFT / (WINDOW - 1) as f64;
     let tail = |rounds: usize| logs.get(logs.len() - rounds..).and_then(Line::fit);
-    let rank = 1.0 - ERROR / count_questions(max_rounds);
-    tail(WINDOW).is_some_and(|line| line.slope.abs() <= allowed)
+    let rank = 1.0 - MAX_ERROR / count_applications(max_rounds);
+    tail(WINDOW).is_some_and(|line| line.slope.abs() <= max_slope)
         && (WINDOW..=logs.len())
-            .any(|rounds| tail(rounds).is_some_and(|line| is_within(&line, rounds, allowed, rank)))
+            .any(|rounds| tail(rounds).is_some_and(|line| is_slope_within(&line, rounds, max_slope, rank)))
 }
 
 /// Returns how often the rule is applied in a session: after each round, once for each tail.
-fn count_questions(max_rounds: u32) -> f64 {
+fn count_applications(max_rounds: u32) -> f64 {
     // Clamp the limit of a forged file.
-    let rounds_asked = f64::from(max_rounds.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
-    rounds_asked * (rounds_asked + 1.0) / 2.0
+    let rounds_judged = f64::from(max_rounds.clamp(FEWEST_ROUNDS, MAX_RUNS) - FEWEST_ROUNDS + 1);
+    rounds_judged * (rounds_judged + 1.0) / 2.0
 }
 
-/// Returns whether the interval of the line's slope is within `slope` in either direction. `rank` is the quantile of the
-/// interval's upper end.
-fn is_within(line: &Line, rounds: usize, slope: f64, rank: f64) -> bool {
+/// Whether the interval of the line's slope is within `max_slope` in either direction. The interval ends at the quantile `rank` of
+/// Student's t.
+fn is_slope_within(line: &Line, rounds: usize, max_slope: f64, rank: f64) -> bool {
     let degrees = rounds as f64 - 2.0;
     let error = line.error_of_slope(degrees);
     // Skip the expensive quantile if possible: it is never below 1 for such a small probability of error.
-    line.slope.abs() + error <= slope
-        && sample::quantile(rank, degrees).is_some_and(|t| line.slope.abs() + t * error <= slope)
+    line.slope.abs() + error <= max_slope
+        && sample::quantile(rank, degrees).is_some_and(|t| line.slope.abs() + t * error <= max_slope)
 }
 
 /// Number of rounds that the SNIA criterion uses: the last five.
 const SNIA_WINDOW: usize = 5;
 /// Maximum difference between any two of the five rounds, relative to their average.
-const EXCURSION_TO: f64 = 0.20;
+const MAX_EXCURSION: f64 = 0.20;
 /// Maximum change from end to end of the fitted line, relative to the average.
-const SLOPE_TO: f64 = 0.10;
+const MAX_SLOPE: f64 = 0.10;
 /// Length of a round in the specification, in seconds.
 const ROUND_S: f64 = 60.0;
 
 /// Applies the SNIA criterion to one rate per round; `None` with fewer than five rounds, or if the mean of the last five is not positive.
 pub fn apply_snia(rounds: &[f64]) -> Option<Snia> {
     let last = rounds.get(rounds.len().checked_sub(SNIA_WINDOW)?..)?;
-    let line = Line::through(last)?;
-    let (least, most) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
-    let excursion = (most - least) / line.centre;
+    let line = Line::fit_rates(last)?;
+    let (lowest, highest) = last.iter().fold((f64::MAX, 0.0_f64), |(a, b), r| (a.min(*r), b.max(*r)));
+    let excursion = (highest - lowest) / line.centre;
     let slope = line.slope.abs() * (SNIA_WINDOW - 1) as f64 / line.centre;
     (excursion.is_finite() && slope.is_finite()).then_some(Snia {
-        met: excursion <= EXCURSION_TO && slope <= SLOPE_TO,
+        met: excursion <= MAX_EXCURSION && slope <= MAX_SLOPE,
         rounds: rounds.len() as u32,
         excursion,
         slope,
@@ -100,7 +99,7 @@ pub fn is_settled(rates: &[f64]) -> bool {
 }
 
 #[cfg(test)]
-use crate::series::{Noise, flat};
+use crate::series::{Noise, generate_series};
 
 #[cfg(test)]
 const MAX_ROUNDS: u32 = 25;
@@ -124,7 +123,7 @@ fn simulate_sessions(sessions: u64, rates: impl Fn(u64) -> Vec<f64>) -> (f64, us
 fn a_fall_of_two_percent_per_round_is_steady_in_at_most_one_of_500_sessions() {
     for deviation in [0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05] {
         let falling = |seed: u64| {
-            let noise = flat(MAX_ROUNDS as usize, deviation, 0.0, seed);
+            let noise = generate_series(MAX_ROUNDS as usize, deviation, 0.0, seed);
             noise.iter().enumerate().map(|(i, v)| v * 0.98_f64.powi(i as i32)).collect::<Vec<_>>()
         };
         let (accepted, _) = simulate_sessions(500, falling);
@@ -136,10 +135,10 @@ fn a_fall_of_two_percent_per_round_is_steady_in_at_most_one_of_500_sessions() {
 fn noise_without_a_drift_becomes_steady() {
     for (deviation, rounds) in [(0.0, 5), (0.003, 7), (0.01, 11), (0.02, 15), (0.03, 18)] {
         let (accepted, nine_of_ten) =
-            simulate_sessions(300, |seed| flat(MAX_ROUNDS as usize, deviation, 0.0, seed));
+            simulate_sessions(300, |seed| generate_series(MAX_ROUNDS as usize, deviation, 0.0, seed));
         assert!(accepted >= 0.97 && nine_of_ten <= rounds, "{deviation}: {accepted}, {nine_of_ten}");
     }
-    let (wild, _) = simulate_sessions(300, |seed| flat(MAX_ROUNDS as usize, 0.15, 0.0, seed));
+    let (wild, _) = simulate_sessions(300, |seed| generate_series(MAX_ROUNDS as usize, 0.15, 0.0, seed));
     assert!(wild <= 0.05, "{wild}: too noisy to prove anything");
 }
 

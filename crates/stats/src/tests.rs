@@ -24,9 +24,9 @@ fn near(got: f64, expected: &Value) -> bool {
 }
 
 #[test]
-fn students_factor_matches_scipy() {
+fn critical_values_match_scipy() {
     for row in reference("student") {
-        let got = sample::factor(row["degrees"].as_f64().unwrap()).unwrap();
+        let got = sample::critical_value(row["degrees"].as_f64().unwrap()).unwrap();
         assert!(near(got, &row["factor"]), "{got} {row}");
     }
 }
@@ -44,7 +44,7 @@ fn geometric_means_match_scipy() {
 #[test]
 fn ratios_and_rank_tests_match_scipy() {
     for row in reference("ranks") {
-        let got = comparison::compare(&times(&row["a"]), &times(&row["b"])).unwrap();
+        let got = comparison::compare_times(&times(&row["a"]), &times(&row["b"])).unwrap();
         assert!(near(got.ratio, &row["ratio"]) && near(got.p, &row["p_asymptotic"]), "{got:?} {row}");
     }
 }
@@ -61,8 +61,8 @@ fn ranks_of_the_median_match_scipy() {
 #[test]
 fn fitted_lines_match_scipy() {
     for row in reference("lines") {
-        let got = series::drift_over_runs(&numbers(&row["values"])).unwrap();
-        assert!(near(got.share, &row["share"]) && near(got.half, &row["half"]), "{got:?} {row}");
+        let got = series::find_drift_over_runs(&numbers(&row["values"])).unwrap();
+        assert!(near(got.share, &row["share"]) && near(got.half_width, &row["half"]), "{got:?} {row}");
     }
 }
 
@@ -79,7 +79,7 @@ fn correlation_times_warm_ups_and_intervals_match_numpy() {
             "{half:?} against {}",
             row["half"]
         );
-        let cut = series::warm_up(&values);
+        let cut = series::find_warm_up(&values);
         assert_eq!(cut.map(|c| c as u64), row["cut"].as_u64());
         (withheld, never) = (withheld + usize::from(half.is_none()), never + usize::from(cut.is_none()));
     }

@@ -13,10 +13,10 @@
 //!    charged twice. With `nr_requests` 1024, the charges of 512 in flight are exact. libaio waits
 //!    in the call instead, and its charges are exact at any depth.
 //!
-//! Each operation has at most one refused attempt, so [`Case::own`] subtracts at most the issued bytes from the charge. The ledger shows
+//! Each operation has at most one refused attempt, so [`Case::own_io`] subtracts at most the issued bytes from the charge. The ledger shows
 //! the charge as the kernel counted it, with a remark.
 
-use crate::case::{self, Amount, Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
+use crate::case::{self, Amount, Case, CaseRun, cgroup_slot, flow_of, requested_depth, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
 use model::figures::{Account, Entry, Ledger, Moved};
@@ -32,7 +32,7 @@ const AGREES_WITHIN: f64 = 0.001;
 /// stream reads.
 const METADATA_BYTES: u64 = 1 << 20;
 
-/// The ledger of a case; `None` without storage or a complete run.
+/// Returns the ledger of a case; `None` without storage or a complete run.
 pub(crate) fn ledger(case: &Case) -> Option<Ledger> {
     if !case.has_storage() || case.runs.is_empty() {
         return None;
@@ -99,7 +99,7 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
         }
     };
     let mut entries: Vec<Entry> = layers.iter().map(entry).collect();
-    if let (true, Err(why)) = (entries.is_empty(), case.tops()) {
+    if let (true, Err(why)) = (entries.is_empty(), case.top_layers()) {
         let (_, word) = compare(issued.bytes, Err(why), 0);
         entries.push(Entry {
             name: "device".into(),
@@ -177,7 +177,7 @@ fn to_moved(flow: BlockFlow) -> Moved {
     Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
 }
 
-/// Every layer below the targets once, from the top down.
+/// Returns every layer below the targets once, from the top down.
 fn counted_layers<'a>(case: &Case<'a>) -> Vec<CountedLayer<'a>> {
     let mut out: Vec<CountedLayer> = Vec::new();
     for place in case.places() {
@@ -214,12 +214,14 @@ fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) 
         }
         case.need_run()?;
         case.runs.iter().try_fold(BlockStat::default(), |sum, ran| {
-            let one = BlockStat::between(ran.at(Moment::Start)?, ran.at(moment)?, &layer.stat_file)?;
+            let one =
+                BlockStat::between(ran.snapshot(Moment::Start)?, ran.snapshot(moment)?, &layer.stat_file)?;
             Ok(sum.plus(&one))
         })
     };
     let in_flight = |ran: &CaseRun| -> u64 {
-        let at = |moment| BlockStat::parse(ran.at(moment)?.text(&layer.stat_file)?).map(|s| s.in_flight);
+        let at =
+            |moment| BlockStat::parse(ran.snapshot(moment)?.text(&layer.stat_file)?).map(|s| s.in_flight);
         [Moment::Start, Moment::Stop].iter().fold(0, |sum, m| sum.saturating_add(at(*m).unwrap_or(0)))
     };
     CountedLayer {
@@ -253,17 +255,17 @@ pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
     if !case.is_direct() || issued_by_retrying(case, kind).ops == 0 {
         return None;
     }
-    let done = flow_of(&case.device().ok()?, kind);
+    let done = flow_of(&case.device_io().ok()?, kind);
     if share(done.ios as f64, case.issued(kind).ops as f64) > NOT_SPLIT_UP_TO {
         return Some(Refused::Split);
     }
-    let depth: f64 = retrying_streams(case).map(|(_, stream)| asked_depth(stream)).sum();
-    let queues = case.shared().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
+    let depth: f64 = retrying_streams(case).map(|(_, stream)| requested_depth(stream)).sum();
+    let queues = case.shared_layers().ok()?.into_iter().map(|disk| disk.queue_number("nr_requests"));
     let least = queues.filter_map(Result::ok).min()?;
     (depth > least as f64).then_some(Refused::QueueFull(least))
 }
 
-/// The streams of the case whose refused attempts are submitted again, with their indices in the phase.
+/// Returns the streams of the case whose refused attempts are submitted again, with their indices in the phase.
 fn retrying_streams<'c>(case: &'c Case) -> impl Iterator<Item = (usize, &'c Stream)> {
     let streams = case.phase_streams().iter().enumerate();
     streams.filter(|(at, stream)| case.counts(*at) && repeats_refused(stream))
@@ -279,8 +281,8 @@ fn issued_by_retrying(case: &Case, kind: Kind) -> Amount {
     retrying_streams(case).map(|(at, _)| case.issued_by(at, kind)).fold(Amount::default(), Amount::plus)
 }
 
-/// The part of `counted` that the kernel charged for refused attempts: at most the amount that streams issued whose
-/// attempts are repeated. Zero where [`why_refused`] gives no reason.
+/// Returns the part of `counted` that the kernel charged for refused attempts: at most the amount that streams issued
+/// whose attempts are repeated. Zero where [`why_refused`] gives no reason.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for kind in Kind::MOVING {
@@ -319,7 +321,7 @@ pub(crate) fn split(requests: u64, times_charged: f64) -> model::record::Record 
 
 #[cfg(test)]
 fn own_bytes(record: &model::record::Record) -> u64 {
-    crate::case::cases(record)[0].own().unwrap().bytes[0]
+    crate::case::cases(record)[0].own_io().unwrap().bytes[0]
 }
 
 #[cfg(test)]
@@ -394,7 +396,7 @@ fn double_charges_from_a_full_queue_count_once() {
     let mut same_disk = crate::fixture::two_streams(&waiting, &second);
     charge_twice_at_a_short_queue(&mut same_disk);
     let both = crate::case::cases(&same_disk)[0].with_sharers();
-    assert_eq!(both.own().unwrap().bytes[0], 3 * issued);
+    assert_eq!(both.own_io().unwrap().bytes[0], 3 * issued);
 }
 
 #[test]

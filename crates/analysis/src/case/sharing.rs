@@ -9,7 +9,7 @@
 //!
 //! The last two give bounds. A check answers only if both bounds lead to the same answer.
 
-use super::{Case, SAME_BYTES, flow_of, targets_of, whole_disk};
+use super::{Case, SAME_BYTES_WITHIN, flow_of, targets_of, whole_disk};
 use model::Known;
 use model::evidence::{Moment, Pages};
 use model::job::{Kind, Stream};
@@ -38,7 +38,7 @@ impl Bounds {
     /// The bounds of a count of which nothing is known.
     const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
 
-    /// A count that is known to the byte.
+    /// Returns a count that is known to the byte.
     pub(crate) fn exact(bytes: u64) -> Self {
         Self { least: bytes, most: bytes }
     }
@@ -59,9 +59,13 @@ impl Bounds {
 
 /// The `stat` files of all layers that a stream uses. `None` if the stream touches no device. Empty if a place is
 /// unknown: then the stream may use any device.
-pub(super) type Used<'a> = Option<BTreeSet<&'a str>>;
+pub(super) type UsedFiles<'a> = Option<BTreeSet<&'a str>>;
 
-pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stream: &Stream) -> Used<'a> {
+pub(super) fn files_used_by<'a>(
+    record: &'a Record,
+    machine: Option<&'a Machine>,
+    stream: &Stream,
+) -> UsedFiles<'a> {
     if stream.does_nothing() {
         return None;
     }
@@ -74,7 +78,7 @@ pub(super) fn used_by<'a>(record: &'a Record, machine: Option<&'a Machine>, stre
     if out.is_empty() { None } else { Some(out) }
 }
 
-/// The place of each target of a stream; `None` for a target that the record does not describe.
+/// Returns the place of each target of a stream; `None` for a target that the record does not describe.
 fn places_of<'a>(
     record: &'a Record,
     machine: Option<&'a Machine>,
@@ -85,7 +89,7 @@ fn places_of<'a>(
 }
 
 impl<'a> Case<'a> {
-    /// The streams of this case: its own, and after [`Case::with_sharers`] those that share its devices.
+    /// Returns the streams of this case: its own, and after [`Case::with_sharers`] those that share its devices.
     pub(crate) fn member_streams(&self) -> Vec<&Stream> {
         if self.members.len() == 1 {
             return vec![&self.stream];
@@ -103,7 +107,7 @@ impl<'a> Case<'a> {
         self.member_streams().iter().any(|s| s.cache.is_sync())
     }
 
-    /// The largest operation of the streams of this case, in bytes.
+    /// Returns the largest operation of the streams of this case, in bytes.
     pub(crate) fn largest_bytes(&self) -> u32 {
         self.member_streams().iter().map(|s| s.access.largest_bytes()).max().unwrap_or(0)
     }
@@ -113,7 +117,7 @@ impl<'a> Case<'a> {
     /// whether other programs used a disk.
     pub(crate) fn with_sharers(&self) -> Self {
         let mut members = self.members.clone();
-        let files_of = |stream: &usize| self.used.get(*stream).and_then(Option::as_ref);
+        let files_of = |stream: &usize| self.used_files.get(*stream).and_then(Option::as_ref);
         let mut used: BTreeSet<&str> = members.iter().filter_map(files_of).flatten().copied().collect();
         loop {
             let joins = |stream: &usize| {
@@ -158,12 +162,12 @@ impl<'a> Case<'a> {
         self.members.contains(&stream)
     }
 
-    /// Indices of the streams of the phase.
+    /// Returns the indices of the streams of the phase.
     fn stream_indices(&self) -> std::ops::Range<usize> {
         0..self.phase_streams().len()
     }
 
-    /// Indices of the streams of the phase that are not streams of this case.
+    /// Returns the indices of the streams of the phase that are not streams of this case.
     fn others(&self) -> impl Iterator<Item = usize> {
         self.stream_indices().filter(|stream| !self.members.contains(stream))
     }
@@ -172,7 +176,7 @@ impl<'a> Case<'a> {
         self.phase_streams().get(stream)
     }
 
-    /// The place of each target of a stream; `None` for a target that the record does not describe.
+    /// Returns the place of each target of a stream; `None` for a target that the record does not describe.
     fn places_of(&self, stream: usize) -> impl Iterator<Item = Option<&'a Place>> {
         places_of(self.record, self.machine, self.stream_at(stream))
     }
@@ -180,7 +184,7 @@ impl<'a> Case<'a> {
     /// Returns the other streams of the phase that use one of these layers at the same time.
     pub(crate) fn sharers(&self, layers: &[&Layer]) -> Vec<usize> {
         let uses = |stream: &usize| {
-            self.used.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
+            self.used_files.get(*stream).and_then(Option::as_ref).is_some_and(|files| {
                 files.is_empty() || layers.iter().any(|l| files.contains(l.stat_file.as_str()))
             })
         };
@@ -208,7 +212,7 @@ impl<'a> Case<'a> {
         if sharers.is_empty() { Ok(()) } else { Err(self.not_alone(&sharers, layers)) }
     }
 
-    /// Why the counters of these layers do not show this stream's part.
+    /// Returns why the counters of these layers do not show this stream's part.
     pub(crate) fn not_alone(&self, sharers: &[usize], layers: &[&Layer]) -> String {
         const NAMED: usize = 3;
         let name = |stream: &usize| match self.stream_at(*stream).map(|s| s.name.as_str()) {
@@ -228,12 +232,12 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// Why the topmost devices do not show this stream's part: the streams that share them.
+    /// Returns why the topmost devices do not show this stream's part: the streams that share them.
     ///
     /// # Errors
     /// Why the devices are not known.
     pub(crate) fn why_shared(&self) -> Known<String> {
-        let tops = self.tops()?;
+        let tops = self.top_layers()?;
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
@@ -266,8 +270,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the number of operations of the streams that share these layers, and an upper bound of the ns that they
-    /// spent there. `None` if there is no bound, because the page cache reads ahead and writes back at other times, or
-    /// because a kind of operation has no latencies.
+    /// spent there. `None` if there is no bound: the page cache reads ahead and writes back at other times, or a kind of
+    /// operation has no latencies.
     pub(crate) fn ops_and_time_of_sharers(&self, layers: &[&Layer]) -> Option<[f64; 2]> {
         let mut sum = [0.0; 2];
         let submitted = Kind::MOVING.map(|kind| (kind, self.submitted(kind)));
@@ -314,7 +318,7 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why the devices were not counted.
     pub(crate) fn at_device(&self, kind: Kind) -> Known<Bounds> {
-        let tops = self.tops()?;
+        let tops = self.top_layers()?;
         let done = flow_of(&self.counted_together(&tops)?, kind).bytes;
         let sharers = self.sharers_moving(&tops, kind);
         if sharers.is_empty() {
@@ -327,13 +331,13 @@ impl<'a> Case<'a> {
         let own = if kind == Kind::Write && !self.stream.cache.is_direct() {
             self.written_back()
         } else {
-            self.submitted(kind).get(self.index).copied()
+            self.submitted(kind).get(self.stream_index).copied()
         };
         let own = own.unwrap_or(Bounds::UNKNOWN);
         let metadata_bytes = self.metadata_bytes(kind);
         // The kernel counts a submission twice if it was refused and repeated. Counts above what
         // the devices moved are therefore no lower bounds.
-        let most_in_all = (done as f64 * (1.0 + SAME_BYTES)) as u64;
+        let most_in_all = (done as f64 * (1.0 + SAME_BYTES_WITHIN)) as u64;
         let is_certain = own.least.saturating_add(others.least) <= most_in_all.saturating_add(metadata_bytes);
         let (own_least, others_least) = if is_certain { (own.least, others.least) } else { (0, 0) };
         // Without charges, other programs may have read the rest.
@@ -349,12 +353,12 @@ impl<'a> Case<'a> {
         let theirs = if kind == Kind::Write {
             amplified(others.most)
         } else {
-            others.most.saturating_add((others.most as f64 * SAME_BYTES) as u64)
+            others.most.saturating_add((others.most as f64 * SAME_BYTES_WITHIN) as u64)
         };
         done.saturating_sub(theirs).saturating_sub(self.metadata_bytes(kind))
     }
 
-    /// Bytes of metadata that file systems may have moved in all runs.
+    /// Returns the bytes of metadata that file systems may have moved in all runs.
     fn metadata_bytes(&self, kind: Kind) -> u64 {
         let per_run = if kind == Kind::Write { METADATA_WRITE_BYTES } else { METADATA_READ_BYTES };
         per_run.saturating_mul(self.runs.len() as u64)
@@ -366,26 +370,27 @@ impl<'a> Case<'a> {
         let issued = self.issued(Kind::Read).bytes as f64;
         // The device read what fathom issued, so no other program read anything, even if the cgroup
         // counts less.
-        if (done as f64 - issued).abs() <= SAME_BYTES * issued {
+        if (done as f64 - issued).abs() <= SAME_BYTES_WITHIN * issued {
             return done;
         }
-        let own = self.own().map(|own| own.bytes[0]).ok().or_else(|| self.charged_reads());
+        let own = self.own_io().map(|own| own.bytes[0]).ok().or_else(|| self.charged_reads());
         own.map_or(done, |own| own.min(done))
     }
 
     /// Returns the bytes that all streams together read from the disks of this stream, as charged to fathom.
     /// `None` if the cgroup does not count.
     fn charged_reads(&self) -> Option<u64> {
-        self.charged_reads_on(&self.shared().ok()?)
+        self.charged_reads_on(&self.shared_layers().ok()?)
     }
 
-    /// Bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does not count.
+    /// Returns the bytes of reads that were charged to fathom on these layers, for all streams; `None` if the cgroup does
+    /// not count.
     pub(crate) fn charged_reads_on(&self, layers: &[&Layer]) -> Option<u64> {
-        self.with_sharers().own().ok()?;
+        self.with_sharers().own_io().ok()?;
         Some(self.charged_together(layers).ok()?.bytes[0])
     }
 
-    /// Bytes of a direction that the workers of each stream of the phase submitted to block devices.
+    /// Returns the bytes of a direction that the workers of each stream of the phase submitted to block devices.
     fn submitted(&self, kind: Kind) -> Vec<Bounds> {
         let count: fn(&ThreadIo) -> u64 =
             if kind == Kind::Read { |io| io.read_bytes } else { |io| io.write_bytes };
@@ -410,7 +415,8 @@ impl<'a> Case<'a> {
         counted.into_iter().enumerate().map(bounds_of).collect()
     }
 
-    /// Bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if that is unknown.
+    /// Returns the bytes of pages of these targets that appeared or became dirty from start to stop of all runs; `None` if
+    /// that is unknown.
     fn new_pages(&self, targets: &[usize]) -> Option<u64> {
         let states_at = |moment| self.states_of(targets, moment).ok();
         let (before, after) = (states_at(Moment::Start)?, states_at(Moment::Stop)?);
@@ -421,7 +427,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Bytes that a stream of the phase moved on these devices. `submitted` has the bytes that each
+    /// Returns the bytes that a stream of the phase moved on these devices. `submitted` has the bytes that each
     /// stream submitted. If the stream also uses other devices, the lower bound is 0. If it reaches
     /// these devices only through layers above them, nothing is known.
     fn submitted_to(&self, stream: usize, submitted: &[Bounds], layers: &[&Layer]) -> Bounds {
@@ -444,13 +450,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The kernel's count for the workers of a stream of the phase, over all runs. The upper bound also has the count of threads that belong
-    /// to no worker.
+    /// Returns the kernel's count for the workers of a stream of the phase, over all runs. The upper bound also has the
+    /// count of threads that belong to no worker.
     pub(crate) fn counted_by_workers(&self, stream: usize, count: fn(&ThreadIo) -> u64) -> Bounds {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
     }
 
-    /// The kernel's count for the workers of each stream of the phase.
+    /// Returns the kernel's count for the workers of each stream of the phase.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.stream_indices().len()];
@@ -458,7 +464,7 @@ impl<'a> Case<'a> {
             let known = ran.end.workers.iter().filter(|worker| worker.stream < sums.len());
             let known = known.filter_map(|worker| Some(count(worker.io.as_ref().ok()?)));
             let all = known.fold(0, u64::saturating_add);
-            let at = |moment| ThreadIo::parse(ran.at(moment).ok()?.text("/proc/self/io").ok()?).ok();
+            let at = |moment| ThreadIo::parse(ran.snapshot(moment).ok()?.text("/proc/self/io").ok()?).ok();
             let process = at(Moment::Start).zip(at(Moment::Stop));
             let rest =
                 process.map_or(u64::MAX, |(start, stop)| count(&stop.since(start)).saturating_sub(all));
@@ -477,18 +483,18 @@ impl<'a> Case<'a> {
     /// the bytes that it dirtied, minus the bytes that are still dirty. `None` if that is unknown.
     fn written_back(&self) -> Option<Bounds> {
         let (start, stop) = (self.own_dirty_bytes(Moment::Start)?, self.own_dirty_bytes(Moment::Stop)?);
-        let dirtied = self.counted_by_workers(self.index, |io| io.write_bytes);
+        let dirtied = self.counted_by_workers(self.stream_index, |io| io.write_bytes);
         let still_dirty = stop.saturating_sub(start);
         // A large folio counts as dirty as a whole if one of its pages is written, so less may have been written back.
-        let issued = self.issued_by(self.index, Kind::Write).bytes as f64;
-        let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES) * issued;
+        let issued = self.issued_by(self.stream_index, Kind::Write).bytes as f64;
+        let by_page = dirtied.least as f64 <= (1.0 + SAME_BYTES_WITHIN) * issued;
         Some(Bounds {
             least: if by_page { dirtied.least.saturating_sub(still_dirty) } else { 0 },
             most: dirtied.most.saturating_sub(still_dirty),
         })
     }
 
-    /// Dirty bytes of the stream's own targets at a moment, added up over all runs; `None` if they
+    /// Returns the dirty bytes of the stream's own targets at a moment, added up over all runs; `None` if they
     /// are unknown, or another stream uses one of the targets through the page cache.
     pub(crate) fn own_dirty_bytes(&self, moment: Moment) -> Option<u64> {
         if self.shares_pages() {
@@ -500,7 +506,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The targets of the case, in the order of [`Case::states`], each with its index in the plan.
+    /// Returns the targets of the case, in the order of [`Case::states`], each with its index in the plan.
     pub(crate) fn targets(&self) -> &[(usize, &'a Target)] {
         &self.targets
     }

@@ -29,7 +29,7 @@ const VOLATILE: &str = "write back";
 /// syncs, because then only the final sync is affected.
 fn not_durable_finding(case: &Case, sentence: &str, numbers: Evidence) -> Known<Answer> {
     let sentence = format!("{sentence} Synced data can be lost in a power failure.");
-    if !case.syncs_itself() {
+    if !case.syncs_within_window() {
         return Detail::new(Severity::Note, sentence, numbers).found();
     }
     let not_durable = Rename::Condition("not durable".into());
@@ -52,14 +52,15 @@ fn is_volatile(layer: &Layer) -> Known<bool> {
 /// Fails if the disks are unknown or one does not report its cache.
 fn volatile_disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
     let keep_volatile = |disk: &'a Layer| is_volatile(disk).map(|is_volatile| is_volatile.then_some(disk));
-    case.leaves()?.into_iter().filter_map(|disk| keep_volatile(disk).transpose()).collect()
+    case.lowest_layers()?.into_iter().filter_map(|disk| keep_volatile(disk).transpose()).collect()
 }
 
 /// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
 /// complete.
 fn count_requested_syncs(case: &Case) -> u64 {
     let ops_in_run = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
-    let calls = if case.syncs_itself() && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
+    let calls =
+        if case.syncs_within_window() && case.stream.flush.is_some() { Some(Kind::Sync) } else { None };
     let writes = case.stream.cache.is_sync().then_some(Kind::Write);
     let kinds = || calls.into_iter().chain(writes);
     case.runs.iter().flat_map(|r| kinds().map(move |k| ops_in_run(r, k))).fold(0, u64::saturating_add)
@@ -85,7 +86,7 @@ fn count_syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
 fn sum_flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushes> {
     let mut sum = Flushes::default();
     for ran in &case.runs {
-        let passed = BlockStat::between(ran.at(Moment::Start)?, ran.at(until)?, &disk.stat_file)?;
+        let passed = BlockStat::between(ran.snapshot(Moment::Start)?, ran.snapshot(until)?, &disk.stat_file)?;
         let flushes = passed.flush.ok_or("this kernel does not count flushes (Linux 5.5 and later do)")?;
         sum.ios = sum.ios.saturating_add(flushes.ios);
         sum.ms = sum.ms.saturating_add(flushes.ms);
@@ -159,7 +160,7 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
         ("flushes", flushed as f64),
         ("flushes_per_sync", share(flushed as f64, requested as f64)),
     ]);
-    let needed = FLUSHED_FROM * requested as f64 / asked_depth(&case.stream).max(1.0);
+    let needed = FLUSHED_FROM * requested as f64 / requested_depth(&case.stream).max(1.0);
     let flushes_of_sharers = count_syncs_of_sharers(case, &disks).saturating_mul(FLUSHES_OF_A_SYNC);
     if flushes_of_sharers > 0
         && flushed as f64 >= needed
@@ -310,7 +311,7 @@ fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if disks.is_empty() {
         return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
     }
-    if !case.syncs_itself() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
+    if !case.syncs_within_window() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
@@ -394,7 +395,7 @@ const NO_FINAL_SYNC: Check = Check {
 };
 
 fn check_no_final_sync(case: &Case) -> Known<Answer> {
-    if case.syncs_itself() {
+    if case.syncs_within_window() {
         return holds("The job makes its writes durable within the measured time.", evidence([]));
     }
     let failed = case.runs.iter().filter(|ran| final_sync_failed(case, ran)).count();
@@ -496,7 +497,7 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
         );
     }
     let NfsCalls { writes, commits } = calls_in_runs(case)?;
-    if writes == 0 && commits == 0 && case.syncs_itself() && count_requested_syncs(case) > 0 {
+    if writes == 0 && commits == 0 && case.syncs_within_window() && count_requested_syncs(case) > 0 {
         let syncs = show_count(count_requested_syncs(case) as f64);
         let numbers = evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]);
         return detail!(
@@ -528,8 +529,8 @@ fn calls_in_runs(case: &Case) -> Known<NfsCalls> {
     case.need_run()?;
     let calls_in_run = |count: fn(NfsCalls) -> u64| {
         sum_over_runs(case, |ran| {
-            let before = count(calls_since_mount(ran.at(Moment::Start)?)?);
-            let passed = count(calls_since_mount(ran.at(Moment::Synced)?)?).checked_sub(before);
+            let before = count(calls_since_mount(ran.snapshot(Moment::Start)?)?);
+            let passed = count(calls_since_mount(ran.snapshot(Moment::Synced)?)?).checked_sub(before);
             passed.ok_or_else(|| "the counters of the mount went backwards".into())
         })
     };

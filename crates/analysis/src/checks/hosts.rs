@@ -24,13 +24,13 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
 /// Returns the hosts that ran this job, by rank, or none if a single host measured.
 fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostSeen] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
-    let participants = &all[..case.record.header.plan.hosts_in_job(case.at, all.len())];
+    let participants = &all[..case.record.header.plan.hosts_in_job(case.job_index, all.len())];
     if participants.len() > 1 { participants } else { &[] }
 }
 
 /// Returns the runs of this result that have a time in which all hosts ran.
 fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
-    let phase_of_job = (case.at as u32, case.phase as u32);
+    let phase_of_job = (case.job_index as u32, case.phase_index as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
     all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
 }
@@ -360,7 +360,7 @@ fn check_anothers_cache(case: &Case) -> Known<Answer> {
     }
     if all_made {
         // If the device is visible, other checks compare the bytes read with its counters.
-        if case.grounded().is_ok() {
+        if case.need_resolved_stack().is_ok() {
             return holds("Each host reads its own file.", numbers);
         }
         return finding!(

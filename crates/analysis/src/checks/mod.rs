@@ -33,7 +33,7 @@ pub(crate) use environment::cpu::{
 pub(crate) use environment::disturbance::FOREIGN_ABOVE;
 pub(crate) use hosts::list_hosts;
 pub(crate) use io_as_requested::queue::one_at_a_time;
-pub(crate) use io_as_requested::requests::SAME_BYTES as SAME_REQUEST_BYTES;
+pub(crate) use io_as_requested::requests::SAME_BYTES_WITHIN as SAME_REQUEST_BYTES;
 pub(crate) use statistics::runs::severity_of_spread;
 #[cfg(test)]
 pub(crate) use statistics::shaped;

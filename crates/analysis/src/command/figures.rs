@@ -6,7 +6,7 @@
 //! 4. The kernel charges write-back to no process: written bytes of a device that are not the command's data belong to other processes or to
 //!    the file system's journal.
 
-use crate::figures::kernel_text::{keyed, pressure_us};
+use crate::figures::kernel_text::{number_of_key, pressure_us};
 use model::Known;
 use model::command::{
     Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, Moved, NamedFiles,
@@ -19,22 +19,22 @@ use model::units::{show_bytes, show_ns, show_rate};
 use std::collections::BTreeMap;
 
 /// A part of at most this share hardly changes a result about the whole.
-const OTHERS_SHARE: f64 = 0.02;
+const NEGLIGIBLE_SHARE: f64 = 0.02;
 
 /// Bytes that an idle machine may have dirty. Fewer bytes never change a result.
-const IDLE_BYTES: u64 = 4 << 20;
+const NEGLIGIBLE_BYTES: u64 = 4 << 20;
 
 /// Computes the figures of a run from its end and the snapshots around it.
-pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
+pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let CommandRecord { end, run } = *seen;
     let [start, stop, synced] =
         [Moment::Start, Moment::Stop, Moment::Synced].map(|moment| snapshot_at(run, moment));
     let seconds = end.wall_ns as f64 / 1e9;
     let machine = record.header.hosts.first();
-    let devices = devices(machine, [&start, &stop, &synced], seconds);
+    let devices = use_of_devices(machine, [&start, &stop, &synced], seconds);
     let dirty = [&start, &stop, &synced].map(|snapshot| snapshot.clone().and_then(dirty_bytes));
     let others_dirtied = dirtied_by_others(&start, &stop, end);
-    let dirty_at_end = dirty_at_end(end, &dirty, &others_dirtied);
+    let dirty_at_end = dirty_bytes_at_end(end, &dirty, &others_dirtied);
     // Data of other processes that the final sync may have written: dirty before the command began,
     // or dirtied until the end of the sync.
     let others_synced = others_dirtied.clone().and_then(|during| {
@@ -84,7 +84,7 @@ pub(super) fn command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
                 total_ns: traced.sync_total_ns,
             })
         }),
-        interface: interface(end),
+        interface: describe_interface(end),
         charged_bytes: charged.map(|charged| {
             charged.values().fold([0; 2], |sum, one| [0, 1].map(|at| one[at].saturating_add(sum[at])))
         }),
@@ -110,7 +110,7 @@ pub(super) fn snapshot_at(run: &Run, moment: Moment) -> Known<&Snapshot> {
 
 /// Returns the topmost devices of the named files and of the current directory. Leaves out a device below another one:
 /// the disk of a loop device's image repeats the reads of the loop device.
-pub(super) fn tops(machine: Option<&Machine>) -> Vec<&Layer> {
+pub(super) fn topmost_devices(machine: Option<&Machine>) -> Vec<&Layer> {
     let places = || machine.into_iter().flat_map(|machine| &machine.places);
     let lower: Vec<&str> = places()
         .flat_map(|place| place.layers.iter().enumerate().filter(|(at, _)| !place.tops.contains(at)))
@@ -129,7 +129,7 @@ pub(super) fn tops(machine: Option<&Machine>) -> Vec<&Layer> {
 ///
 /// # Errors
 /// Why the devices are unknown, or why the counters of one cannot be read.
-fn devices(
+fn use_of_devices(
     machine: Option<&Machine>,
     [start, stop, synced]: [&Known<&Snapshot>; 3],
     seconds: f64,
@@ -140,7 +140,7 @@ fn devices(
     }
     let (start, stop) = (start.clone()?, stop.clone()?);
     let mut out: Vec<DeviceUse> = Vec::new();
-    for layer in tops(machine).into_iter().chain(places.iter().flat_map(|place| &place.layers)) {
+    for layer in topmost_devices(machine).into_iter().chain(places.iter().flat_map(|place| &place.layers)) {
         let did = BlockStat::between(start, stop, &layer.stat_file)?;
         let after = synced.clone().and_then(|synced| BlockStat::between(stop, synced, &layer.stat_file));
         let synced_bytes = after.map_or(0, |did| did.write.bytes);
@@ -240,14 +240,14 @@ pub(super) fn written_bytes(end: &CommandEnd) -> Known<u64> {
     end.moved.clone().map(|moved: Moved| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
 
-/// Dirty bytes of the machine, including those in write-back.
+/// Returns the dirty bytes of the machine, including those in write-back.
 fn dirty_bytes(snapshot: &Snapshot) -> Known<u64> {
     let text = snapshot.text("/proc/meminfo")?;
     Ok(meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?))
 }
 
-/// Bytes that other processes and the kernel made dirty while the command ran. If their part is unknown, but the whole
-/// machine dirtied few bytes, returns all of these: an upper bound.
+/// Returns the bytes that other processes and the kernel made dirty while the command ran. If their part is unknown, but
+/// the whole machine dirtied few bytes, returns all of these: an upper bound.
 ///
 /// # Errors
 /// Why the part of other processes is unknown: direct writes of the command are among its bytes, but not among the
@@ -257,7 +257,7 @@ fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Co
     let own = end.moved.clone()?.dirtied_bytes;
     let opened_direct = end.traced.as_ref().is_ok_and(|traced| traced.direct_opens > 0);
     // The kernel adds up the page counts of the CPUs with a delay.
-    if !opened_direct && own <= all.saturating_add(IDLE_BYTES) {
+    if !opened_direct && own <= all.saturating_add(NEGLIGIBLE_BYTES) {
         return Ok(all.saturating_sub(own));
     }
     if is_negligible(all, own) {
@@ -266,9 +266,10 @@ fn dirtied_by_others(start: &Known<&Snapshot>, stop: &Known<&Snapshot>, end: &Co
     Err("part of the command's writes bypassed the page cache, so it is unknown how many dirty pages belong to other programs".into())
 }
 
-/// Bytes that were made dirty in the page cache, by any process.
+/// Returns the bytes that were made dirty in the page cache, by any process.
 fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &CommandEnd) -> Known<u64> {
-    let pages = |snapshot: &Known<&Snapshot>| keyed(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
+    let pages =
+        |snapshot: &Known<&Snapshot>| number_of_key(snapshot.clone()?.text("/proc/vmstat")?, "nr_dirtied");
     Ok(pages(to)?.saturating_sub(pages(from)?).saturating_mul(end.page_bytes))
 }
 
@@ -278,13 +279,13 @@ fn dirtied_between(from: &Known<&Snapshot>, to: &Known<&Snapshot>, end: &Command
 ///
 /// # Errors
 /// If that growth may be due to other processes: they dirtied pages, or the machine had dirty pages at the start.
-fn dirty_at_end(end: &CommandEnd, machine_dirty: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
+fn dirty_bytes_at_end(end: &CommandEnd, machine_dirty: &[Known<u64>; 3], others: &Known<u64>) -> Known<u64> {
     let wrote = written_bytes(end)?;
     if wrote == 0 {
         return Ok(0);
     }
     let in_files: u64 = end.named.iter().filter_map(|one| one.after.as_ref().ok()?.dirty_bytes).sum();
-    if in_files > 0 || files_grew_by(end) as f64 >= (1.0 - OTHERS_SHARE) * wrote as f64 {
+    if in_files > 0 || files_grew_by(end) as f64 >= (1.0 - NEGLIGIBLE_SHARE) * wrote as f64 {
         return Ok(in_files.min(wrote));
     }
     let grown = machine_dirty[1].clone()?.saturating_sub(machine_dirty[0].clone()?);
@@ -308,7 +309,7 @@ fn files_grew_by(end: &CommandEnd) -> u64 {
 
 /// Whether `part` is so small that it hardly changes a result about `whole` bytes.
 fn is_negligible(part: u64, whole: u64) -> bool {
-    part <= IDLE_BYTES || part as f64 <= OTHERS_SHARE * whole as f64
+    part <= NEGLIGIBLE_BYTES || part as f64 <= NEGLIGIBLE_SHARE * whole as f64
 }
 
 /// Returns the rate in MB/s until all bytes were stable; unknown if the final sync also wrote much data of other
@@ -319,14 +320,14 @@ fn stable_rate(end: &CommandEnd, seconds: f64, sync_seconds: &Known<f64>, others
         return Err("the command wrote nothing to storage".into());
     }
     let foreign = others.clone()?;
-    let limit = (OTHERS_SHARE * wrote as f64).max(IDLE_BYTES as f64).min(wrote as f64 / 2.0);
+    let limit = (NEGLIGIBLE_SHARE * wrote as f64).max(NEGLIGIBLE_BYTES as f64).min(wrote as f64 / 2.0);
     if end.final_sync != FinalSync::NotNeeded && foreign as f64 > limit {
         return Err("the final sync also wrote data of other programs".into());
     }
     Ok(wrote as f64 / 1e6 / (seconds + sync_seconds.clone()?))
 }
 
-fn interface(end: &CommandEnd) -> Interface {
+fn describe_interface(end: &CommandEnd) -> Interface {
     let mean = |bytes: u64, calls: u64| (calls > 0).then(|| bytes as f64 / calls as f64);
     let moved = end.moved.as_ref().ok();
     let traced = || end.traced.as_ref().map_err(Clone::clone);
@@ -363,19 +364,19 @@ fn foreign_read_bytes(
     let devices = devices.as_ref().map_err(Clone::clone)?;
     let read = |top: &Layer| devices.iter().find(|d| d.name == top.name).map_or(0, |d| d.read_bytes);
     let Ok(charged) = charged else {
-        let all: u64 = tops(machine).into_iter().map(read).sum();
+        let all: u64 = topmost_devices(machine).into_iter().map(read).sum();
         return Ok(all.saturating_sub(end.moved.clone()?.fetched_bytes));
     };
     let foreign_bytes = |top: &Layer| {
         let [own, _] = *charged.get(&disk_number(machine, top)?)?;
         (own > 0).then(|| read(top).saturating_sub(own))
     };
-    Ok(tops(machine).into_iter().filter_map(foreign_bytes).sum())
+    Ok(topmost_devices(machine).into_iter().filter_map(foreign_bytes).sum())
 }
 
 /// Returns the bytes written by the command that had reached the topmost devices when it ended: the bytes that were no
 /// longer dirty. They may differ from the bytes that the devices wrote, because a file system may compress. If the
-/// devices wrote nothing, returns 0 for up to [`IDLE_BYTES`] of clean bytes.
+/// devices wrote nothing, returns 0 for up to [`NEGLIGIBLE_BYTES`] of clean bytes.
 ///
 /// # Errors
 /// Also if the devices wrote nothing although more bytes are clean: then the command wrote elsewhere.
@@ -388,7 +389,7 @@ fn bytes_that_reached_devices(
     let clean = written_bytes(end)?.saturating_sub(dirty_at_end.clone()?);
     match devices {
         // These few bytes may be dirty pages of a file that is not on the command line, such as the log of the command.
-        Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= IDLE_BYTES => Ok(0),
+        Ok(devices) if written_by_tops(machine, devices) == 0 && clean <= NEGLIGIBLE_BYTES => Ok(0),
         Ok(devices) if written_by_tops(machine, devices) == 0 => {
             Err("the devices below the named files wrote nothing, so the command wrote elsewhere".into())
         }
@@ -397,7 +398,7 @@ fn bytes_that_reached_devices(
 }
 
 fn written_by_tops(machine: Option<&Machine>, devices: &[DeviceUse]) -> u64 {
-    let is_top = |device: &&DeviceUse| tops(machine).iter().any(|top| top.name == device.name);
+    let is_top = |device: &&DeviceUse| topmost_devices(machine).iter().any(|top| top.name == device.name);
     devices.iter().filter(is_top).map(|device| device.written_bytes).sum()
 }
 
@@ -439,7 +440,7 @@ fn charged_bytes(
 /// Returns the numbers of the topmost devices, each once; for a partition, that of its disk.
 pub(super) fn device_numbers(machine: Option<&Machine>) -> Vec<String> {
     let mut out: Vec<String> =
-        tops(machine).into_iter().filter_map(|top| disk_number(machine, top)).collect();
+        topmost_devices(machine).into_iter().filter_map(|top| disk_number(machine, top)).collect();
     out.sort();
     out.dedup();
     out
@@ -459,14 +460,14 @@ fn disk_number(machine: Option<&Machine>, top: &Layer) -> Option<String> {
 }
 
 /// The report describes a direction if it moved at least this many bytes. Fewer may be the program's libraries.
-const WORTH_BYTES: u64 = 1 << 20;
+const MIN_DESCRIBED_BYTES: u64 = 1 << 20;
 
-/// If both directions moved less than [`WORTH_BYTES`], the report describes a direction with at least this many bytes.
-const WORTH_BYTES_OF_SMALL: u64 = 64 << 10;
+/// If both directions moved less than [`MIN_DESCRIBED_BYTES`], the report describes a direction with at least this many bytes.
+const MIN_DESCRIBED_BYTES_OF_SMALL: u64 = 64 << 10;
 
 /// If reads from disks are at most this share of all reads, they may be reads of the program's
 /// libraries. These may be on another disk than the program's files.
-const LIBRARIES_SHARE: f64 = 0.02;
+const MAX_LIBRARIES_SHARE: f64 = 0.02;
 
 /// Describes a run: what it read and wrote, and a failure.
 pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&CommandRecord>) -> String {
@@ -479,9 +480,10 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
     };
     let mut out: Vec<String> = Vec::new();
     let most = run.moved.as_ref().map_or(0, |m| m.read_call_bytes.max(m.fetched_bytes).max(m.dirtied_bytes));
-    let worth = if most >= WORTH_BYTES { WORTH_BYTES } else { WORTH_BYTES_OF_SMALL };
-    let read = describe_read(run, seen, worth);
-    let wrote = describe_written(run, seen, worth);
+    let min_bytes =
+        if most >= MIN_DESCRIBED_BYTES { MIN_DESCRIBED_BYTES } else { MIN_DESCRIBED_BYTES_OF_SMALL };
+    let read = describe_read(run, seen, min_bytes);
+    let wrote = describe_written(run, seen, min_bytes);
     match (&read, &wrote) {
         (Some(read), Some(wrote)) => {
             out.push(format!("{program} read {read}."));
@@ -490,7 +492,7 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
         (Some(read), None) => out.push(format!("{program} read {read}.")),
         (None, Some(wrote)) => out.push(format!("{program} wrote {wrote}.")),
         (None, None) => match &run.moved {
-            Ok(moved) if moved.read_call_bytes.max(moved.write_call_bytes) >= WORTH_BYTES => out.push(format!(
+            Ok(moved) if moved.read_call_bytes.max(moved.write_call_bytes) >= MIN_DESCRIBED_BYTES => out.push(format!(
                 "{program} took {took}{ended}. Its calls read {} and wrote {}; nothing was counted on storage.",
                 amount_of(moved.read_call_bytes),
                 amount_of(moved.write_call_bytes)
@@ -508,21 +510,21 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
 
 /// Describes what the command read: `512 MiB in 840 ms (639 MB/s); none of it came from vda: the page cache had all of
 /// it`.
-fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
+fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     // Read-ahead that the command did not use is no part of its reads.
     let fetched_as_reads = if run.unused_read_ahead_bytes.is_ok() { 0 } else { moved.fetched_bytes };
     let bytes = moved.read_call_bytes.max(fetched_as_reads);
     let is_from_byte_source =
-        seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < worth;
-    if bytes < worth || is_from_byte_source {
+        seen.is_some_and(|seen| !seen.end.byte_sources.is_empty()) && moved.fetched_bytes < min_bytes;
+    if bytes < min_bytes || is_from_byte_source {
         return None;
     }
     let rate = show_rate(bytes as f64 / 1e6 / run.seconds.max(1e-9));
     let amount = format!("{} in {} ({rate} MB/s)", amount_of(bytes), show_ns(run.seconds * 1e9));
     let disk_of_files = file_device(run, |one| one.before.as_ref().is_ok_and(|before| before.bytes > 0));
     let fetched = moved.fetched_bytes;
-    let read_disk = if fetched as f64 <= LIBRARIES_SHARE * bytes as f64 {
+    let read_disk = if fetched as f64 <= MAX_LIBRARIES_SHARE * bytes as f64 {
         "a disk".to_owned()
     } else {
         device_name(run, |device| device.read_bytes)
@@ -571,7 +573,7 @@ fn describe_read(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> 
 
 /// Describes what the command wrote: `1 GiB in 410 ms (2,600 MB/s); 12 MiB had reached vda. Making the rest stable took
 /// another 3.20 s: 298 MB/s in all`.
-fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) -> Option<String> {
+fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, min_bytes: u64) -> Option<String> {
     let moved = run.moved.as_ref().ok()?;
     let bytes = written_bytes(seen?.end).ok()?;
     let bytes_after = |one: &NamedFiles| one.after.as_ref().map_or(0, |after| after.bytes);
@@ -579,8 +581,8 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
     let is_dirty = |state: &FilesState| state.dirty_bytes > Some(0);
     let is_written = |one: &NamedFiles| grew(one) || one.after.as_ref().is_ok_and(is_dirty);
     let memory = run.named.iter().filter(|one| grew(one)).find_map(|one| one.memory.as_ref());
-    let shown = if bytes < worth && memory.is_some() { moved.write_call_bytes } else { bytes };
-    if shown < worth {
+    let shown = if bytes < min_bytes && memory.is_some() { moved.write_call_bytes } else { bytes };
+    if shown < min_bytes {
         return None;
     }
     let took = show_ns(run.seconds * 1e9);
@@ -592,7 +594,7 @@ fn describe_written(run: &CommandRun, seen: Option<&CommandRecord>, worth: u64) 
         let rate = show_rate(shown as f64 / 1e6 / run.seconds.max(1e-9));
         format!("{} in {took} ({rate} MB/s)", amount_of(shown))
     };
-    if let Some(memory) = memory.filter(|_| bytes < worth) {
+    if let Some(memory) = memory.filter(|_| bytes < min_bytes) {
         return Some(format!("{amount} to memory ({memory}): no disk was written"));
     }
     let to = device_name(run, |device| device.written_bytes.max(device.synced_bytes));
@@ -625,13 +627,13 @@ fn amount_of(bytes: u64) -> String {
     show_bytes(bytes).replace(".00 ", " ")
 }
 
-/// The first device with bytes in this direction, or `the disk`.
+/// Returns the first device with bytes in this direction, or `the disk`.
 fn device_name(run: &CommandRun, bytes: impl Fn(&DeviceUse) -> u64) -> String {
     let device = run.devices.iter().flatten().find(|device| bytes(device) > 0);
     device.map_or_else(|| "the disk".into(), |device| device.name.clone())
 }
 
-/// The device on which the first of these files lies, or `the disk`.
+/// Returns the device on which the first of these files lies, or `the disk`.
 fn file_device(run: &CommandRun, is_used: impl Fn(&NamedFiles) -> bool) -> String {
     let device = run.named.iter().filter(|one| is_used(one)).find_map(|one| one.device.clone());
     device.unwrap_or_else(|| "the disk".into())

@@ -1,10 +1,10 @@
 //! Judges timed commands: turns the record of `fathom time` into a report.
 //!
 //! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`], and describes it in a few sentences.
-//! 2. `command_limiter` decides what the command waited for. The first cause that its figures support is the answer: a throttle; a CPU, or
-//!    the page cache that it copied from or to; its own syncs; the device, busy with several requests or with one at a time; the other end
-//!    of a pipe or a terminal. Without a cause, the answer lists the shares.
-//! 3. `ask` runs the checks that need no engine of fathom. They have the ids and names of the catalogue.
+//! 2. `command_limiter` decides what the command waited for: the first cause that its figures support. The causes are, in this order: a
+//!    throttle, a CPU or copying from or to the page cache, its own syncs, the device, and the other end of a pipe or a terminal. Without a
+//!    cause, the answer lists the shares of the time.
+//! 3. `run_checks` runs the checks that need no engine of fathom. They have the ids and names of the catalogue.
 //! 4. Several commands are compared by their wall times, like any two results.
 
 mod figures;
@@ -14,7 +14,7 @@ use crate::checks::{
     FOREIGN_ABOVE, LimitUnit, hard_limits, show_part,
 };
 use crate::compare::{self, CommandTimes};
-use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
+use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::{Judging, findings, notes, unknown_machine, verdict};
 use figures::snapshot_at;
 use model::Known;
@@ -22,12 +22,12 @@ use model::command::{
     Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, LEAST_SECONDS,
     NamedFiles, Stream,
 };
-use model::comparison::{Answer as Word, Metric, Pair};
+use model::comparison::{ComparisonWord, Metric, Pair};
 use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
-use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
+use model::report::{AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, ReportAnswer, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals::{self, FEWEST_RUNS};
@@ -41,13 +41,14 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let mut commands = Vec::new();
     for (at, command) in study.commands.iter().enumerate() {
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
-        let runs: Vec<CommandRun> = seen.iter().map(|seen| figures::command_run(record, seen)).collect();
+        let runs: Vec<CommandRun> =
+            seen.iter().map(|seen| figures::build_command_run(record, seen)).collect();
         let result = build_result(record, command, runs, seen.last());
         // The report shows the figures of one run: the last one, because it resembles future runs most.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
-            findings.extend(ask(record, command, run, &result.limiter, seen));
+            findings.extend(run_checks(record, command, run, &result.limiter, seen));
         }
-        findings.extend(ask_repeats(command, &successful_seconds(&result.runs)));
+        findings.extend(check_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
     for finding in &mut findings {
@@ -58,7 +59,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| decide_gates(condition, &commands)).collect();
     let reasoned = verdict_with_reason(&commands, &findings);
-    let answer = crate::gate::combine_gates(&gates).or_else(|| answer(&commands, &compared));
+    let answer = crate::gate::combine_gates(&gates).or_else(|| answer_of_comparison(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
     let (per_second, unit) = if first.and_then(|one| one.seconds).is_some_and(|seconds| seconds < 1.0) {
@@ -105,7 +106,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     }
 }
 
-/// Wall times of the runs that succeeded.
+/// Returns the wall times of the runs that succeeded.
 fn successful_seconds(runs: &[CommandRun]) -> Vec<f64> {
     runs.iter().filter(|run| run.exit.is_success()).map(|run| run.seconds).collect()
 }
@@ -146,10 +147,10 @@ fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
 
 /// Returns how the commands compare, as a word and a sentence. `FASTEST` names the first command if all others are
 /// slower, or the faster one of two commands.
-fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
+fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option<ReportAnswer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
-    let answers: Vec<Word> = metrics.iter().map(|metric| metric.answer).collect();
+    let answers: Vec<ComparisonWord> = metrics.iter().map(|metric| metric.answer).collect();
     let sentences = metrics.iter().zip(others).map(|(metric, other)| {
         let interval = metric.interval.map_or_else(String::new, |[low, high]| {
             format!(" ({} to {})", show_change(low), show_change(high))
@@ -157,9 +158,11 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
         let change = format!("{} in time{interval}", show_change(metric.ratio));
         let other = &other.command;
         match metric.answer {
-            word @ (Word::Faster | Word::Slower) => format!("'{other}' is {}: {change}.", word.word()),
-            Word::Same => format!("'{other}' takes the SAME time: {change}."),
-            Word::NoDifferenceSeen => {
+            word @ (ComparisonWord::Faster | ComparisonWord::Slower) => {
+                format!("'{other}' is {}: {change}.", word.word())
+            }
+            ComparisonWord::Same => format!("'{other}' takes the SAME time: {change}."),
+            ComparisonWord::NoDifferenceSeen => {
                 let most = metric.interval.map_or(0.0, |[low, high]| (high - 1.0).max(1.0 - low));
                 format!("'{other}' differs by at most {} either way: {change}.", show_share(most))
             }
@@ -168,41 +171,41 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     });
     let (word, fastest) = match answers.as_slice() {
         [] => return None,
-        words if words.iter().all(|word| *word == Word::Slower) => {
+        words if words.iter().all(|word| *word == ComparisonWord::Slower) => {
             (AnswerWord::Fastest, Some(&first.command))
         }
-        [Word::Faster] => (AnswerWord::Fastest, others.first().map(|other| &other.command)),
-        words if words.contains(&Word::CannotTell) => (AnswerWord::CannotTell, None),
-        words if words.iter().all(|word| *word == Word::Same) => (AnswerWord::Tied, None),
+        [ComparisonWord::Faster] => (AnswerWord::Fastest, others.first().map(|other| &other.command)),
+        words if words.contains(&ComparisonWord::CannotTell) => (AnswerWord::CannotTell, None),
+        words if words.iter().all(|word| *word == ComparisonWord::Same) => (AnswerWord::Tied, None),
         _ => (AnswerWord::NoDifferenceSeen, None),
     };
     let named =
         fastest.map_or_else(|| format!("Compared with '{}': ", first.command), |name| format!("'{name}'. "));
-    Some(Answer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
+    Some(ReportAnswer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
 }
 
 /// Returns the verdict by the worst finding. Accepted findings count too: a report with an accepted finding is not
 /// VALID.
-fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
+fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::ReasonedVerdict {
     if commands.iter().all(|one| one.runs.is_empty()) {
-        return verdict::Reasoned::new(Verdict::Invalid, "no command completed.".into());
+        return verdict::ReasonedVerdict::new(Verdict::Invalid, "no command completed.".into());
     }
     let acting = findings.iter().filter(|f| f.outcome == Outcome::Finding);
     let worst = acting.filter(|f| f.severity.is_some_and(|s| s < Severity::Note)).min_by_key(|f| f.severity);
     match worst {
-        Some(f) => verdict::Reasoned {
+        Some(f) => verdict::ReasonedVerdict {
             verdict: Verdict::Suspect,
             reason: format!("{} {}: {}", f.id, f.name, f.sentence),
             by: Some(f.id),
         },
-        None => verdict::Reasoned::new(
+        None => verdict::ReasonedVerdict::new(
             Verdict::Valid,
             "No check found anything that changes what the time means.".into(),
         ),
     }
 }
 
-/// The gates of a condition such as `time>2s`: one for the named command, or one for each command.
+/// Returns the gates of a condition such as `time>2s`: one for the named command, or one for each command.
 fn decide_gates(condition: &Condition, commands: &[CommandResult]) -> Vec<Gate> {
     let named = |one: &&CommandResult| condition.result.as_ref().is_none_or(|name| *name == one.command);
     let gates: Vec<Gate> = commands.iter().filter(named).map(|one| decide_gate(condition, one)).collect();
@@ -244,36 +247,36 @@ fn decide_gate(condition: &Condition, one: &CommandResult) -> Gate {
 }
 
 /// Whether a condition can apply to commands.
-pub fn can_be_asked(condition: &Condition) -> bool {
+pub fn applies_to_commands(condition: &Condition) -> bool {
     matches!(condition.limit, Limit::Time { .. })
 }
 
 /// With at least this share of one CPU, a command counts as limited by the CPU.
-const CPU_BOUND: f64 = CPU_BOUND_ABOVE.0;
+const CPU_BOUND_SHARE: f64 = CPU_BOUND_ABOVE.0;
 
 /// A device is the limiter if it has requests in flight for at least this share of the time.
-const DEVICE_BUSY: f64 = 0.75;
+const DEVICE_BUSY_SHARE: f64 = 0.75;
 
 /// Up to this mean depth, requests count as one at a time.
-const ONE_AT_A_TIME: f64 = 1.25;
+const MAX_SERIAL_DEPTH: f64 = 1.25;
 
 /// Minimum share of the time in syncs for syncs to be the limiter.
-const SYNC_BOUND: f64 = 0.5;
+const SYNC_BOUND_SHARE: f64 = 0.5;
 
 /// If the CPU and the device were each busy for less than this share of the time, neither is the limiter.
-const IDLE: f64 = 0.5;
+const IDLE_SHARE: f64 = 0.5;
 
 /// A device can take turns with a CPU if it was busy for at least this share of the time and moved at least this share of the bytes.
-const TAKES_TURNS: f64 = 0.2;
+const TAKES_TURNS_SHARE: f64 = 0.2;
 
 /// Minimum bytes through a standard stream for its other end to be the limiter.
-const STREAM_BYTES: u64 = 1 << 20;
+const MIN_STREAM_BYTES: u64 = 1 << 20;
 
 /// Minimum share of the bytes for the page cache to count as holding all of them.
-const NEARLY: f64 = 0.95;
+const NEARLY_ALL_SHARE: f64 = 0.95;
 
 /// Minimum length of a run for a CPU share: five ticks of 4 ms, in which many kernels count CPU time.
-const LEAST_CPU_SECONDS: f64 = 0.02;
+const MIN_CPU_SECONDS: f64 = 0.02;
 
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {
     let cpu = (run.user_seconds + run.system_seconds) / run.seconds.max(1e-9);
@@ -292,13 +295,13 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let too_short = |seconds: f64| {
         limiter("unknown", format!("it took less than {}: too short to tell", show_ns(seconds * 1e9)))
     };
-    if run.seconds < LEAST_CPU_SECONDS {
-        return too_short(LEAST_CPU_SECONDS);
+    if run.seconds < MIN_CPU_SECONDS {
+        return too_short(MIN_CPU_SECONDS);
     }
     if let Some(limit) = describe_throttle(record, run, seen) {
         return limiter("throttle", format!("a cgroup limits {limit}"));
     }
-    if cpu >= CPU_BOUND {
+    if cpu >= CPU_BOUND_SHARE {
         let system = show_share(run.system_seconds / (run.user_seconds + run.system_seconds).max(1e-9));
         let (share, calls) = (show_share(cpu), describe_small_calls(run));
         return match describe_page_cache_copy(run) {
@@ -309,15 +312,15 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     if run.seconds < LEAST_SECONDS {
         return too_short(LEAST_SECONDS);
     }
-    if syncing >= SYNC_BOUND {
+    if syncing >= SYNC_BOUND_SHARE {
         let share = show_share(syncing.min(1.0));
         return limiter("syncs", format!("it waited in its own syncs for {share} of the time"));
     }
     match busiest {
-        Some(device) if busy >= DEVICE_BUSY && depth <= ONE_AT_A_TIME => {
+        Some(device) if busy >= DEVICE_BUSY_SHARE && depth <= MAX_SERIAL_DEPTH => {
             return limiter("one request at a time", describe_one_at_a_time(device, busy * run.seconds));
         }
-        Some(device) if busy >= DEVICE_BUSY => {
+        Some(device) if busy >= DEVICE_BUSY_SHARE => {
             return limiter(
                 "device",
                 format!("{} was busy {} of the time, {depth:.1} in flight", device.name, show_share(busy)),
@@ -328,9 +331,10 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     let moved_much = run.moved.as_ref().is_ok_and(|moved| {
         let at_device = moved.fetched_bytes + run.written_at_end_bytes.as_ref().unwrap_or(&0);
         at_device as f64
-            >= TAKES_TURNS * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
+            >= TAKES_TURNS_SHARE
+                * (moved.read_call_bytes.max(moved.fetched_bytes) + moved.dirtied_bytes) as f64
     });
-    if moved_much && busy >= TAKES_TURNS && depth <= ONE_AT_A_TIME && cpu + busy >= CPU_BOUND {
+    if moved_much && busy >= TAKES_TURNS_SHARE && depth <= MAX_SERIAL_DEPTH && cpu + busy >= CPU_BOUND_SHARE {
         return limiter(
             "one request at a time",
             format!("a CPU ({}) and the device ({}) took turns", show_share(cpu), show_share(busy)),
@@ -338,10 +342,10 @@ fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> L
     }
     let shares = format!("a CPU was busy {} of the time, a disk {}", show_share(cpu), show_share(busy));
     match find_other_end(record, run, seen) {
-        Some((name, other_end)) if busy < IDLE => {
+        Some((name, other_end)) if busy < IDLE_SHARE => {
             limiter(name, format!("it waited for {other_end}; a CPU was busy {}", show_share(cpu)))
         }
-        _ if cpu >= IDLE || busy >= IDLE => limiter("several", shares),
+        _ if cpu >= IDLE_SHARE || busy >= IDLE_SHARE => limiter("several", shares),
         _ => limiter("none of these", format!("{shares}: it slept or waited for something else")),
     }
 }
@@ -368,13 +372,13 @@ fn find_other_end(
     let out = moved.write_call_bytes.saturating_sub(moved.dirtied_bytes);
     let into = moved.read_call_bytes.saturating_sub(moved.fetched_bytes);
     match (seen.end.stdin, seen.end.stdout) {
-        (Stream::Pipe, _) if into > STREAM_BYTES && !reads_files => {
+        (Stream::Pipe, _) if into > MIN_STREAM_BYTES && !reads_files => {
             Some(("the other end of a pipe", "the program that writes its input"))
         }
-        (_, Stream::Pipe) if out > STREAM_BYTES && !writes_elsewhere => {
+        (_, Stream::Pipe) if out > MIN_STREAM_BYTES && !writes_elsewhere => {
             Some(("the other end of a pipe", "the program that reads its output"))
         }
-        (_, Stream::Terminal) if out > STREAM_BYTES && !writes_elsewhere => {
+        (_, Stream::Terminal) if out > MIN_STREAM_BYTES && !writes_elsewhere => {
             Some(("terminal", "the terminal, which shows its output"))
         }
         _ => None,
@@ -384,7 +388,7 @@ fn find_other_end(
 /// Describes a command that only copied from or to the page cache.
 fn describe_page_cache_copy(run: &CommandRun) -> Option<&'static str> {
     let moved = run.moved.as_ref().ok()?;
-    let is_most = |part: u64, all: u64| all > LEAST_BYTES && part as f64 >= NEARLY * all as f64;
+    let is_most = |part: u64, all: u64| all > MIN_BYTES && part as f64 >= NEARLY_ALL_SHARE * all as f64;
     if is_most(*run.cached_read_bytes.as_ref().unwrap_or(&0), moved.read_call_bytes) {
         return Some("copying from it");
     }
@@ -450,7 +454,7 @@ fn describe_throttle(record: &Record, run: &CommandRun, seen: &CommandRecord) ->
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// A direction with fewer bytes than this does not matter.
-const LEAST_BYTES: u64 = 1 << 20;
+const MIN_BYTES: u64 = 1 << 20;
 
 /// Other processes disturb the run if they did at least this share of the reads.
 const FOREIGN_SHARE: f64 = FOREIGN_ABOVE.0;
@@ -461,17 +465,17 @@ const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// The answer of a check that found no problem. [`finding`] writes its sentence from the check's assumption.
+/// Returns the answer of a check that found no problem. [`to_finding`] writes its sentence from the check's assumption.
 fn holds() -> CheckAnswer {
     holds_with("")
 }
 
-/// The answer of a check that found no problem, although its assumption is true only within a tolerance.
+/// Returns the answer of a check that found no problem, although its assumption is true only within a tolerance.
 fn holds_with(sentence: impl Into<Cow<'static, str>>) -> CheckAnswer {
     CheckAnswer::Holds(sentence.into(), Evidence::new())
 }
 
-/// The answer of a check that found a problem.
+/// Returns the answer of a check that found a problem.
 fn found(severity: Severity, sentence: String) -> CheckAnswer {
     CheckAnswer::Finding(Detail::new(severity, sentence, Evidence::new()))
 }
@@ -483,7 +487,7 @@ fn found_if(is_found: bool, severity: Severity, sentence: impl FnOnce() -> Strin
 }
 
 /// Runs the checks on one run of a command.
-fn ask(
+fn run_checks(
     record: &Record,
     command: &Command,
     run: &CommandRun,
@@ -508,13 +512,13 @@ fn ask(
         (CheckId::D10, check_stolen_time(seen)),
         (CheckId::D14, check_memory_wait(run)),
     ];
-    answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| to_finding(id, command, &answer)).collect()
 }
 
 /// Checks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
-fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
+fn check_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
     let answers = [(CheckId::E05, check_run_count(seconds)), (CheckId::E06, Ok(check_spread(seconds)))];
-    answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| to_finding(id, command, &answer)).collect()
 }
 
 /// Checks whether there are enough runs. A single run makes no claim about the next one, so it is not checked.
@@ -546,9 +550,9 @@ fn check_spread(seconds: &[f64]) -> CheckAnswer {
     )
 }
 
-fn finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Finding> {
+fn to_finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Finding> {
     let check = crate::checks::all().find(|check| check.id == id)?;
-    let mut finding = findings::finding(id, check.name, "", answer, vec![command.line.clone()])?;
+    let mut finding = findings::to_finding(id, check.name, "", answer, vec![command.line.clone()])?;
     if finding.outcome == Outcome::Holds && finding.sentence.is_empty() {
         finding.sentence = format!("Confirmed: {}.", check.belief);
     }
@@ -557,7 +561,7 @@ fn finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Optio
 
 fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
-    if moved.read_call_bytes < LEAST_BYTES {
+    if moved.read_call_bytes < MIN_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let cached = run.cached_read_bytes.clone()?;
@@ -576,7 +580,7 @@ fn check_stored_bytes(
 ) -> Known<CheckAnswer> {
     let moved = run.moved.as_ref().map_err(Clone::clone)?;
     // A copy may skip the holes of its input and write zeros.
-    if moved.read_call_bytes.max(moved.dirtied_bytes) < LEAST_BYTES {
+    if moved.read_call_bytes.max(moved.dirtied_bytes) < MIN_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let (mut files, mut most) = (0, 0);
@@ -586,7 +590,7 @@ fn check_stored_bytes(
             .ok_or_else(|| format!("the file system does not report the extents of {}", one.path))?;
         files += before.files;
         most = most.max(amount);
-        if amount >= LEAST_BYTES {
+        if amount >= MIN_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
             return Ok(found(
                 Severity::Biased,
@@ -610,7 +614,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
     let had_no_holes = |one: &&NamedFiles| one.before.as_ref().is_ok_and(|before| before.hole_bytes == 0);
     for one in run.named.iter().filter(had_no_holes) {
         if let Ok(after) = &one.after
-            && after.hole_bytes >= LEAST_BYTES
+            && after.hole_bytes >= MIN_BYTES
         {
             let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
             let sentence =
@@ -618,7 +622,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
             return Ok(found(Severity::Biased, sentence));
         }
     }
-    if figures::written_bytes(seen.end)? < LEAST_BYTES {
+    if figures::written_bytes(seen.end)? < MIN_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let is_zero = seen.end.byte_sources.iter().any(|source| source == "/dev/zero");
@@ -634,7 +638,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
 
 fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer> {
     let wrote = figures::written_bytes(seen.end)?;
-    if wrote < LEAST_BYTES {
+    if wrote < MIN_BYTES {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
@@ -661,7 +665,7 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     for place in machine.into_iter().flat_map(|machine| &machine.places) {
         let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| bytes(&l.name)).sum();
         let below: u64 = place.leaves().map(|l| bytes(&l.name)).sum();
-        if top >= LEAST_BYTES && (below as f64) < ARRIVED_FROM.0 * top as f64 {
+        if top >= MIN_BYTES && (below as f64) < ARRIVED_FROM.0 * top as f64 {
             let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
             return Ok(found(
@@ -685,7 +689,7 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let foreign = run.foreign_read_bytes.clone()?;
     let all: u64 = run.moved.as_ref().map_or(0, |moved| moved.fetched_bytes).saturating_add(foreign);
     let is_much =
-        |foreign: u64, all: u64| foreign >= LEAST_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
+        |foreign: u64, all: u64| foreign >= MIN_BYTES && foreign as f64 >= FOREIGN_SHARE * all as f64;
     if is_much(foreign, all) {
         let with_io = run.neighbours.iter().filter(|one| one.io_bytes.is_some_and(|bytes| bytes > 0));
         let busy: Vec<&str> = with_io.map(|one| one.name.as_str()).collect();
@@ -780,7 +784,7 @@ fn check_stolen_time(seen: &CommandRecord) -> Known<CheckAnswer> {
     let at = |moment| snapshot_at(seen.run, moment).and_then(stolen_ticks);
     let ([steal_before, all_before], [steal_after, all_after]) = (at(Moment::Start)?, at(Moment::Stop)?);
     let (steal, all) = (steal_after.saturating_sub(steal_before), all_after.saturating_sub(all_before));
-    if all < LEAST_TICKS {
+    if all < MIN_TICKS {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = steal as f64 / all as f64;
@@ -855,7 +859,7 @@ mod tests {
         }
     }
 
-    /// A session with one run for each end. `dirty_kib` has the machine's dirty KiB before and after the run.
+    /// Returns a session with one run for each end. `dirty_kib` has the machine's dirty KiB before and after the run.
     fn record(ends: Vec<CommandEnd>, dirty_kib: [u64; 2]) -> Record {
         let mut record = Fixture::honest().record();
         let args = ["dd", "if=data", "of=/dev/null"].map(str::to_owned).to_vec();

@@ -11,7 +11,7 @@ use crate::checks::prelude::*;
 use crate::compare::SideResult;
 use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::{compare, findings};
-use model::comparison::{Answer as Word, Metric, Pair};
+use model::comparison::{ComparisonWord, Metric, Pair};
 use model::finding::Finding;
 use model::report::{Figures, Measured, Report};
 use stats::comparison::SIGNIFICANCE;
@@ -75,7 +75,7 @@ pub(super) fn ask(context: &Context) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for check in CHECKS {
         for (about, answer) in (check.ask)(context) {
-            let Some(mut new) = findings::finding(check.id, check.name, check.fix, &answer, about) else {
+            let Some(mut new) = findings::to_finding(check.id, check.name, check.fix, &answer, about) else {
                 continue;
             };
             new.accepted = check.acceptable && context.is_accepted;
@@ -273,7 +273,7 @@ fn is_corrected_away(metric: &Metric) -> bool {
     let beyond = metric
         .interval
         .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
-    matches!(metric.answer, Word::CannotTell | Word::NoDifferenceSeen)
+    matches!(metric.answer, ComparisonWord::CannotTell | ComparisonWord::NoDifferenceSeen)
         && beyond
         && metric.p.is_some_and(|p| p > SIGNIFICANCE)
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. [`fingerprint`] lists the circumstances as named values (aspects): the work, the engine, the targets, the machine.
 //! 2. [`compare_aspects`] compares two lists. Some differences make the results different work, others are only shown.
-//! 3. [`settings`] lists every field of the job's streams. So a setting that step 1 does not state,
+//! 3. [`setting_aspects`] lists every field of the job's streams. So a setting that step 1 does not state,
 //!    or states without a detail, still makes the results different work.
 //! 4. [`result_differences`] compares the findings that relabel the results, and [`acceptance_difference`] those that the user accepted.
 
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Queue settings that change how a device handles requests.
-const QUEUE: [&str; 8] = [
+const QUEUE_SETTINGS: [&str; 8] = [
     "scheduler",
     "nr_requests",
     "read_ahead_kb",
@@ -53,10 +53,10 @@ pub(super) fn fingerprint(report: &Report, result: &Measured) -> Vec<Aspect> {
     let phase = result.job.phases.get(result.phase as usize);
     if let Some((phase, stream)) = phase.and_then(|p| Some((p, p.streams.get(result.stream as usize)?))) {
         let settings = StreamSpec { resolved: stream.clone(), ..StreamSpec::default() };
-        all.extend(work(&settings).map(|(name, value)| aspect(name, value, true)));
+        all.extend(work_aspects(&settings).map(|(name, value)| aspect(name, value, true)));
         all.push(aspect("concurrent streams", describe_other_streams(phase, result.stream as usize), true));
         all.push(engine_aspect(stream));
-        all.extend(execution(phase, &settings).map(|(name, value)| aspect(name, value, false)));
+        all.extend(execution_aspects(phase, &settings).map(|(name, value)| aspect(name, value, false)));
         let places = stream.targets.iter().enumerate();
         all.extend(places.flat_map(|(i, at)| place_aspects(i, report.machine.places.get(*at))));
     }
@@ -79,7 +79,7 @@ const NOT_COMPARED: [&str; 9] = [
     "verify.content.stamps.seed",
 ];
 
-/// Fields of a stream that [`fingerprint`] covers for the result's own stream, so that [`settings`]
+/// Fields of a stream that [`fingerprint`] covers for the result's own stream, so that [`setting_aspects`]
 /// skips them there.
 const STATED_FIELDS: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
 
@@ -96,10 +96,10 @@ const SAME_WORK_SETTINGS: [&str; 8] = [
     "think_spin_ns",
 ];
 
-/// The settings of a result's stream, each named by its path in a JSON report (`access.lines[0].times`), and those of the
-/// other streams of the job (`phases[0].streams[1].depth`). Streams of other phases did not run at the same time, so
-/// their settings do not make the result different work.
-pub(super) fn settings(result: &Measured) -> Vec<Aspect> {
+/// Returns the settings of a result's stream, each named by its path in a JSON report (`access.lines[0].times`), and
+/// those of the other streams of the job (`phases[0].streams[1].depth`). Streams of other phases did not run at the
+/// same time, so their settings do not make the result different work.
+pub(super) fn setting_aspects(result: &Measured) -> Vec<Aspect> {
     let mut all = Vec::new();
     for (at, phase) in result.job.phases.iter().enumerate() {
         let is_own_phase = at == result.phase as usize;
@@ -173,8 +173,8 @@ fn aspect(name: &str, value: String, refuses: bool) -> Aspect {
     Aspect { name: name.into(), value: Ok(value), is_fallback: false, remark: String::new(), refuses }
 }
 
-/// The requested work. Results with other values measure different work.
-fn work(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
+/// Returns the requested work. Results with other values measure different work.
+fn work_aspects(settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
     let stream = &settings.resolved;
     let access = &stream.access;
     let lines =
@@ -299,8 +299,8 @@ fn engine_aspect(stream: &Stream) -> Aspect {
     }
 }
 
-/// How the work was executed, which may be the subject of the comparison.
-fn execution(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
+/// Returns how the work was executed, which may be the subject of the comparison.
+fn execution_aspects(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item = (&'static str, String)> {
     let stream = &settings.resolved;
     let named = |word: &str, key| settings.shown(key).map(|value| format!("{word} {value}"));
     let cpus = settings.shown("cpus").unwrap_or_else(|| "all".into());
@@ -364,7 +364,7 @@ fn shorten_limit(line: &str) -> String {
     if file.is_empty() { value.to_owned() } else { format!("{file}: {value}") }
 }
 
-/// The file system, device and queue settings of the target with this index.
+/// Returns the file system, device and queue settings of the target with this index.
 fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     let Some(place) = place else { return Vec::new() };
     let named =
@@ -387,7 +387,7 @@ fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     // A partition has the queue of its disk.
     let queue = top.filter(|l| !l.queue.is_empty()).or_else(|| place.leaves().next());
     all.extend(queue.iter().flat_map(|layer| {
-        let set = QUEUE.iter().filter_map(|file| Some((file, layer.queue.get(*file)?)));
+        let set = QUEUE_SETTINGS.iter().filter_map(|file| Some((file, layer.queue.get(*file)?)));
         set.map(|(file, value)| aspect(&named(&format!("queue/{file}")), value.trim().to_owned(), false))
     }));
     all
@@ -441,7 +441,7 @@ pub(super) fn acceptance_difference(a: SideResult, b: SideResult) -> Option<Diff
     (a != b).then(|| Difference { aspect: ACCEPTED.into(), a, b, refuses: false })
 }
 
-/// The differences in the findings that relabel the results.
+/// Returns the differences in the findings that relabel the results.
 pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference> {
     let (of_a, of_b) = (relabelling_findings(a), relabelling_findings(b));
     let only = |x: &BTreeSet<NamedFinding>, y: &_, same_work: bool| -> Vec<NamedFinding> {

@@ -15,12 +15,12 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
-use crate::verdict::{accept_flags, unaccepted};
+use crate::verdict::{accept_flags, unaccepted_ids};
 use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
 use model::comparison::{
-    Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
+    Comparison, ComparisonWord, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
 };
 use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
@@ -55,14 +55,14 @@ pub struct Options {
     /// Whether an undecided gate gives the exit code of a passed or of a failed one.
     pub inconclusive: Option<CountsAs>,
     /// How the runs of both sides were measured.
-    pub runs: Runs,
+    pub run_order: RunOrder,
     /// Version of the program that compares.
     pub version: String,
 }
 
 /// How the runs of both sides were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Runs {
+pub enum RunOrder {
     /// In separate sessions.
     #[default]
     Apart,
@@ -165,7 +165,7 @@ pub(crate) struct PairInTurns<'n> {
 
 /// Compares results of one report pair by pair, also if their work differs: the user selected the pairs.
 pub(crate) fn compare_in_turns(report: &Report, pairs: &[PairInTurns]) -> Vec<Pair> {
-    let options = Options { runs: Runs::InTurns, accept_differences: true, ..Options::default() };
+    let options = Options { run_order: RunOrder::InTurns, accept_differences: true, ..Options::default() };
     let pooled = |at: usize| -> PooledResult {
         report.results.get(at).map(|result| SideResult { report, result }).into_iter().collect()
     };
@@ -187,7 +187,7 @@ pub(crate) struct CommandTimes {
 }
 
 impl CommandTimes {
-    /// The runs of a command in one session.
+    /// Returns the runs of a command in one session.
     pub(crate) fn new(command: &CommandResult) -> Self {
         let successful = command.runs.iter().filter(|run| run.exit.is_success());
         Self { name: command.command.clone(), seconds: vec![successful.map(|run| run.seconds).collect()] }
@@ -196,7 +196,7 @@ impl CommandTimes {
 
 /// Compares the times of commands that were run in turns with those of the first.
 pub(crate) fn compare_times(first: &CommandTimes, others: &[CommandTimes]) -> Vec<Pair> {
-    let options = Options { runs: Runs::InTurns, ..Options::default() };
+    let options = Options { run_order: RunOrder::InTurns, ..Options::default() };
     let drafts = others.iter().map(|other| draft_times(first, other, &options));
     answer_all(vec![drafts.collect()]).into_iter().flatten().collect()
 }
@@ -296,7 +296,7 @@ fn find_differences(a: SideResult, b: SideResult) -> (Vec<Difference>, Vec<Strin
     let (mut different, mut unknown) = compare_aspects(&prints[0], &prints[1]);
     // If the fingerprints already refuse, the fields of the stream would only repeat them.
     if !different.iter().any(|d| d.refuses) {
-        let settings = [a, b].map(|one| fingerprint::settings(one.result));
+        let settings = [a, b].map(|one| fingerprint::setting_aspects(one.result));
         let (mut other_settings, unreadable) = compare_aspects(&settings[0], &settings[1]);
         // Of the different entries of a list, only the first is shown.
         let list = |d: &Difference| d.aspect.rsplit_once('[').map(|(list, _)| list.to_owned());
@@ -350,8 +350,9 @@ fn why_not_comparable(
 /// such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
-    let ids: BTreeSet<CheckId> =
-        all().flat_map(|one| unaccepted(&one.result.name, &one.report.findings, &[Severity::Void])).collect();
+    let ids: BTreeSet<CheckId> = all()
+        .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.findings, &[Severity::Void]))
+        .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return String::new();
     }
@@ -412,7 +413,9 @@ fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
     let chances = |of_headlines: bool| -> Vec<f64> {
         let all =
             sides.iter().flatten().flat_map(|d| d.weighed.iter().enumerate().map(move |(at, w)| (d, at, w)));
-        all.filter(|(d, at, _)| is_headline(d, *at) == of_headlines).map(|(_, _, w)| w.chance()).collect()
+        all.filter(|(d, at, _)| is_headline(d, *at) == of_headlines)
+            .map(|(_, _, w)| w.p_beyond_margin())
+            .collect()
     };
     let [others, headlines] = [chances(false), chances(true)];
     let counts = [others.len(), headlines.len()];
@@ -432,16 +435,19 @@ fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
 }
 
 /// Returns the answer and its sentences, about the headline of A. `b` is the name of the other side.
-fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (Answer, String) {
+fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (ComparisonWord, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
-        return (Answer::Incomparable, describe_missing_headline(matched, a, b));
+        return (ComparisonWord::Incomparable, describe_missing_headline(matched, a, b));
     };
     if let Some(why) = &pair.refused {
         let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
         return (pair.refusal(), format!("{why}.{anyway}"));
     }
     let Some(metric) = pair.metrics.first() else {
-        return (Answer::Incomparable, format!("{}: no number is in every run of both sides.", pair.name));
+        return (
+            ComparisonWord::Incomparable,
+            format!("{}: no number is in every run of both sides.", pair.name),
+        );
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
@@ -454,15 +460,15 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (A
     let interval = show_interval(metric);
     let change = show_change(metric.ratio);
     let sentence = match metric.answer {
-        Answer::Faster | Answer::Slower => {
-            let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
+        ComparisonWord::Faster | ComparisonWord::Slower => {
+            let word = if metric.answer == ComparisonWord::Faster { "faster" } else { "slower" };
             format!("{b} is {word} than A by {}: {what}, {numbers}.", metric.size())
         }
-        Answer::Same => {
+        ComparisonWord::Same => {
             let within = show_share(metric.tolerance.unwrap_or(metric.margin));
             format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
         }
-        Answer::NoDifferenceSeen => {
+        ComparisonWord::NoDifferenceSeen => {
             let margin = show_share(metric.margin);
             let why =
                 if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
@@ -472,7 +478,7 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (A
                 describe_runs_for_narrowing(metric)
             )
         }
-        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+        ComparisonWord::CannotTell | ComparisonWord::Incomparable | ComparisonWord::Invalid => {
             format!(
                 "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
@@ -566,7 +572,7 @@ struct MatchedResults<'a> {
     only_in_b: Vec<String>,
 }
 
-/// A side as the comparison shows it.
+/// Returns a side as the comparison shows it.
 fn show_side(reports: &[Report]) -> Side {
     let source = |r: &Report| Source {
         session: r.session.clone(),
@@ -650,7 +656,7 @@ pub(crate) fn compare_rerun(
     let settles = matches!(plan.strategy, Strategy::Settle { .. });
     let in_turns = Options {
         fail_if_slower: plan.fail_if_slower,
-        runs: if settles { Runs::Settling } else { Runs::InTurns },
+        run_order: if settles { RunOrder::Settling } else { RunOrder::InTurns },
         ..options(true)
     };
     Rerun {
@@ -676,7 +682,7 @@ pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     Some((own, rerun))
 }
 
-/// The part of a record that belongs to some of its jobs.
+/// Returns the part of a record that belongs to some of its jobs.
 fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize) -> Record {
     let mut header = record.header.clone();
     header.plan.jobs = header.plan.jobs.get(jobs.clone()).unwrap_or_default().to_vec();
@@ -742,7 +748,7 @@ fn a_card_belongs_to_the_own_side() {
     let rows = Vec::new();
     let layout = model::profile::ToolLayout {
         tool: "ATTO".into(),
-        look: model::profile::Look::Bars,
+        display: model::profile::Display::Bars,
         rows,
         differs: Vec::new(),
     };
@@ -757,7 +763,10 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
-    assert_eq!((against.in_turns.answer, against.since.answer), (Answer::Faster, Answer::Same));
+    assert_eq!(
+        (against.in_turns.answer, against.since.answer),
+        (ComparisonWord::Faster, ComparisonWord::Same)
+    );
     let ratio = against.in_turns.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }

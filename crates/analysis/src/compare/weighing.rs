@@ -18,14 +18,14 @@
 //! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each of
 //! these errs half as often, so both decisions together err no more often than one.
 
-use super::{Options, Runs};
+use super::{Options, RunOrder};
 use crate::compare::checks;
 use crate::compare::{PooledResult, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
 use crate::verdict::accept_flags;
-use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
+use model::comparison::{ComparisonWord, Gate, Metric, Other, Pair, Passing};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
@@ -56,7 +56,7 @@ pub(super) struct WeighedNumber {
     /// The difference between sessions of one side, as a share; `None` if each side is one session.
     floor: Option<f64>,
     /// Median of the differences between the logarithms of all pairs of runs.
-    by_ranks: f64,
+    median_of_pairs: f64,
     /// The p-value of the rank test; `None` if there is none.
     p_ranks: Option<f64>,
 }
@@ -79,13 +79,13 @@ pub(super) fn weigh(measure: Measure, options: &Options) -> WeighedNumber {
     let (interval, bounds) = (interval_at(SIGNIFICANCE / 2.0), interval_at(SIGNIFICANCE));
     let floor = find_floor(&measure.a, &measure.b);
     let least = if measure.is_percentile { MARGIN_OF_PERCENTILE } else { MARGIN };
-    let knows_floor = floor.is_some() || options.runs != Runs::Apart;
+    let knows_floor = floor.is_some() || options.run_order != RunOrder::Apart;
     let usual_margin = if knows_floor { MARGIN } else { MARGIN_OF_LONE_SESSIONS };
     let margin = least.max(options.margin.unwrap_or(usual_margin)).max(floor.unwrap_or(0.0));
     let usual_tolerance = if measure.is_tail { TOLERANCE_OF_TAIL } else { TOLERANCE };
     let tolerance = margin.max(options.margin.unwrap_or(usual_tolerance));
     WeighedNumber {
-        by_ranks: comparison::hodges_lehmann(&a, &b).unwrap_or(f64::NAN),
+        median_of_pairs: comparison::hodges_lehmann(&a, &b).unwrap_or(f64::NAN),
         p_ranks: comparison::exact_rank_test(&a, &b),
         margin,
         tolerance,
@@ -118,17 +118,17 @@ fn find_floor(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<f64> {
 
 impl WeighedNumber {
     /// Returns the probability of a difference this large by chance, if the true difference is at most the margin; 1 if it is unknown.
-    pub(super) fn chance(&self) -> f64 {
-        self.shift.map_or(1.0, |s| s.chance_beyond(self.margin.ln_1p()))
+    pub(super) fn p_beyond_margin(&self) -> f64 {
+        self.shift.map_or(1.0, |s| s.p_beyond(self.margin.ln_1p()))
     }
 
     /// Returns the number with its answer. `chance` is already corrected for `numbers` numbers.
     pub(super) fn into_metric(self, chance: f64, numbers: usize) -> Metric {
         let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
-        let is_open = matches!(answer, Answer::CannotTell | Answer::NoDifferenceSeen);
+        let is_open = matches!(answer, ComparisonWord::CannotTell | ComparisonWord::NoDifferenceSeen);
         let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, numbers));
-        let is_bounded = answer == Answer::NoDifferenceSeen;
+        let is_bounded = answer == ComparisonWord::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
         // With too few runs for a rank test, no difference could have been detected.
         let detecting =
@@ -155,14 +155,14 @@ impl WeighedNumber {
             runs_to_halve,
             p: self.shift.map(|_| chance),
             p_ranks: self.p_ranks,
-            ratio_by_ranks: self.by_ranks.exp(),
+            ratio_by_ranks: self.median_of_pairs.exp(),
             a_runs: self.measure.a.concat(),
             b_runs: self.measure.b.concat(),
         }
     }
 
-    fn answer(&self, chance: f64, numbers: usize) -> (Answer, String) {
-        let cannot = |why: String| (Answer::CannotTell, why);
+    fn answer(&self, chance: f64, numbers: usize) -> (ComparisonWord, String) {
+        let cannot = |why: String| (ComparisonWord::CannotTell, why);
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
@@ -174,14 +174,14 @@ impl WeighedNumber {
         let [margin, tolerance] = [self.margin, self.tolerance].map(f64::ln_1p);
         let grows = low > margin;
         let is_beyond = grows || high < -margin;
-        let doubt = is_beyond.then(|| self.doubt(grows)).flatten();
+        let doubt = is_beyond.then(|| self.why_doubtful(grows)).flatten();
         if is_beyond && doubt.is_none() && chance <= SIGNIFICANCE {
             let better = grows == self.measure.more_is_better;
-            return (if better { Answer::Faster } else { Answer::Slower }, String::new());
+            return (if better { ComparisonWord::Faster } else { ComparisonWord::Slower }, String::new());
         }
         if low > -tolerance && high < tolerance {
-            return if self.by_ranks.abs() < tolerance {
-                (Answer::Same, String::new())
+            return if self.median_of_pairs.abs() < tolerance {
+                (ComparisonWord::Same, String::new())
             } else {
                 cannot("the means are the same, but the medians of the runs differ".into())
             };
@@ -199,11 +199,11 @@ impl WeighedNumber {
         let by_chance = format!(
             "alone it would count as different, but among {numbers} numbers one differs this much by chance (p {chance:.2}, Holm)"
         );
-        (Answer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
+        (ComparisonWord::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
     /// Returns why the ranks of the runs do not confirm a difference; `None` if they do.
-    fn doubt(&self, grows: bool) -> Option<String> {
+    fn why_doubtful(&self, grows: bool) -> Option<String> {
         let (n, m) = (self.a.len(), self.b.len());
         let least = comparison::smallest_p(n, m);
         if least > SIGNIFICANCE {
@@ -218,7 +218,7 @@ impl WeighedNumber {
                 "a rank test does not confirm the difference (p {p:.2}): a few outlying runs cause it"
             ));
         }
-        if self.by_ranks.abs() <= self.margin.ln_1p() || (self.by_ranks > 0.0) != grows {
+        if self.median_of_pairs.abs() <= self.margin.ln_1p() || (self.median_of_pairs > 0.0) != grows {
             return Some("the means differ, but the medians of the runs do not".into());
         }
         let overlap =
@@ -247,7 +247,7 @@ fn to_ratios(logs: Option<[f64; 2]>) -> Option<[f64; 2]> {
 }
 
 /// Percentiles that are compared.
-const RANKS: [&str; 3] = [MEDIAN, TAIL, "99.9"];
+const COMPARED_PERCENTILES: [&str; 3] = [MEDIAN, TAIL, "99.9"];
 
 const MEDIAN: &str = "50";
 
@@ -274,11 +274,11 @@ pub(super) struct Measure {
 type ReadRun<'r> = dyn Fn(&RunFigures) -> Option<f64> + 'r;
 
 /// The name of a number, and how it is read from a run.
-struct Reading<'r> {
+struct NumberReader<'r> {
     name: String,
     unit: &'static str,
     more_is_better: bool,
-    /// The percentile, one of [`RANKS`]; `None` for other numbers.
+    /// The percentile, one of [`COMPARED_PERCENTILES`]; `None` for other numbers.
     rank: Option<&'static str>,
     read: Box<ReadRun<'r>>,
 }
@@ -287,10 +287,10 @@ struct Reading<'r> {
 /// that decides the comparison comes first.
 pub(super) fn collect_measures(a: &PooledResult, b: &PooledResult) -> (Vec<Measure>, Vec<String>) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
-    for reading in list_readings(a, b) {
+    for reader in list_readers(a, b) {
         let values = |side: &PooledResult| -> Vec<Vec<Option<f64>>> {
             let positive = |v: &f64| v.is_finite() && *v > 0.0;
-            let value = |r: &RunFigures| (reading.read)(r).filter(positive);
+            let value = |r: &RunFigures| (reader.read)(r).filter(positive);
             side.iter().map(|one| one.result.runs.iter().map(value).collect()).collect()
         };
         let (a, b) = (values(a), values(b));
@@ -300,36 +300,36 @@ pub(super) fn collect_measures(a: &PooledResult, b: &PooledResult) -> (Vec<Measu
             let values = |side: Vec<Vec<Option<f64>>>| {
                 side.into_iter().map(|s| s.into_iter().flatten().collect()).collect()
             };
-            let Reading { name, unit, more_is_better, rank, .. } = reading;
+            let NumberReader { name, unit, more_is_better, rank, .. } = reader;
             let (is_percentile, is_tail) = (rank.is_some(), rank.is_some_and(|rank| rank != MEDIAN));
             let (a, b) = (values(a), values(b));
             all.push(Measure { name, unit, more_is_better, is_percentile, is_tail, a, b });
         } else if missing < runs().count() {
             // Runs with too few operations lack the percentile. Comparing only the other runs would be misleading.
-            left_out.push(format!("{}: {missing} of {} runs lack this value", reading.name, runs().count()));
+            left_out.push(format!("{}: {missing} of {} runs lack this value", reader.name, runs().count()));
         }
     }
     (all, left_out)
 }
 
-fn list_readings<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<Reading<'r>> {
+fn list_readers<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<NumberReader<'r>> {
     let streams: Vec<&Stream> = a.iter().chain(b).filter_map(|one| stream(*one)).collect();
     let mut all = vec![read_rate(&streams)];
     for kind in Kind::ALL {
-        all.extend(RANKS.iter().map(|rank| read_percentile(kind, rank)));
+        all.extend(COMPARED_PERCENTILES.iter().map(|rank| read_percentile(kind, rank)));
     }
-    all.push(Reading {
+    all.push(NumberReader {
         name: "CPU per operation".into(),
         unit: "ns",
         more_is_better: false,
         rank: None,
         read: Box::new(|r| r.cpu_ns_per_op),
     });
-    let is_contradicted = |r: &Reading| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
+    let is_contradicted = |r: &NumberReader| a.iter().chain(b).any(|one| checks::contradicts(*one, &r.name));
     all.retain(|r| r.rank.is_none() || !is_contradicted(r));
     // The rate of an open loop is fixed, so the tail latency decides.
     if streams.iter().any(|s| s.is_open_loop()) {
-        let tail = |r: &Reading| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
+        let tail = |r: &NumberReader| r.rank == Some(TAIL) && is_in_every_run(a, r) && is_in_every_run(b, r);
         if let Some(at) = all.iter().position(tail) {
             let first = all.remove(at);
             all.insert(0, first);
@@ -339,26 +339,26 @@ fn list_readings<'r>(a: &'r PooledResult, b: &'r PooledResult) -> Vec<Reading<'r
 }
 
 /// Whether a side has runs, and every run has the number.
-fn is_in_every_run(side: &PooledResult, reading: &Reading) -> bool {
+fn is_in_every_run(side: &PooledResult, reader: &NumberReader) -> bool {
     let runs = || side.iter().flat_map(|one| &one.result.runs);
-    runs().next().is_some() && runs().all(|r| (reading.read)(r).is_some())
+    runs().next().is_some() && runs().all(|r| (reader.read)(r).is_some())
 }
 
-/// The stream of a result.
+/// Returns the stream of a result.
 fn stream(one: SideResult<'_>) -> Option<&Stream> {
     one.result.job.phases.get(one.result.phase as usize)?.streams.get(one.result.stream as usize)
 }
 
 /// Returns the quoted rate: bytes per second for sequential work or several block sizes, otherwise operations per
 /// second.
-fn read_rate<'r>(streams: &[&Stream]) -> Reading<'r> {
+fn read_rate<'r>(streams: &[&Stream]) -> NumberReader<'r> {
     let sizes: Vec<Option<u32>> = streams.iter().map(|s| s.access.block_bytes()).collect();
     let one_size = sizes.windows(2).all(|w| w[0] == w[1]) && sizes.iter().all(Option::is_some);
     let sequential = |s: &&Stream| s.access.pattern() == Some(Pattern::Sequential);
     let moves = streams.iter().all(|s| !s.moves_no_data());
     let in_bytes = moves && (streams.iter().any(sequential) || !one_size);
     let unit = if in_bytes { "MB/s" } else { "IOPS" };
-    Reading {
+    NumberReader {
         name: unit.into(),
         unit,
         more_is_better: true,
@@ -367,8 +367,8 @@ fn read_rate<'r>(streams: &[&Stream]) -> Reading<'r> {
     }
 }
 
-fn read_percentile<'r>(kind: Kind, rank: &'static str) -> Reading<'r> {
-    Reading {
+fn read_percentile<'r>(kind: Kind, rank: &'static str) -> NumberReader<'r> {
+    NumberReader {
         name: format!("{} p{rank}", kind.word()),
         unit: "ns",
         more_is_better: false,
@@ -413,7 +413,7 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> G
                     pair.metrics
                         .iter()
                         .take(compared)
-                        .map(|m| compare_with_limit(pair, m, limit.by, options.runs)),
+                        .map(|m| compare_with_limit(pair, m, limit.by, options.run_order)),
                 );
             }
         }
@@ -432,7 +432,7 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> G
         Passing::Undecided => {
             let sentence =
                 format!("Whether it is slower by more than {by} cannot be told: {}.", join_names(&names));
-            sentence + &describe_needed_runs(runs_needed, options.runs)
+            sentence + &describe_needed_runs(runs_needed, options.run_order)
         }
         Passing::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
@@ -468,26 +468,26 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
 }
 
 /// States how many runs would decide the gate, and what to type.
-fn describe_needed_runs(runs_needed: Option<u32>, runs: Runs) -> String {
+fn describe_needed_runs(runs_needed: Option<u32>, runs: RunOrder) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
-        Runs::Apart => {
+        RunOrder::Apart => {
             "; repeat the command that measured B with --against A, --fail-if-slower and --settle, which \
              measures that many of both"
         }
-        Runs::InTurns => "; --settle measures them",
-        Runs::Settling => "; --max-runs allows them",
+        RunOrder::InTurns => "; --settle measures them",
+        RunOrder::Settling => "; --max-runs allows them",
     };
     format!(" About {needed} runs on each side would settle it{how}.")
 }
 
-fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> LimitedNumber {
+fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: RunOrder) -> LimitedNumber {
     let outcome = find_outcome(metric, limit, runs);
     let needed = || {
         let logs = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
         let (a, b) = (logs(&metric.a_runs), logs(&metric.b_runs));
         let limit = if metric.more_is_better { (-limit).ln_1p() } else { limit.ln_1p() };
-        let needed = Shift::new(&a, &b)?.runs_to_tell(limit, error_chance(runs))?;
+        let needed = Shift::new(&a, &b)?.runs_to_decide(limit, error_chance(runs))?;
         // These runs did not decide, so at least one more is needed.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
@@ -500,39 +500,39 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
 }
 
 /// Returns the probability with which each bound may be wrong.
-fn error_chance(runs: Runs) -> f64 {
+fn error_chance(runs: RunOrder) -> f64 {
     match runs {
-        Runs::Apart | Runs::InTurns => SIGNIFICANCE,
-        Runs::Settling => SIGNIFICANCE / 2.0,
+        RunOrder::Apart | RunOrder::InTurns => SIGNIFICANCE,
+        RunOrder::Settling => SIGNIFICANCE / 2.0,
     }
 }
 
 /// Returns the two bounds of the ratio, each with the confidence of the gate; `None` without an
 /// interval.
-fn bounds(metric: &Metric, runs: Runs) -> Option<[f64; 2]> {
+fn gate_bounds(metric: &Metric, runs: RunOrder) -> Option<[f64; 2]> {
     match runs {
-        Runs::Apart | Runs::InTurns => metric.bounds,
-        Runs::Settling => metric.interval,
+        RunOrder::Apart | RunOrder::InTurns => metric.bounds,
+        RunOrder::Settling => metric.interval,
     }
 }
 
-fn find_outcome(metric: &Metric, limit: f64, runs: Runs) -> Passing {
-    let Some([low, high]) = bounds(metric, runs) else { return Passing::Undecided };
+fn find_outcome(metric: &Metric, limit: f64, runs: RunOrder) -> Passing {
+    let Some([low, high]) = gate_bounds(metric, runs) else { return Passing::Undecided };
     let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
     match metric.answer {
         // A rank test has already confirmed SLOWER.
-        Answer::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
+        ComparisonWord::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
         _ if is_within => Passing::Passed,
         _ => Passing::Undecided,
     }
 }
 
 /// Whether both bounds are slower than the limit.
-fn is_beyond(metric: &Metric, limit: f64, runs: Runs) -> bool {
+fn is_beyond(metric: &Metric, limit: f64, runs: RunOrder) -> bool {
     let beyond = |[low, high]: [f64; 2]| {
         if metric.more_is_better { high < 1.0 - limit } else { low > 1.0 + limit }
     };
-    bounds(metric, runs).is_some_and(beyond)
+    gate_bounds(metric, runs).is_some_and(beyond)
 }
 
 /// Returns why a number that exceeds the limit is not SLOWER.
@@ -550,8 +550,8 @@ fn why_not_slower(metric: &Metric) -> String {
 }
 
 /// Describes the difference of a number: `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
-fn describe_difference(pair: &Pair, metric: &Metric, runs: Runs) -> String {
-    let between = bounds(metric, runs).map_or_else(
+fn describe_difference(pair: &Pair, metric: &Metric, runs: RunOrder) -> String {
+    let between = gate_bounds(metric, runs).map_or_else(
         || " (no interval)".into(),
         |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)),
     );
@@ -583,13 +583,13 @@ pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
 /// Weighs runs that were measured in turns.
 #[cfg(test)]
 pub(super) fn in_turns() -> Options {
-    Options { runs: Runs::InTurns, ..Options::default() }
+    Options { run_order: RunOrder::InTurns, ..Options::default() }
 }
 
 #[cfg(test)]
 fn metric_for(measure: Measure) -> Metric {
     let weighed = weigh(measure, &in_turns());
-    let chance = weighed.chance();
+    let chance = weighed.p_beyond_margin();
     weighed.into_metric(chance, 1)
 }
 
@@ -597,7 +597,7 @@ fn metric_for(measure: Measure) -> Metric {
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
 
 #[cfg(test)]
-fn metric(answer: Answer, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
+fn metric(answer: ComparisonWord, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
     Metric {
         name: "IOPS".into(),
         unit: "IOPS".into(),
@@ -632,11 +632,11 @@ pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
 fn each_answer_has_its_direction() {
     let times = |factor: f64| RUNS.map(|v| v * factor);
     for (factor, expected) in [
-        (1.1, Answer::Faster),
-        (0.9, Answer::Slower),
-        (1.02, Answer::Same),
-        (0.96, Answer::Slower),
-        (1.0, Answer::Same),
+        (1.1, ComparisonWord::Faster),
+        (0.9, ComparisonWord::Slower),
+        (1.02, ComparisonWord::Same),
+        (0.96, ComparisonWord::Slower),
+        (1.0, ComparisonWord::Same),
     ] {
         let metric = metric_for(rates(&RUNS, &times(factor)));
         assert_eq!(metric.answer, expected, "{metric:?}");
@@ -646,8 +646,8 @@ fn each_answer_has_its_direction() {
         assert!(metric.why.is_empty() && metric.runs_needed.is_none() && metric.runs_to_halve.is_none());
         let latency = Measure { more_is_better: false, ..rates(&RUNS, &times(factor)) };
         let turned = match expected {
-            Answer::Faster => Answer::Slower,
-            Answer::Slower => Answer::Faster,
+            ComparisonWord::Faster => ComparisonWord::Slower,
+            ComparisonWord::Slower => ComparisonWord::Faster,
             other => other,
         };
         assert_eq!(metric_for(latency).answer, turned);
@@ -667,7 +667,7 @@ fn wide(factor: f64) -> [f64; 5] {
 fn no_difference_seen_has_a_bound() {
     let near = RUNS.map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let open = metric_for(rates(&near, &near.map(|v| v * 1.01)));
-    assert_eq!((open.answer, open.why.as_str()), (Answer::NoDifferenceSeen, ""), "{open:?}");
+    assert_eq!((open.answer, open.why.as_str()), (ComparisonWord::NoDifferenceSeen, ""), "{open:?}");
     let [faster, slower] = open.at_most().unwrap();
     assert!((0.04..0.08).contains(&faster) && (0.02..0.06).contains(&slower), "{open:?}");
     assert!(open.runs_needed > Some(5) && (10..20).contains(&open.runs_to_halve.unwrap()), "{open:?}");
@@ -677,12 +677,12 @@ fn no_difference_seen_has_a_bound() {
     assert_eq!(time.at_most(), Some([slower, faster]));
     // A few per cent and perhaps less than the margin: it is not slower.
     let small = metric_for(rates(&near, &near.map(|v| v * 1.05)));
-    assert_eq!(small.answer, Answer::NoDifferenceSeen, "{small:?}");
+    assert_eq!(small.answer, ComparisonWord::NoDifferenceSeen, "{small:?}");
     assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
     // A range that allows anything is no answer.
     let far = wide(1.0).map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let nothing = metric_for(rates(&far, &far.map(|v| v * 1.01)));
-    assert_eq!((nothing.answer, nothing.runs_to_halve), (Answer::CannotTell, None), "{nothing:?}");
+    assert_eq!((nothing.answer, nothing.runs_to_halve), (ComparisonWord::CannotTell, None), "{nothing:?}");
     assert!(nothing.why.contains("is possible"), "{nothing:?}");
 }
 
@@ -699,9 +699,9 @@ fn tails_have_a_wider_tolerance() {
 #[test]
 fn a_difference_that_is_significant_alone_is_not_among_many() {
     let weighed = weigh(rates(&wide(1.0), &wide(1.2)), &in_turns());
-    assert!(weighed.chance() < SIGNIFICANCE, "{}", weighed.chance());
+    assert!(weighed.p_beyond_margin() < SIGNIFICANCE, "{}", weighed.p_beyond_margin());
     let among = weighed.into_metric(0.2, 40);
-    assert_eq!(among.answer, Answer::NoDifferenceSeen);
+    assert_eq!(among.answer, ComparisonWord::NoDifferenceSeen);
     assert!(among.why.contains("among 40 numbers"), "{among:?}");
 }
 
@@ -709,18 +709,22 @@ fn a_difference_that_is_significant_alone_is_not_among_many() {
 fn three_runs_against_three_never_differ_and_four_can() {
     let scaled = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
     let three = metric_for(rates(&scaled(3, 1.0), &scaled(3, 2.0)));
-    assert_eq!(three.answer, Answer::CannotTell);
+    assert_eq!(three.answer, ComparisonWord::CannotTell);
     assert!(three.why.contains("4 against 4, or 3 against 5") && three.runs_needed == Some(4), "{three:?}");
     for (n, m, are_enough) in [(4, 4, true), (3, 5, true), (5, 3, true), (3, 4, false), (3, 3, false)] {
         assert_eq!(comparison::smallest_p(n, m) <= SIGNIFICANCE, are_enough, "{n} against {m}");
     }
     assert_eq!(three.could_have_seen, None);
-    assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, Answer::Faster);
-    assert_eq!(metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer, Answer::Faster, "chance 3.6 %");
+    assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, ComparisonWord::Faster);
+    assert_eq!(
+        metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer,
+        ComparisonWord::Faster,
+        "chance 3.6 %"
+    );
     let two = metric_for(rates(&scaled(2, 1.0), &scaled(5, 2.0)));
-    assert_eq!((two.answer, two.interval, two.runs_needed), (Answer::CannotTell, None, None));
+    assert_eq!((two.answer, two.interval, two.runs_needed), (ComparisonWord::CannotTell, None, None));
     // Three runs on each side may be enough for SAME.
-    assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, Answer::Same);
+    assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, ComparisonWord::Same);
 }
 
 #[test]
@@ -728,15 +732,15 @@ fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_bootstrapped()
     let latency =
         |a: &[f64], b: &[f64]| Measure { more_is_better: false, is_percentile: true, ..rates(a, b) };
     let apart = metric_for(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
-    assert_eq!((apart.answer, apart.margin), (Answer::Slower, MARGIN_OF_PERCENTILE));
+    assert_eq!((apart.answer, apart.margin), (ComparisonWord::Slower, MARGIN_OF_PERCENTILE));
     let touching = [9_900.0, 10_900.0, 10_800.0, 10_850.0, 10_950.0, 10_870.0, 10_880.0];
     let touching: Vec<f64> = touching[1..6].iter().map(|v: &f64| (v - 750.0).powi(12) / 1e44).collect();
     let few = metric_for(latency(&RUNS.map(|v: f64| v.powi(12) / 1e44), &touching));
-    assert_eq!(few.answer, Answer::CannotTell, "{few:?}");
+    assert_eq!(few.answer, ComparisonWord::CannotTell, "{few:?}");
     let many = [RUNS.as_slice(), &[9_980.0, 10_020.0]].concat();
     let drawn = metric_for(latency(&many, &many.iter().map(|v| v * 1.1).collect::<Vec<_>>()));
     let [low, high] = drawn.interval.unwrap();
-    assert!(drawn.answer == Answer::Slower && low < 1.1 && 1.1 < high, "{drawn:?}");
+    assert!(drawn.answer == ComparisonWord::Slower && low < 1.1 && 1.1 < high, "{drawn:?}");
 }
 
 #[test]
@@ -745,9 +749,9 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
     let apart = Measure { a: sessions(&[1.0, 1.06]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
     let metric = metric_for(apart);
     assert!(metric.floor.is_some_and(|f| (f - 0.06).abs() < 1e-9) && Some(metric.margin) == metric.floor);
-    assert_eq!(metric.answer, Answer::NoDifferenceSeen, "{metric:?}");
+    assert_eq!(metric.answer, ComparisonWord::NoDifferenceSeen, "{metric:?}");
     let alike = Measure { a: sessions(&[1.0, 1.001]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
-    assert_eq!(metric_for(alike).answer, Answer::Faster);
+    assert_eq!(metric_for(alike).answer, ComparisonWord::Faster);
     assert_eq!(metric_for(rates(&RUNS, &RUNS)).floor, None);
 }
 
@@ -771,24 +775,30 @@ fn an_outlier_does_not_make_a_difference() {
     let mut odd = RUNS;
     odd[2] = 60_000.0;
     let metric = metric_for(rates(&RUNS, &odd));
-    assert_eq!(metric.answer, Answer::CannotTell, "{metric:?}");
+    assert_eq!(metric.answer, ComparisonWord::CannotTell, "{metric:?}");
     assert!((metric.ratio_by_ranks - 1.0).abs() < 0.02 && metric.ratio > 1.3);
 }
 
 #[test]
 fn only_numbers_with_both_bounds_beyond_the_limit_fail() {
-    let outcome = |answer, interval| find_outcome(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
-    assert_eq!(outcome(Answer::Slower, [0.88, 0.92]), Passing::Failed);
-    assert_eq!(outcome(Answer::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
-    assert_eq!(outcome(Answer::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
+    let outcome =
+        |answer, interval| find_outcome(&metric(answer, true, Some(interval)), 0.05, RunOrder::Apart);
+    assert_eq!(outcome(ComparisonWord::Slower, [0.88, 0.92]), Passing::Failed);
+    assert_eq!(outcome(ComparisonWord::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
+    assert_eq!(outcome(ComparisonWord::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
     assert_eq!(
-        outcome(Answer::CannotTell, [0.88, 0.92]),
+        outcome(ComparisonWord::CannotTell, [0.88, 0.92]),
         Passing::Undecided,
         "a rank test does not confirm it"
     );
-    assert_eq!(outcome(Answer::CannotTell, [0.96, 1.10]), Passing::Passed);
-    assert_eq!(find_outcome(&metric(Answer::CannotTell, true, None), 0.05, Runs::Apart), Passing::Undecided);
-    let time = |interval| find_outcome(&metric(Answer::Slower, false, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(outcome(ComparisonWord::CannotTell, [0.96, 1.10]), Passing::Passed);
+    assert_eq!(
+        find_outcome(&metric(ComparisonWord::CannotTell, true, None), 0.05, RunOrder::Apart),
+        Passing::Undecided
+    );
+    let time = |interval| {
+        find_outcome(&metric(ComparisonWord::Slower, false, Some(interval)), 0.05, RunOrder::Apart)
+    };
     assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
 }
 
@@ -799,17 +809,17 @@ fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
         let limit = Slower { by: 0.03, all: false };
         decide_gate(&[pair(true, vec![near])], limit, &Options::default())
     };
-    let within = asked("", Answer::Same);
+    let within = asked("", ComparisonWord::Same);
     assert_eq!(within.outcome, Passing::Undecided);
     assert!(within.sentence.contains("but SLOWER needs a 95 % interval beyond 5.0 %"), "{}", within.sentence);
-    let doubted = asked("the ranks contradict it", Answer::CannotTell);
+    let doubted = asked("the ranks contradict it", ComparisonWord::CannotTell);
     assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
 }
 
 #[test]
 fn the_headline_counts_and_with_all_everything() {
-    let good = metric(Answer::Same, true, Some([0.99, 1.0]));
-    let bad = metric(Answer::Slower, true, Some([0.80, 0.82]));
+    let good = metric(ComparisonWord::Same, true, Some([0.99, 1.0]));
+    let bad = metric(ComparisonWord::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
     let gate = |pairs: &[Pair], all| decide_gate(pairs, Slower { by: 0.05, all }, &Options::default());
     let only = gate(&pairs, false);
@@ -824,20 +834,20 @@ fn the_headline_counts_and_with_all_everything() {
 fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let a_runs = vec![1e4, 1.02e4, 0.98e4, 1.01e4, 0.99e4];
     let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
-    let near = Metric { a_runs, b_runs, ..metric(Answer::CannotTell, true, Some([0.93, 0.99])) };
+    let near = Metric { a_runs, b_runs, ..metric(ComparisonWord::CannotTell, true, Some([0.93, 0.99])) };
     let pair = pair(true, vec![near]);
     let asked = |runs, inconclusive| {
-        let options = Options { inconclusive, runs, ..Options::default() };
+        let options = Options { inconclusive, run_order: runs, ..Options::default() };
         decide_gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
     };
-    let apart = asked(Runs::Apart, None);
+    let apart = asked(RunOrder::Apart, None);
     assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));
     let needed = |gate: &Gate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
     assert!(
         apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
         "{apart:?}"
     );
-    let settling = asked(Runs::Settling, Some(CountsAs::Fail));
+    let settling = asked(RunOrder::Settling, Some(CountsAs::Fail));
     assert!(needed(&settling) > needed(&apart), "two decisions need more");
     assert_eq!(settling.counts_as, Some(CountsAs::Fail));
 }

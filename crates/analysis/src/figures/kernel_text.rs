@@ -13,24 +13,24 @@ use std::collections::BTreeMap;
 
 /// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later
 /// fields are already included in user and nice.
-const FIELDS: usize = 8;
+const CPU_TIME_FIELDS: usize = 8;
 
 /// Indices of the fields for idle time, and for idle time with I/O in flight.
 const IDLE: usize = 3;
-const WAITING: usize = 4;
+const IOWAIT: usize = 4;
 
 /// Returns the number after a key, in text with one key per line (`/proc/vmstat`, `cpu.stat`).
 ///
 /// # Errors
 /// That the key is missing, or has no number.
-pub(crate) fn keyed(text: &str, key: &str) -> Known<u64> {
+pub(crate) fn number_of_key(text: &str, key: &str) -> Known<u64> {
     let mut lines = text.lines().map(str::split_ascii_whitespace);
     let value = lines.find_map(|mut parts| (parts.next() == Some(key)).then(|| parts.next()));
     let value = value.flatten().ok_or_else(|| format!("the kernel shows no {key}"))?;
     value.parse().map_err(|_| format!("{key} is not a number: '{value}'"))
 }
 
-/// The total of a line (`some`, `full`) of a pressure file, in us.
+/// Returns the total of a line (`some`, `full`) of a pressure file, in us.
 ///
 /// # Errors
 /// That the line is missing, or has no number.
@@ -40,47 +40,48 @@ pub(crate) fn pressure_us(text: &str, line: &str) -> Known<u64> {
     total.and_then(|t| t.parse().ok()).ok_or_else(|| format!("a pressure file has no total of '{line}'"))
 }
 
-/// Paths and values of text that has a line `path: value` for each file.
-pub(crate) fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+/// Returns the paths and values of text that has a line `path: value` for each file.
+pub(crate) fn path_values(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|l| l.split_once(": ")).map(|(path, value)| (path.trim(), value.trim()))
 }
 
-/// Stolen ticks and all ticks of all CPUs since the machine started.
+/// Returns the stolen ticks and all ticks of all CPUs since the machine started.
 ///
 /// # Errors
 /// That the kernel does not count them.
 pub(crate) fn stolen_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
-    let steal = fields.get(FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
+    let steal = fields.get(CPU_TIME_FIELDS - 1).ok_or("/proc/stat has no stolen time")?;
     Ok([*steal, fields.iter().fold(0, |sum, n| sum.saturating_add(*n))])
 }
 
-/// Ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine started.
+/// Returns the ticks in which CPUs worked, neither idle nor waiting for I/O, and all ticks of all CPUs since the machine
+/// started.
 ///
 /// # Errors
 /// That the kernel does not count them.
 pub(crate) fn busy_ticks(snapshot: &Snapshot) -> Known<[u64; 2]> {
     let fields = cpu_ticks(snapshot.text("/proc/stat")?)?;
     let all = fields.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
-    let [idle, waiting] = [IDLE, WAITING].map(|at| fields.get(at).copied());
+    let [idle, waiting] = [IDLE, IOWAIT].map(|at| fields.get(at).copied());
     let (idle, waiting) = idle.zip(waiting).ok_or("/proc/stat has no idle time")?;
     Ok([all.saturating_sub(idle.saturating_add(waiting)), all])
 }
 
-/// The ticks of all CPUs together since the machine started, by field: user, nice, system and so on.
+/// Returns the ticks of all CPUs together since the machine started, by field: user, nice, system and so on.
 pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     let line = text.lines().find_map(|l| l.strip_prefix("cpu "));
     let fields = line.ok_or("/proc/stat has no line of all CPUs")?.split_ascii_whitespace();
-    Ok(fields.take(FIELDS).filter_map(|w| w.parse().ok()).collect())
+    Ok(fields.take(CPU_TIME_FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
-/// The times of each CPU since the machine started; empty if the kernel does not count them.
+/// Returns the times of each CPU since the machine started; empty if the kernel does not count them.
 pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
         let ticks: Vec<u64> =
-            rest.split_ascii_whitespace().take(FIELDS).map_while(|w| w.parse().ok()).collect();
+            rest.split_ascii_whitespace().take(CPU_TIME_FIELDS).map_while(|w| w.parse().ok()).collect();
         // User and nice include the time of guests. Stolen time belongs to no program of this machine.
         let [user, nice, system, idle, waiting, irq, softirq, ..] = ticks[..] else { return None };
         let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
@@ -91,7 +92,7 @@ pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
 }
 
 /// The pauses that a CPU quota imposed on a cgroup.
-pub(crate) struct Pauses {
+pub(crate) struct QuotaPauses {
     /// Number of pauses.
     pub(crate) times: u64,
     /// Paused time of all threads together.
@@ -102,7 +103,7 @@ pub(crate) struct Pauses {
 ///
 /// # Errors
 /// That the kernel does not count them.
-pub(crate) fn pauses(snapshot: &Snapshot) -> Known<Pauses> {
+pub(crate) fn quota_pauses(snapshot: &Snapshot) -> Known<QuotaPauses> {
     let text = snapshot.text(CPU_STAT)?;
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|l| l.trim().rsplit_once(' '));
@@ -111,35 +112,34 @@ pub(crate) fn pauses(snapshot: &Snapshot) -> Known<Pauses> {
     };
     let missing = || format!("{CPU_STAT} counts no pauses");
     let ns = value("throttled_usec").map(|us| us.saturating_mul(1000)).or_else(|| value("throttled_time"));
-    Ok(Pauses { times: value("nr_throttled").ok_or_else(missing)?, ns: ns.ok_or_else(missing)? })
+    Ok(QuotaPauses { times: value("nr_throttled").ok_or_else(missing)?, ns: ns.ok_or_else(missing)? })
 }
 
 /// Returns the growth of a counter from the start to the stop of a run.
 ///
 /// # Errors
 /// Why the counter could not be read, or that it went backwards.
-pub(crate) fn grown(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
-    let at = |moment| read(ran.at(moment)?.text(file)?);
+pub(crate) fn growth_in_run(ran: &CaseRun, file: &str, read: impl Fn(&str) -> Known<u64>) -> Known<u64> {
+    let at = |moment| read(ran.snapshot(moment)?.text(file)?);
     let (before, after) = (at(Moment::Start)?, at(Moment::Stop)?);
     after.checked_sub(before).ok_or_else(|| format!("{file}: a counter went backwards"))
 }
 
 /// Index of the discarded sectors in a `stat` file.
-const DISCARDED: usize = 13;
+const DISCARDED_SECTORS: usize = 13;
 
-/// The bytes discarded since a device was set up; `None` if the kernel does not count them (before 4.18).
+/// Returns the bytes discarded since a device was set up; `None` if the kernel does not count them (before 4.18).
 ///
 /// # Errors
 /// That the count is not a number.
 pub(crate) fn discarded_bytes(stat: &str) -> Known<Option<u64>> {
-    let field = stat.split_ascii_whitespace().nth(DISCARDED);
+    let field = stat.split_ascii_whitespace().nth(DISCARDED_SECTORS);
     let sectors = field.map(str::parse::<u64>).transpose();
     let sectors = sectors.map_err(|_| "a stat file has no number of discards")?;
     Ok(sectors.map(|n| n.saturating_mul(SECTOR_BYTES)))
 }
 
-/// Drivers of the sensors of drives.
-const DRIVES: &[&str] = &["nvme", "drivetemp"];
+const DRIVE_SENSOR_DRIVERS: &[&str] = &["nvme", "drivetemp"];
 
 /// A temperature sensor of a drive, in thousandths of a degree Celsius.
 #[derive(Clone, Debug, Default)]
@@ -152,8 +152,8 @@ pub(crate) struct Sensor {
     pub(crate) most: Option<i64>,
 }
 
-/// The sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not record which
-/// drive a sensor belongs to, all sensors count.
+/// Returns the sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not
+/// record which drive a sensor belongs to, all sensors count.
 pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor> {
     let folder = |layer: &Layer| Some(layer.device.get("hwmon")?.rsplit('/').next()?.to_owned());
     let mut layers = case.record.header.hosts.iter().flat_map(|host| &host.places).flat_map(|p| &p.layers);
@@ -165,10 +165,10 @@ pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor>
     sensors
 }
 
-/// The sensors of drives by their folder.
+/// Returns the sensors of drives by their folder.
 fn sensors(text: &str) -> BTreeMap<String, Sensor> {
     let mut out: BTreeMap<String, Sensor> = BTreeMap::new();
-    for (path, value) in entries(text) {
+    for (path, value) in path_values(text) {
         let mut parts = path.rsplit('/');
         let (Some(file), Some(place)) = (parts.next(), parts.next()) else { continue };
         let sensor = out.entry(place.to_owned()).or_default();
@@ -180,28 +180,28 @@ fn sensors(text: &str) -> BTreeMap<String, Sensor> {
         }
     }
     // Text without names contains only sensors of drives.
-    out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVES.contains(&n)));
+    out.retain(|_, s| s.name.as_deref().is_none_or(|n| DRIVE_SENSOR_DRIVERS.contains(&n)));
     out
 }
 
 /// The file of the time that tasks waited for block devices and network file systems.
-pub(crate) const IO: &str = "/proc/pressure/io";
+pub(crate) const IO_PRESSURE_FILE: &str = "/proc/pressure/io";
 
 /// The file of the time that tasks waited for a CPU.
-pub(crate) const CPU: &str = "/proc/pressure/cpu";
+pub(crate) const CPU_PRESSURE_FILE: &str = "/proc/pressure/cpu";
 
 /// The file of the time that tasks waited for memory.
-pub(crate) const MEMORY: &str = "/proc/pressure/memory";
+pub(crate) const MEMORY_PRESSURE_FILE: &str = "/proc/pressure/memory";
 
 /// Returns the share of the runs' time in which at least one task of the machine waited, from a pressure file.
 ///
 /// # Errors
 /// Why that was not counted.
-pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
+pub(crate) fn pressure_share(case: &Case, file: &str) -> Known<f64> {
     let (mut stalled_us, mut passed_ns) = (0.0, 0.0);
     for ran in &case.runs {
-        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
-        stalled_us += grown(ran, file, |text| pressure_us(text, "some"))? as f64;
+        let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
+        stalled_us += growth_in_run(ran, file, |text| pressure_us(text, "some"))? as f64;
         passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;
     }
     if passed_ns > 0.0 {
@@ -212,16 +212,16 @@ pub(crate) fn waited(case: &Case, file: &str) -> Known<f64> {
 }
 
 /// Share of a link's bits that carry data, with 10 bits per byte: SATA, and PCI Express up to 5 GT/s.
-const TEN_BITS: f64 = 0.8;
+const PAYLOAD_OF_TEN_BITS: f64 = 0.8;
 
 /// Share of a link's bits that carry data, with 130 bits per 128: PCI Express with lanes faster than 5 GT/s.
-const OF_130_BITS: f64 = 128.0 / 130.0;
+const PAYLOAD_OF_130_BITS: f64 = 128.0 / 130.0;
 
 /// Highest rate per lane in GT/s at which ten bits carry a byte.
-const TEN_BITS_UP_TO: f64 = 5.0;
+const TEN_BITS_MAX_GT_PER_S: f64 = 5.0;
 
 /// Maximum number of lanes of a link. The kernel reports 255 if the width is unknown.
-const MOST_LANES: f64 = 64.0;
+const MAX_LANES: f64 = 64.0;
 
 /// The link of a drive at its current speed and width.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,19 +237,19 @@ pub(crate) struct Link {
     pub(crate) below: Known<Option<String>>,
 }
 
-/// The link of a drive. If the controller of a SATA drive also has a link, the SATA link is returned, because it is
-/// slower.
+/// Returns the link of a drive. If the controller of a SATA drive also has a link, the SATA link is returned, because
+/// it is slower.
 ///
 /// # Errors
 /// That the kernel shows no link, or no number for it.
-pub(crate) fn link(layer: &Layer) -> Known<Link> {
+pub(crate) fn read_link(layer: &Layer) -> Known<Link> {
     let text = |key: &str| layer.device.get(key).map(|t| t.trim());
     if let Some(now) = text("sata_spd").and_then(leading) {
         let limits =
             ["sata_spd_limit", "hw_sata_spd_limit"].into_iter().filter_map(|key| leading(text(key)?));
         let best = limits.max_by(f64::total_cmp).filter(|best| now < *best);
         return Ok(Link {
-            bytes_per_s: now * 1e9 * TEN_BITS / 8.0,
+            bytes_per_s: now * 1e9 * PAYLOAD_OF_TEN_BITS / 8.0,
             is_shared: true,
             description: format!("a SATA link of {now} Gbit/s"),
             below: Ok(best.map(|best| format!("at {now} Gbit/s of {best}"))),
@@ -260,7 +260,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
         leading(text).ok_or_else(|| format!("{}/{key} is not a number: '{text}'", layer.name))
     };
     let (speed, lanes) = (read("current_link_speed")?, read("current_link_width")?);
-    if lanes > MOST_LANES {
+    if lanes > MAX_LANES {
         let name = &layer.name;
         return Err(format!(
             "the kernel reports {lanes} lanes for the link to {name}, and no link has that many"
@@ -273,7 +273,7 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
         let both: Vec<String> = slow.into_iter().chain(narrow).collect();
         Ok((!both.is_empty()).then(|| both.join(" and ")))
     };
-    let payload = if speed <= TEN_BITS_UP_TO { TEN_BITS } else { OF_130_BITS };
+    let payload = if speed <= TEN_BITS_MAX_GT_PER_S { PAYLOAD_OF_TEN_BITS } else { PAYLOAD_OF_130_BITS };
     Ok(Link {
         bytes_per_s: speed * 1e9 * payload / 8.0 * lanes,
         is_shared: false,
@@ -282,39 +282,40 @@ pub(crate) fn link(layer: &Layer) -> Known<Link> {
     })
 }
 
-/// The positive number that a text begins with: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
+/// Returns the positive number that a text begins with: `8.0 GT/s PCIe`, `6.0 Gbps`, `4`.
 fn leading(text: &str) -> Option<f64> {
     let number: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
     (number.is_finite() && number > 0.0).then_some(number)
 }
 
 /// Minimum number of ticks of 10 ms on all CPUs for a share: one tick is then at most 5 %.
-pub(crate) const LEAST_TICKS: u64 = 20;
+pub(crate) const MIN_TICKS: u64 = 20;
 
-/// The host's load in a run. A value that was not counted is `None`.
+/// Returns the host's load in a run. A value that was not counted is `None`.
 pub(crate) fn host_figures(ran: &CaseRun) -> HostFigures {
     let Ok(passed) = passed_ns(ran) else { return HostFigures::default() };
     let pressure = |file: &str| {
-        let us = grown(ran, file, |text| pressure_us(text, "some")).ok()?;
+        let us = growth_in_run(ran, file, |text| pressure_us(text, "some")).ok()?;
         Some(share(us as f64 * 1e3, passed).min(1.0))
     };
     HostFigures {
         worker_cpu: busiest_worker_share(ran, passed),
         cpu: busy_cpu_share(ran).ok(),
-        io_pressure: pressure(IO),
-        cpu_pressure: pressure(CPU),
-        memory_pressure: pressure(MEMORY),
+        io_pressure: pressure(IO_PRESSURE_FILE),
+        cpu_pressure: pressure(CPU_PRESSURE_FILE),
+        memory_pressure: pressure(MEMORY_PRESSURE_FILE),
         quota_paused: paused_ns(ran).ok().map(|ns| share(ns, passed)),
     }
 }
 
 fn passed_ns(ran: &CaseRun) -> Known<f64> {
-    let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+    let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
     let passed = stop.at_ns.checked_sub(start.at_ns).filter(|ns| *ns > 0);
     Ok(passed.ok_or("no time passed in the run")? as f64)
 }
 
-/// The CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine `sim`).
+/// Returns the CPU share of the busiest worker; `None` without times, or if workers have a virtual clock (engine
+/// `sim`).
 fn busiest_worker_share(ran: &CaseRun, passed_ns: f64) -> Option<f64> {
     let workers = ran.workers().filter(|w| w.wall_ns > 0 && w.wall_ns as f64 <= passed_ns);
     let shares = workers.map(|w| share(w.user_ns.saturating_add(w.system_ns) as f64, w.wall_ns as f64));
@@ -324,17 +325,19 @@ fn busiest_worker_share(ran: &CaseRun, passed_ns: f64) -> Option<f64> {
 }
 
 fn busy_cpu_share(ran: &CaseRun) -> Known<f64> {
-    let (before, after) = (busy_ticks(ran.at(Moment::Start)?)?, busy_ticks(ran.at(Moment::Stop)?)?);
+    let (before, after) =
+        (busy_ticks(ran.snapshot(Moment::Start)?)?, busy_ticks(ran.snapshot(Moment::Stop)?)?);
     // Times of CPUs that are idle may go back by a tick.
     let [busy, all] = [0, 1].map(|at| after[at].saturating_sub(before[at]));
-    if all < LEAST_TICKS {
+    if all < MIN_TICKS {
         return Err("the kernel counts in ticks of 10 ms, and too few passed".into());
     }
     Ok(share(busy as f64, all as f64).min(1.0))
 }
 
 fn paused_ns(ran: &CaseRun) -> Known<f64> {
-    let (before, after) = (pauses(ran.at(Moment::Start)?)?, pauses(ran.at(Moment::Stop)?)?);
+    let (before, after) =
+        (quota_pauses(ran.snapshot(Moment::Start)?)?, quota_pauses(ran.snapshot(Moment::Stop)?)?);
     after.ns.checked_sub(before.ns).map(|ns| ns as f64).ok_or_else(|| "the counters went backwards".into())
 }
 
@@ -354,7 +357,7 @@ pub(crate) fn fixture(record: &mut model::record::Record, file: &str, part: f64)
 #[cfg(test)]
 fn link_mb_per_s(files: &[(&str, &str)]) -> Known<f64> {
     let device = files.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    link(&Layer { device, ..Layer::default() }).map(|l| (l.bytes_per_s / 1e6).round())
+    read_link(&Layer { device, ..Layer::default() }).map(|l| (l.bytes_per_s / 1e6).round())
 }
 
 #[cfg(test)]
@@ -377,13 +380,13 @@ fn with_ticks(fields: &str) -> model::record::Record {
 
 #[test]
 fn keys_pressures_and_entries_are_read_and_missing_ones_are_errors() {
-    assert_eq!(keyed("pswpin 7\npswpout 12\n", "pswpout"), Ok(12));
-    assert!(keyed("pswpin 7\n", "pswp").is_err() && keyed("pswpin x\n", "pswpin").is_err());
+    assert_eq!(number_of_key("pswpin 7\npswpout 12\n", "pswpout"), Ok(12));
+    assert!(number_of_key("pswpin 7\n", "pswp").is_err() && number_of_key("pswpin x\n", "pswpin").is_err());
     let psi =
         "some avg10=0.00 avg60=0.10 avg300=0.00 total=4711\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n";
     assert_eq!((pressure_us(psi, "some"), pressure_us(psi, "full")), (Ok(4711), Ok(9)));
     assert!(pressure_us("", "some").is_err() && pressure_us("some total=x", "some").is_err());
-    let lines: Vec<_> = entries("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
+    let lines: Vec<_> = path_values("/sys/a: 1\nnothing\n/sys/b: two words\n").collect();
     assert_eq!(lines, [("/sys/a", "1"), ("/sys/b", "two words")]);
 }
 
@@ -411,11 +414,14 @@ fn sensors_of_drives_are_selected_and_bad_numbers_are_unknown() {
 #[test]
 fn pressure_is_a_share_of_the_runs_and_missing_files_are_errors() {
     let mut record = crate::fixture::Fixture::honest().record();
-    assert_eq!(waited(&crate::case::cases(&record)[0], IO), Ok(0.0));
-    fixture(&mut record, IO, 0.25);
-    assert!(waited(&crate::case::cases(&record)[0], IO).is_ok_and(|s| (s - 0.25).abs() < 1e-3));
-    record.runs[1].evidence[0].files.insert(IO.into(), Ok("some avg10=0.00\n".into()));
-    assert!(waited(&crate::case::cases(&record)[0], IO).is_err());
+    assert_eq!(pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE_FILE), Ok(0.0));
+    fixture(&mut record, IO_PRESSURE_FILE, 0.25);
+    assert!(
+        pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE_FILE)
+            .is_ok_and(|s| (s - 0.25).abs() < 1e-3)
+    );
+    record.runs[1].evidence[0].files.insert(IO_PRESSURE_FILE.into(), Ok("some avg10=0.00\n".into()));
+    assert!(pressure_share(&crate::case::cases(&record)[0], IO_PRESSURE_FILE).is_err());
 }
 
 #[test]
@@ -438,7 +444,7 @@ fn links_are_read_as_the_kernel_writes_them() {
 #[test]
 fn host_shares_refer_to_the_run_and_iowait_is_idle() {
     let mut record = with_ticks("cpu  30 0 20 100 40 5 5 0 0 0\n");
-    fixture(&mut record, IO, 0.25);
+    fixture(&mut record, IO_PRESSURE_FILE, 0.25);
     let host = host_figures_from(&record);
     assert!(host.cpu.is_some_and(|share| (share - 0.3).abs() < 1e-9), "{host:?}");
     assert!(host.io_pressure.is_some_and(|share| (share - 0.25).abs() < 1e-3), "{host:?}");

@@ -179,7 +179,7 @@ fn list_differences(
     out
 }
 
-/// Differences that come from the capture.
+/// Returns the differences that come from the capture.
 fn capture_differences(original: &Original) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(damage) = &original.damage {
@@ -197,7 +197,7 @@ fn capture_differences(original: &Original) -> Vec<String> {
     out
 }
 
-/// Differences that come from the runs.
+/// Returns the differences that come from the runs.
 fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<String> {
     let (most_late, depth) = (show_ns(counted.starved_ns as f64), case.stream.depth);
     let counts = [
@@ -229,7 +229,7 @@ fn run_differences(case: &Case, replay: &Replay, counted: &Replayed) -> Vec<Stri
     out
 }
 
-/// Differences between the figures.
+/// Returns the differences between the figures.
 fn figure_differences(replay: &Replay, figures: &[Compared], is_at_driver: bool) -> Vec<String> {
     let change = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.change);
     let by =

@@ -15,41 +15,40 @@
 
 use crate::case::Case;
 use crate::figures::iops;
-use crate::figures::time_series::{rows_of, series_of_runs};
+use crate::figures::time_series::{intervals_of, series_of_runs};
 use model::Known;
 use model::figures::{Estimate, Snia, State, Steadiness};
 use model::units::{show_rate, show_seconds, show_share};
-use stats::change::{Change, Step, change};
+use stats::change::{Change, Step, find_steps};
 use stats::sample::mean;
 use stats::series::{
-    ByLength, Drift, FEWEST, FEWEST_RUNS, FEWEST_STEPS, Line, Series, drift, drift_over_runs, warm_up,
-    warm_ups,
+    Drift, FEWEST_RUNS, FEWEST_STEPS, Line, MIN_INDEPENDENT, Series, ShareByLength, compare_warm_ups,
+    find_drift, find_drift_over_runs, find_warm_up,
 };
 use stats::steady_state;
 
 /// Smallest steps that count. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third for a while, so there
 /// only a halving counts.
-pub(crate) const STEP_FROM: ByLength = ByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
+pub(crate) const MIN_STEP: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Largest drift that is allowed: 5 % over a minute or more, and more in shorter runs, which cannot prove 5 %.
-pub(crate) const DRIFT_TO: ByLength = ByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
+pub(crate) const MAX_DRIFT: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
 /// Largest drift of a steady rate, over a run and over all runs of any length.
-const STEADY_TO: f64 = DRIFT_TO.minute;
+const MAX_STEADY_DRIFT: f64 = MAX_DRIFT.minute;
 /// Minimum measured time of a steady rate in seconds: a minute over all runs. A window may end a few ms early.
-const STEADY_FROM_S: f64 = 59.5;
+const MIN_STEADY_S: f64 = 59.5;
 /// Minimum time in seconds for a drift per minute: half a minute. A window may end a few ms early.
-pub(crate) const A_MINUTE_FROM_S: f64 = 29.5;
+pub(crate) const MIN_PER_MINUTE_S: f64 = 29.5;
 /// Minimum number of runs for a step between runs: four on each side.
-const STEP_FROM_RUNS: usize = 8;
+const MIN_RUNS_FOR_STEPS: usize = 8;
 /// Maximum number of runs for a search for steps between runs, whose time is quadratic.
-const STEP_TO_RUNS: usize = 500;
+const MAX_RUNS_FOR_STEPS: usize = 500;
 /// A run settles if its rate changes towards the end by less than this share of the change at the beginning.
-const SETTLES_BELOW: f64 = 0.5;
+const SETTLING_SHARE: f64 = 0.5;
 /// The longest advised run, as a multiple of the measured one.
-const LONGER_AT_MOST: f64 = 20.0;
+const MAX_LONGER: f64 = 20.0;
 
-/// The steps in a run.
-pub(crate) fn steps(series: &Series) -> Change {
-    change(&series.rates, STEP_FROM.share_for(series))
+pub(crate) fn find_steps_of_run(series: &Series) -> Change {
+    find_steps(&series.rates, MIN_STEP.for_run(series))
 }
 
 /// Runs with steps.
@@ -63,10 +62,13 @@ pub(crate) struct Cliff {
     pub runs: usize,
 }
 
-/// The runs with steps; `None` if no run has a step.
-pub(crate) fn cliff(all_series: &[Series]) -> Option<Cliff> {
-    let in_run =
-        |(run, series): (usize, &Series)| Cliff { run, steps: steps(series).steps().to_vec(), runs: 1 };
+/// Finds the runs with steps; `None` if no run has a step.
+pub(crate) fn find_cliff(all_series: &[Series]) -> Option<Cliff> {
+    let in_run = |(run, series): (usize, &Series)| Cliff {
+        run,
+        steps: find_steps_of_run(series).steps().to_vec(),
+        runs: 1,
+    };
     let all: Vec<Cliff> = all_series.iter().enumerate().map(in_run).filter(|c| !c.steps.is_empty()).collect();
     let runs = all.len();
     let largest = all.into_iter().max_by(|a, b| a.largest().size().total_cmp(&b.largest().size()))?;
@@ -74,14 +76,14 @@ pub(crate) fn cliff(all_series: &[Series]) -> Option<Cliff> {
 }
 
 impl Cliff {
-    /// The largest of the steps.
+    /// Returns the largest of the steps.
     pub(crate) fn largest(&self) -> Step {
         let largest = self.steps.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
         largest.copied().unwrap_or(Step { at: 0, before: 0.0, after: 0.0 })
     }
 
     /// Describes all levels: `20,000 IOPS until 30.0 s, 5,000 IOPS until 70.0 s and 1,000 IOPS after`.
-    pub(crate) fn in_words(&self, series: &Series) -> String {
+    pub(crate) fn describe(&self, series: &Series) -> String {
         let until =
             |s: &Step| format!("{} IOPS until {}", show_rate(s.before), show_seconds(series.second_of(s.at)));
         let levels: Vec<String> = self.steps.iter().map(until).collect();
@@ -109,10 +111,10 @@ pub(crate) struct Drifts {
 }
 
 impl Drifts {
-    /// The drifts of runs without their warm-up.
+    /// Returns the drifts of runs without their warm-up.
     pub(crate) fn within(all_series: &[Series]) -> Self {
         let run_drift = |series: &Series| {
-            Some(RunDrift { drift: drift(without_warm_up(series))?, limit: DRIFT_TO.share_for(series) })
+            Some(RunDrift { drift: find_drift(without_warm_up(series))?, limit: MAX_DRIFT.for_run(series) })
         };
         Self {
             each: all_series.iter().filter_map(run_drift).collect(),
@@ -122,37 +124,39 @@ impl Drifts {
     }
 
     /// Whether the intervals of most runs are beyond the allowed drift, in one direction.
-    pub(crate) fn exceed(&self) -> bool {
-        self.most(|d, limit| d.exceeds(limit) && d.share < 0.0)
-            || self.most(|d, limit| d.exceeds(limit) && d.share > 0.0)
+    pub(crate) fn most_exceed(&self) -> bool {
+        self.holds_for_most(|d, limit| d.exceeds(limit) && d.share < 0.0)
+            || self.holds_for_most(|d, limit| d.exceeds(limit) && d.share > 0.0)
     }
 
     /// Whether most runs were still settling when they ended.
-    pub(crate) fn settle(&self) -> bool {
+    pub(crate) fn most_are_settling(&self) -> bool {
         2 * self.settling > self.runs
     }
 
     /// Whether the intervals of most runs are within the allowed drift.
-    pub(crate) fn hold(&self) -> bool {
-        self.most(Drift::is_within)
+    pub(crate) fn most_are_within(&self) -> bool {
+        self.holds_for_most(Drift::is_within)
     }
 
-    fn most(&self, accepts: impl Fn(&Drift, f64) -> bool) -> bool {
+    fn holds_for_most(&self, accepts: impl Fn(&Drift, f64) -> bool) -> bool {
         2 * self.each.iter().filter(|run| accepts(&run.drift, run.limit)).count() > self.runs
     }
 
-    /// The mean drift within a run; `None` if a run has too few independent observations.
+    /// Returns the mean drift within a run; `None` if a run has too few independent observations.
     fn mean(&self) -> Option<Drift> {
         let count = self.each.len() as f64;
         let sum = |value: fn(&Drift) -> f64| self.each.iter().map(|run| value(&run.drift)).sum::<f64>();
-        (self.runs > 0 && self.each.len() == self.runs)
-            .then(|| Drift { share: sum(|d| d.share) / count, half: sum(|d| d.half * d.half).sqrt() / count })
+        (self.runs > 0 && self.each.len() == self.runs).then(|| Drift {
+            share: sum(|d| d.share) / count,
+            half_width: sum(|d| d.half_width * d.half_width).sqrt() / count,
+        })
     }
 }
 
 /// Returns a series without its warm-up. Returns the whole series if it never settles, or if little would remain.
 fn without_warm_up(series: &Series) -> &[f64] {
-    let rest = warm_up(&series.rates).and_then(|cut| series.rates.get(cut..));
+    let rest = find_warm_up(&series.rates).and_then(|cut| series.rates.get(cut..));
     rest.filter(|r| r.len() >= FEWEST_STEPS).unwrap_or(&series.rates)
 }
 
@@ -164,15 +168,15 @@ fn is_settling(series: &Series) -> bool {
     let levels: [f64; 4] = std::array::from_fn(quarter);
     let [first, second, third] = [0, 1, 2].map(|i| levels[i + 1] - levels[i]);
     let one_way = first * second > 0.0 && second * third > 0.0;
-    let slower = second.abs() < first.abs() && third.abs() < second.abs().min(SETTLES_BELOW * first.abs());
-    let far = (levels[3] - levels[0]).abs() > DRIFT_TO.share_for(series) * mean(&series.rates);
-    one_way && slower && far && warm_up(&series.rates).is_none()
+    let slower = second.abs() < first.abs() && third.abs() < second.abs().min(SETTLING_SHARE * first.abs());
+    let far = (levels[3] - levels[0]).abs() > MAX_DRIFT.for_run(series) * mean(&series.rates);
+    one_way && slower && far && find_warm_up(&series.rates).is_none()
 }
 
-/// Judges the steadiness of a case; `None` without runs, if the record has no intervals of a run, if the runs had
-/// different loads, or if the load itself changes over time.
+/// Judges the steadiness of a case. `None` without runs or without intervals of a run, and for a load that differs
+/// between runs or changes over time.
 pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
-    let has_intervals = |r: &crate::case::CaseRun| rows_of(r).next().is_some();
+    let has_intervals = |r: &crate::case::CaseRun| intervals_of(r).next().is_some();
     let alike = case.runs.windows(2).all(|r| r[0].run.start.offered_iops == r[1].run.start.offered_iops);
     if case.runs.is_empty() || !alike || case.stream.load_changes() || !case.runs.iter().all(has_intervals) {
         return None;
@@ -184,8 +188,8 @@ pub(crate) fn steadiness(case: &Case) -> Option<Steadiness> {
 /// Judges runs with these series and rates, with a total length in seconds.
 pub(crate) fn judge_steadiness(all_series: Known<Vec<Series>>, rates: Vec<f64>, seconds: f64) -> Steadiness {
     let all: &[Series] = all_series.as_deref().unwrap_or_default();
-    let (cliff, within, over_runs) = (cliff(all), Drifts::within(all), drift_over_runs(&rates));
-    Observations { all_series, rates, seconds, cliff, within, over_runs }.answer()
+    let (cliff, within, over_runs) = (find_cliff(all), Drifts::within(all), find_drift_over_runs(&rates));
+    Observations { all_series, rates, seconds, cliff, within, over_runs }.judge()
 }
 
 /// The observations about the runs of a case.
@@ -205,12 +209,12 @@ impl Observations {
         self.all_series.as_deref().unwrap_or_default()
     }
 
-    /// Length of one window in seconds.
+    /// Returns the length of one window in seconds.
     fn run_seconds(&self) -> f64 {
         self.seconds / self.rates.len().max(1) as f64
     }
 
-    fn answer(&self) -> Steadiness {
+    fn judge(&self) -> Steadiness {
         let (state, sentence) = self.decide();
         let stepped = state == State::Cliff;
         Steadiness {
@@ -219,7 +223,7 @@ impl Observations {
             warm_up_s: match state {
                 State::Cliff => 0.0,
                 State::WarmUp => self.all().iter().map(Series::seconds).fold(0.0, f64::max),
-                _ => warm_ups(self.all()).filter(|b| b.matters).map_or(0.0, |b| b.longest_s),
+                _ => compare_warm_ups(self.all()).filter(|b| b.matters).map_or(0.0, |b| b.longest_s),
             },
             drift_per_minute: if stepped { None } else { self.per_minute() },
             snia: self.snia(),
@@ -232,7 +236,7 @@ impl Observations {
         if let Some(sentence) = self.steps_within().or_else(|| self.step_between()) {
             return (State::Cliff, sentence);
         }
-        if self.within.settle() {
+        if self.within.most_are_settling() {
             let share = mean(&self.all().iter().filter_map(whole_change).collect::<Vec<_>>());
             let sentence = format!(
                 "{} the rate changed by about {}, mostly at the beginning: no steady part was reached.",
@@ -241,16 +245,16 @@ impl Observations {
             );
             return (State::WarmUp, sentence);
         }
-        if self.within.exceed() {
+        if self.within.most_exceed() {
             let sentence = format!(
                 "{} the rate {}: by more than {} (95 % confidence).",
                 self.describe_span(),
                 self.describe_drift(),
-                show_share(self.limit())
+                show_share(self.max_drift())
             );
             return (State::Drifting, sentence);
         }
-        let (count, limit) = (self.rates.len(), DRIFT_TO.at(self.seconds));
+        let (count, limit) = (self.rates.len(), MAX_DRIFT.for_seconds(self.seconds));
         if let Some(over) = self.over_runs.filter(|d| d.exceeds(limit)) {
             let sentence = format!(
                 "From the first of {count} runs to the last the rate {}: by more than {} (95 % confidence).",
@@ -259,7 +263,7 @@ impl Observations {
             );
             return (State::Drifting, sentence);
         }
-        match self.proof() {
+        match self.prove_steady() {
             Ok(sentence) => (State::Steady, sentence),
             Err(sentence) => (State::Unproven, sentence),
         }
@@ -267,7 +271,7 @@ impl Observations {
 
     fn steps_within(&self) -> Option<String> {
         let cliff = self.cliff.as_ref()?;
-        let levels = cliff.in_words(self.all().get(cliff.run)?);
+        let levels = cliff.describe(self.all().get(cliff.run)?);
         Some(match (self.rates.len(), cliff.runs) {
             (..=1, _) => format!("The rate was {levels}."),
             (all, with) => format!(
@@ -279,10 +283,10 @@ impl Observations {
     }
 
     fn step_between(&self) -> Option<String> {
-        if !(STEP_FROM_RUNS..=STEP_TO_RUNS).contains(&self.rates.len()) {
+        if !(MIN_RUNS_FOR_STEPS..=MAX_RUNS_FOR_STEPS).contains(&self.rates.len()) {
             return None;
         }
-        let found = change(&self.rates, STEP_FROM.at(self.seconds));
+        let found = find_steps(&self.rates, MIN_STEP.for_seconds(self.seconds));
         let until = |s: &Step| format!("{} IOPS until run {}", show_rate(s.before), s.at);
         let levels: Vec<String> = found.steps().iter().map(until).collect();
         let last = found.steps().last()?.after;
@@ -296,32 +300,32 @@ impl Observations {
         typical.map_or_else(String::new, |d| describe_change(&d))
     }
 
-    /// The allowed drift within a run.
-    fn limit(&self) -> f64 {
-        self.all().first().map_or(STEADY_TO, |c| DRIFT_TO.share_for(c))
+    /// Returns the allowed drift within a run.
+    fn max_drift(&self) -> f64 {
+        self.all().first().map_or(MAX_STEADY_DRIFT, |c| MAX_DRIFT.for_run(c))
     }
 
     /// Returns the sentence that proves a steady rate.
     ///
     /// # Errors
     /// Why there is no proof, and what to type.
-    fn proof(&self) -> Result<String, String> {
+    fn prove_steady(&self) -> Result<String, String> {
         let runs = self.rates.len();
         self.all_series.as_ref().map_err(|why| format!("Not established: {why}."))?;
-        if self.seconds < STEADY_FROM_S {
+        if self.seconds < MIN_STEADY_S {
             return Err(format!(
                 "{} of measuring: judging steadiness needs at least one minute of data (--time {}).",
                 self.describe_length(),
                 format_time(60.0 / runs.max(1) as f64)
             ));
         }
-        let within = self.within.mean().ok_or_else(|| self.too_alike())?;
-        if !within.is_within(STEADY_TO) {
+        let within = self.within.mean().ok_or_else(|| self.explain_unknown_drift())?;
+        if !within.is_within(MAX_STEADY_DRIFT) {
             return Err(format!(
                 "{} the rate {}: a drift of more than {} can be neither shown nor ruled out{}.",
                 self.describe_span(),
                 describe_change(&within),
-                show_share(STEADY_TO),
+                show_share(MAX_STEADY_DRIFT),
                 times_longer(&within).map_or_else(String::new, |by| format!(
                     "; runs of about {} would settle it",
                     format_time(by * self.run_seconds())
@@ -330,19 +334,19 @@ impl Observations {
         }
         let steady = format!("{} the rate {}", self.describe_span(), describe_change(&within));
         if runs == 1 {
-            return Ok(format!("{steady}: by less than {} (95 % confidence).", show_share(STEADY_TO)));
+            return Ok(format!("{steady}: by less than {} (95 % confidence).", show_share(MAX_STEADY_DRIFT)));
         }
         let Some(over) = self.over_runs else {
             return Err(format!(
                 "{steady}; judging the change from run to run takes {FEWEST_RUNS} runs, and there are {runs} (--runs 5)."
             ));
         };
-        if !over.is_within(STEADY_TO) {
+        if !over.is_within(MAX_STEADY_DRIFT) {
             return Err(format!(
                 "{steady}; from the first of {runs} runs to the last it {}, and a drift of more than {} \
                  can be neither shown nor ruled out{}.",
                 describe_change(&over),
-                show_share(STEADY_TO),
+                show_share(MAX_STEADY_DRIFT),
                 times_longer(&over).map_or_else(String::new, |by| format!(
                     "; about {:.0} runs would settle it",
                     (by * runs as f64).ceil()
@@ -353,19 +357,20 @@ impl Observations {
             "{steady}, and from the first of {runs} runs to the last it {}: by less than {} (95 % \
              confidence).",
             describe_change(&over),
-            show_share(STEADY_TO)
+            show_share(MAX_STEADY_DRIFT)
         ))
     }
 
     /// Explains why no drift is known: too few intervals are independent.
-    fn too_alike(&self) -> String {
-        let independent = |c: &Series| Line::through(without_warm_up(c)).map_or(0.0, |l| l.independent());
+    fn explain_unknown_drift(&self) -> String {
+        let independent =
+            |c: &Series| Line::fit_rates(without_warm_up(c)).map_or(0.0, |l| l.count_independent());
         let fewest = self.all().iter().map(independent).fold(f64::MAX, f64::min);
-        let longer = FEWEST / fewest.max(0.1);
+        let longer = MIN_INDEPENDENT / fewest.max(0.1);
         format!(
-            "The drift is unknown: the rate varies in waves, and {} of measuring contain only {fewest:.1} independent observations; {FEWEST:.0} are needed{}.",
+            "The drift is unknown: the rate varies in waves, and {} of measuring contain only {fewest:.1} independent observations; {MIN_INDEPENDENT:.0} are needed{}.",
             format_time(self.run_seconds()),
-            if longer <= LONGER_AT_MOST {
+            if longer <= MAX_LONGER {
                 format!(" (--time {})", format_time(longer * self.run_seconds()))
             } else {
                 String::new()
@@ -395,13 +400,13 @@ impl Observations {
         let one = self.run_seconds();
         let runs = self.rates.len() as f64;
         let by_minute = |drift: Drift, seconds: f64| {
-            let [value, half] = [drift.share, drift.half].map(|v| v * 60.0 / seconds);
+            let [value, half] = [drift.share, drift.half_width].map(|v| v * 60.0 / seconds);
             let interval = [value - half, value + half];
             (interval[0].is_finite() && interval[1].is_finite()).then_some(Estimate { value, interval })
         };
-        let within = self.within.mean().filter(|_| one >= A_MINUTE_FROM_S).and_then(|d| by_minute(d, one));
+        let within = self.within.mean().filter(|_| one >= MIN_PER_MINUTE_S).and_then(|d| by_minute(d, one));
         // The time from the middle of the first run to the middle of the last.
-        let over = self.over_runs.filter(|_| self.seconds >= A_MINUTE_FROM_S);
+        let over = self.over_runs.filter(|_| self.seconds >= MIN_PER_MINUTE_S);
         let over = over.and_then(|d| by_minute(d, (runs - 1.0) * one));
         let could_be = |e: &Estimate| e.interval[0].abs().max(e.interval[1].abs());
         within.into_iter().chain(over).max_by(|a, b| could_be(a).total_cmp(&could_be(b)))
@@ -431,16 +436,16 @@ pub(crate) fn whole_change(series: &Series) -> Option<f64> {
 fn describe_change(drift: &Drift) -> String {
     // Round as printed and add zero, so that no share is printed as "-0.0 %".
     let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
-    let [low, high] = [drift.share - drift.half, drift.share + drift.half].map(show);
+    let [low, high] = [drift.share - drift.half_width, drift.share + drift.half_width].map(show);
     format!("changed by {} ({low} to {high})", show(drift.share))
 }
 
 /// Returns the factor by which a run must be longer for its interval to lie within the allowed drift. The interval
 /// shrinks with the root of the time. `None` if that takes too long or never happens.
 fn times_longer(drift: &Drift) -> Option<f64> {
-    let allowed = STEADY_TO - drift.share.abs();
-    let factor = (drift.half / allowed).powi(2);
-    (allowed > 0.0 && factor <= LONGER_AT_MOST).then_some(factor)
+    let allowed = MAX_STEADY_DRIFT - drift.share.abs();
+    let factor = (drift.half_width / allowed).powi(2);
+    (allowed > 0.0 && factor <= MAX_LONGER).then_some(factor)
 }
 
 /// Formats a time as a user types it.
@@ -457,10 +462,10 @@ mod tests {
     //! Tests of the state of runs with known rates.
 
     use crate::figures::steadiness::*;
-    use stats::series::flat;
+    use stats::series::generate_series;
 
-    /// The steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time that has passed. The series have
-    /// one value per second, and at least a hundred values.
+    /// Returns the steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time
+    /// that has passed. The series have one value per second, and at least a hundred values.
     fn steadiness_of(
         runs: usize,
         seconds: f64,
@@ -469,7 +474,7 @@ mod tests {
     ) -> Steadiness {
         let n = (seconds as usize).max(100);
         let series_of_run = |run: usize| {
-            let noise = flat(n, deviation, 0.0, run as u64 + 7).into_iter().enumerate();
+            let noise = generate_series(n, deviation, 0.0, run as u64 + 7).into_iter().enumerate();
             let rates = noise.map(|(i, v)| 1000.0 * v * rate(run, i as f64 / n as f64)).collect();
             Series { from_ns: 0.0, step_ns: seconds * 1e9 / n as f64, rates }
         };
@@ -577,13 +582,13 @@ mod tests {
         //! correlation of neighbours.
 
         use crate::figures::steadiness;
-        use crate::figures::steadiness::STEP_FROM;
+        use crate::figures::steadiness::MIN_STEP;
         use model::figures::State::{Cliff, Drifting, Steady, Unproven, WarmUp};
         use model::figures::{State, Steadiness};
-        use stats::change::change;
+        use stats::change::find_steps;
         use stats::intervals::half_width;
         use stats::sample::mean;
-        use stats::series::{Noise, Series, drift_over_runs, flat};
+        use stats::series::{Noise, Series, find_drift_over_runs, generate_series};
         use stats::{intervals, steady_state};
 
         const STATES: [State; 5] = [Steady, Drifting, Cliff, WarmUp, Unproven];
@@ -602,12 +607,12 @@ mod tests {
 
         impl Scene {
             fn draw(&self, seed: u64) -> Vec<f64> {
-                let mut values = flat(self.seconds, self.deviation, self.rho, seed);
+                let mut values = generate_series(self.seconds, self.deviation, self.rho, seed);
                 values.iter_mut().enumerate().for_each(|(i, v)| *v *= (self.rate)(i as f64));
                 values
             }
 
-            /// The answer for one run.
+            /// Returns the answer for one run.
             fn judge(&self, seed: u64) -> Steadiness {
                 let rates = self.draw(seed);
                 let all = vec![mean(&rates)];
@@ -618,7 +623,7 @@ mod tests {
                 )
             }
 
-            /// How often each state is the answer, in the order of [`STATES`].
+            /// Returns how often each state is the answer, in the order of [`STATES`].
             fn states(&self, draws: u64) -> [f64; 5] {
                 let mut counts = [0.0; 5];
                 for seed in 0..draws {
@@ -628,11 +633,12 @@ mod tests {
                 counts.map(|c| c / draws as f64)
             }
 
-            /// How often a step is found `within` seconds of the truth, and how often there is more than one step.
+            /// Returns how often a step is found `within` seconds of the truth, and how often there is more than one
+            /// step.
             fn step_at(&self, truth: usize, within: usize, draws: u64) -> [f64; 2] {
-                let limit = STEP_FROM.at(self.seconds as f64);
+                let limit = MIN_STEP.for_seconds(self.seconds as f64);
                 let found: Vec<Vec<usize>> = (0..draws)
-                    .map(|seed| change(&self.draw(seed), limit).steps().iter().map(|s| s.at).collect())
+                    .map(|seed| find_steps(&self.draw(seed), limit).steps().iter().map(|s| s.at).collect())
                     .collect();
                 let hit = found.iter().filter(|at| at.iter().any(|a| a.abs_diff(truth) <= within)).count();
                 let more = found.iter().filter(|at| at.len() > 1).count();
@@ -644,11 +650,12 @@ mod tests {
             Scene { seconds, deviation, rho, rate: |_| 1.0 }
         }
 
-        /// Share of the intervals within a run that hold the truth, share that is withheld, and their mean half width.
+        /// Returns the share of the intervals within a run that hold the truth, share that is withheld, and their mean half
+        /// width.
         fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
             let given: Vec<(f64, f64)> = (0..draws)
                 .filter_map(|seed| {
-                    let values = flat(n, 0.05, rho, seed);
+                    let values = generate_series(n, 0.05, rho, seed);
                     Some((mean(&values) - 1.0, half_width(&values)?))
                 })
                 .collect();
@@ -663,7 +670,7 @@ mod tests {
             (0..count).map(|_| (deviation * noise.normal()).exp()).collect()
         }
 
-        /// Share of the intervals over runs that hold the truth: of the geometric mean, and of the median.
+        /// Returns the share of the intervals over runs that hold the truth: of the geometric mean, and of the median.
         fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
             let covers = |interval: &dyn Fn(&[f64]) -> Option<[f64; 2]>| {
                 let given: Vec<[f64; 2]> =
@@ -683,7 +690,7 @@ mod tests {
             each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
         }
 
-        /// The answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
+        /// Returns the answers for runs of a minute whose rates fall as in [`decaying`] and are flat within
         /// a run: shares of the states, and how often the last five runs, and any five, meet the
         /// rule of the SNIA.
         fn over_rounds(count: usize, share: f64, deviation: f64, draws: u64) -> ([f64; 5], [f64; 2]) {
@@ -693,7 +700,10 @@ mod tests {
                 let series_of_run = |(i, level): (usize, &f64)| Series {
                     from_ns: 0.0,
                     step_ns: 1e9,
-                    rates: flat(60, 0.02, 0.0, seed * 100 + i as u64).iter().map(|v| v * level).collect(),
+                    rates: generate_series(60, 0.02, 0.0, seed * 100 + i as u64)
+                        .iter()
+                        .map(|v| v * level)
+                        .collect(),
                 };
                 let answer = steadiness::judge_steadiness(
                     Ok(rates.iter().enumerate().map(series_of_run).collect()),
@@ -712,7 +722,7 @@ mod tests {
             (states.map(|c| c / draws as f64), rule.map(|c| c / draws as f64))
         }
 
-        /// A warm-up that doubles the rate and dies away.
+        /// Returns a warm-up that doubles the rate and dies away.
         fn warming<const SECONDS: u32>(at: f64) -> f64 {
             1.0 + (-at / f64::from(SECONDS)).exp()
         }
@@ -902,8 +912,8 @@ mod tests {
             for count in [3, 5, 10] {
                 for deviation in [0.01, 0.1] {
                     let covers = |seed| {
-                        drift_over_runs(&runs(count, deviation, seed))
-                            .is_some_and(|d| d.share.abs() <= d.half)
+                        find_drift_over_runs(&runs(count, deviation, seed))
+                            .is_some_and(|d| d.share.abs() <= d.half_width)
                     };
                     let hit =
                         (0..10 * DRAWS).filter(|seed| covers(*seed)).count() as f64 / (10 * DRAWS) as f64;

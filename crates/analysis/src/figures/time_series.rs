@@ -1,6 +1,6 @@
 //! Time series of a case.
 //!
-//! 1. [`series`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
+//! 1. [`series_of_run`]: operations per second of a run in steps of equal length. Questions about warm-up, steps, drift and independence use it.
 //! 2. [`DeviceWork`]: the requests that the devices had completed at each snapshot of a run, interpolated between
 //!    snapshots.
 //! 3. [`seconds_of_runs`]: the table of the report, fathom and the device second by second.
@@ -19,53 +19,53 @@ use stats::series::{FEWEST_STEPS, Series};
 use std::collections::BTreeMap;
 
 /// Maximum number of steps of a series: more add nothing, and the quadratic search for a change gets slow.
-const MOST_STEPS: usize = 120;
+const MAX_STEPS: usize = 120;
 
 /// Minimum mean number of operations in a step. With fewer, counting whole operations adds more
 /// noise than the storage has.
-const OPS_PER_STEP: f64 = 10.0;
+const MIN_OPS_PER_STEP: f64 = 10.0;
 
 /// Minimum length of a step in mean latencies. In a shorter step, all operations of a full queue complete, or none.
-const LATENCIES_PER_STEP: f64 = 2.0;
+const MIN_LATENCIES_PER_STEP: f64 = 2.0;
 
-/// Operations and bytes of an interval, without syncs.
-pub(crate) fn moved(row: &Interval) -> Amount {
+/// Returns the operations and bytes of an interval, without syncs.
+pub(crate) fn sum_moved(row: &Interval) -> Amount {
     let cells = row.cells.iter().filter(|(kind, _)| **kind != Kind::Sync);
     cells.fold(Amount::default(), |sum, (_, cell)| sum.plus(Amount { ops: cell.ops, bytes: cell.bytes }))
 }
 
-/// The intervals of the case's stream in a run, without empty ones.
-pub(crate) fn rows_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interval> {
+/// Returns the intervals of the case's stream in a run, without empty ones.
+pub(crate) fn intervals_of<'a>(ran: &CaseRun<'a>) -> impl Iterator<Item = &'a Interval> {
     let stream = ran.stream.stream;
     ran.run.intervals.iter().filter(move |r| r.stream == stream && r.end_ns > r.start_ns)
 }
 
-/// The series of every run.
+/// Returns the series of every run.
 ///
 /// # Errors
 /// If there is no run, or a run has no series.
 pub(crate) fn series_of_runs(case: &Case) -> Known<Vec<Series>> {
     case.need_run()?;
-    case.runs.iter().map(series).collect()
+    case.runs.iter().map(series_of_run).collect()
 }
 
-/// The series of a run.
+/// Returns the series of a run.
 ///
 /// # Errors
 /// If the record has no intervals of the run, or if the run is too short for any conclusion.
-pub(crate) fn series(ran: &CaseRun) -> Known<Series> {
-    let rows: Vec<&Interval> = rows_of(ran).collect();
+pub(crate) fn series_of_run(ran: &CaseRun) -> Known<Series> {
+    let rows: Vec<&Interval> = intervals_of(ran).collect();
     let from = rows.iter().map(|r| r.start_ns).min().ok_or("the record has no intervals of the run")?;
     let to = rows.iter().map(|r| r.end_ns).max().unwrap_or(from);
     let span_ns = (to - from) as f64;
-    let ops: f64 = rows.iter().map(|r| moved(r).ops as f64).sum();
+    let ops: f64 = rows.iter().map(|r| sum_moved(r).ops as f64).sum();
     let latencies = || ran.stream.kinds.values().map(|k| &k.latency);
     let counted: f64 = latencies().map(|h| h.count() as f64).sum();
     let mean_ns = latencies().map(|h| h.sum_ns() as f64).sum::<f64>() / counted.max(1.0);
     let steps = (rows.len() as f64)
-        .min(ops / OPS_PER_STEP)
-        .min(span_ns / (LATENCIES_PER_STEP * mean_ns).max(1.0))
-        .min(MOST_STEPS as f64) as usize;
+        .min(ops / MIN_OPS_PER_STEP)
+        .min(span_ns / (MIN_LATENCIES_PER_STEP * mean_ns).max(1.0))
+        .min(MAX_STEPS as f64) as usize;
     if steps < FEWEST_STEPS {
         return Err(format!(
             "the run is too short: it has {steps} stretches of time with enough operations, and {FEWEST_STEPS} are needed"
@@ -79,7 +79,7 @@ fn divide_among_steps(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usi
     let mut rates = vec![0.0; steps];
     for row in rows {
         let (row_begin, row_end) = (row.start_ns as f64 - from_ns, row.end_ns as f64 - from_ns);
-        let per_ns = moved(row).ops as f64 / (row_end - row_begin).max(1.0);
+        let per_ns = sum_moved(row).ops as f64 / (row_end - row_begin).max(1.0);
         let first = (row_begin / step_ns) as usize;
         for (index, rate) in rates.iter_mut().enumerate().skip(first) {
             let (begin, end) = (index as f64 * step_ns, (index + 1) as f64 * step_ns);
@@ -98,11 +98,11 @@ fn divide_among_steps(rows: &[&Interval], from_ns: f64, step_ns: f64, steps: usi
 /// The work that layers had completed since the start of a run, at each snapshot.
 pub(crate) struct DeviceWork {
     /// The work at each snapshot, in order of time; at least two points.
-    points: Vec<Point>,
+    points: Vec<WorkAt>,
 }
 
 /// The work that layers had completed at a snapshot.
-struct Point {
+struct WorkAt {
     /// Time in ns since the workers started.
     at_ns: f64,
     done: BlockStat,
@@ -110,7 +110,7 @@ struct Point {
 
 /// The work that layers completed in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stretch {
+pub(crate) struct CompletedWork {
     /// Length of the stretch, as far as snapshots cover it.
     pub seconds: f64,
     /// Completed reads and writes.
@@ -129,12 +129,12 @@ impl DeviceWork {
     /// # Errors
     /// Why a layer was not counted.
     pub(crate) fn from_run(ran: &CaseRun, layers: &[&Layer]) -> Known<Self> {
-        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
+        let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
         let parse = |layer: &&Layer| BlockStat::parse(start.text(&layer.stat_file)?);
         let first: Vec<BlockStat> = layers.iter().map(parse).collect::<Known<_>>()?;
-        let zero = began_ns(ran)?;
+        let zero = workers_start_ns(ran)?;
         let mut now = first.clone();
-        let mut points = vec![Point { at_ns: start.at_ns as f64 - zero, done: BlockStat::default() }];
+        let mut points = vec![WorkAt { at_ns: start.at_ns as f64 - zero, done: BlockStat::default() }];
         let during = ran.run.evidence.iter().filter(|s| s.moment == Moment::During);
         for snapshot in during.chain([stop]) {
             for (layer, stat) in layers.iter().zip(&mut now) {
@@ -150,7 +150,7 @@ impl DeviceWork {
             }
             let at_ns = snapshot.at_ns as f64 - zero;
             if points.last().is_some_and(|last| at_ns > last.at_ns) {
-                points.push(Point { at_ns, done });
+                points.push(WorkAt { at_ns, done });
             }
         }
         if points.len() < 2 {
@@ -159,8 +159,9 @@ impl DeviceWork {
         Ok(Self { points })
     }
 
-    /// The work between two times in ns since the workers started; `None` if the time is empty or outside the snapshots.
-    pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
+    /// Returns the work between two times in ns since the workers started; `None` if the time is empty or outside the
+    /// snapshots.
+    pub(crate) fn between(&self, from_ns: f64, to_ns: f64) -> Option<CompletedWork> {
         let (first, last) = (self.points.first()?.at_ns, self.points.last()?.at_ns);
         let (from_ns, to_ns) = (from_ns.max(first), to_ns.min(last));
         if to_ns <= from_ns {
@@ -168,7 +169,7 @@ impl DeviceWork {
         }
         let (before, after) = (self.at(from_ns)?, self.at(to_ns)?);
         let [ios, bytes, ms, queue_ms] = std::array::from_fn(|i| after[i] - before[i]);
-        Some(Stretch {
+        Some(CompletedWork {
             seconds: (to_ns - from_ns) / 1e9,
             ios,
             bytes,
@@ -177,9 +178,9 @@ impl DeviceWork {
         })
     }
 
-    /// The work from the first to the last snapshot between two times; `None` with fewer than two
+    /// Returns the work from the first to the last snapshot between two times; `None` with fewer than two
     /// snapshots.
-    pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<Stretch> {
+    pub(crate) fn within(&self, from_ns: f64, to_ns: f64) -> Option<CompletedWork> {
         let mut inside = self.points.iter().map(|p| p.at_ns).filter(|at| (from_ns..=to_ns).contains(at));
         let first = inside.next()?;
         self.between(first, inside.next_back()?)
@@ -204,19 +205,19 @@ impl DeviceWork {
 
 /// Returns when the workers of a run started, in ns since the session began. It is computed back from the stop snapshot
 /// by the workers' running time, because the time between the start snapshot and their start is unknown.
-fn began_ns(ran: &CaseRun) -> Known<f64> {
-    let (start, stop) = (ran.at(Moment::Start)?.at_ns, ran.at(Moment::Stop)?.at_ns);
+fn workers_start_ns(ran: &CaseRun) -> Known<f64> {
+    let (start, stop) = (ran.snapshot(Moment::Start)?.at_ns, ran.snapshot(Moment::Stop)?.at_ns);
     let longest = ran.end.workers.iter().map(|w| w.wall_ns).max().filter(|ns| *ns > 0);
     Ok(longest.map_or(start, |ns| stop.saturating_sub(ns).max(start)) as f64)
 }
 
 /// Maximum number of rows per run. In a longer run, rows cover several seconds, which bounds the size of the report.
-const MOST_ROWS: f64 = 3600.0;
+const MAX_ROWS: f64 = 3600.0;
 
 const SECOND_NS: f64 = 1e9;
 
 /// A remainder at the end that is shorter than this, in seconds, is rounding and gets no row.
-const SHORTEST_REST: f64 = 0.01;
+const SHORTEST_REST_S: f64 = 0.01;
 
 /// Returns the rows of all runs of a case, one for each second of a run. In a run of more than an
 /// hour, each row covers several seconds.
@@ -225,15 +226,16 @@ pub(crate) fn seconds_of_runs(case: &Case) -> Vec<Second> {
 }
 
 fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
-    let (from, to) = rows_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
+    let (from, to) = intervals_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
     if to <= from {
         return Vec::new();
     }
     let span = (to - from) as f64;
-    let step = SECOND_NS * (span / SECOND_NS / MOST_ROWS).ceil().max(1.0);
-    let count = (span / step - SHORTEST_REST).ceil().max(1.0) as usize;
+    let step = SECOND_NS * (span / SECOND_NS / MAX_ROWS).ceil().max(1.0);
+    let count = (span / step - SHORTEST_REST_S).ceil().max(1.0) as usize;
     // A device does not count streams separately, so each stream shows the device's rows.
-    let device = case.has_storage().then(|| DeviceWork::from_run(ran, &case.tops().ok()?).ok()).flatten();
+    let device =
+        case.has_storage().then(|| DeviceWork::from_run(ran, &case.top_layers().ok()?).ok()).flatten();
     let ours = own_work_by_row(ran, from, count, step);
     let moved_bytes = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
     let second = |(index, ours): (usize, OwnWork)| {
@@ -270,9 +272,9 @@ struct OwnWork {
 /// Divides every interval among the rows that it overlaps. The last row also includes operations after its end.
 fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<OwnWork> {
     let mut out = vec![OwnWork::default(); count];
-    for interval in rows_of(ran) {
+    for interval in intervals_of(ran) {
         let (start, stop) = ((interval.start_ns - from) as f64, (interval.end_ns - from) as f64);
-        let Amount { ops, bytes } = moved(interval);
+        let Amount { ops, bytes } = sum_moved(interval);
         let p99 = interval.cells.iter().filter(|(k, _)| **k != Kind::Sync).map(|(_, c)| c.p99_ns).max();
         let first = ((start / step) as usize).min(count.saturating_sub(1));
         for (index, ours) in out.iter_mut().enumerate().skip(first) {
@@ -291,25 +293,25 @@ fn own_work_by_row(ran: &CaseRun, from: u64, count: usize, step: f64) -> Vec<Own
 }
 
 /// Maximum number of points of a result, apart from one more for each run. A page cannot draw more.
-const MOST_POINTS: usize = 3000;
+const MAX_POINTS: usize = 3000;
 
 /// With more runs than this, no run gets its own latency tail. A plot cannot distinguish more.
-const MOST_TAILS: usize = 40;
+const MAX_RUNS_WITH_TAILS: usize = 40;
 
 /// Number of entries in a latency tail for each factor of ten in the share of operations beyond
 /// them.
-const STEPS_A_DECADE: f64 = 10.0;
+const ENTRIES_PER_DECADE: f64 = 10.0;
 
-/// The intervals of all complete runs; `None` if the record has none.
+/// Returns the intervals of all complete runs; `None` if the record has none.
 pub(crate) fn course(case: &Case) -> Option<report::Course> {
-    let rows: usize = case.runs.iter().map(|ran| rows_of(ran).count()).sum();
-    let joined = rows.div_ceil(MOST_POINTS).max(1);
+    let rows: usize = case.runs.iter().map(|ran| intervals_of(ran).count()).sum();
+    let joined = rows.div_ceil(MAX_POINTS).max(1);
     let mut out = report::Course { joined: joined as u32, ..report::Course::default() };
     for kind in case.runs.iter().flat_map(|ran| ran.stream.kinds.keys()) {
         out.directions.entry(kind.word().into()).or_default();
     }
     for ran in &case.runs {
-        let mut rows: Vec<&Interval> = rows_of(ran).collect();
+        let mut rows: Vec<&Interval> = intervals_of(ran).collect();
         rows.sort_by_key(|row| row.start_ns);
         let from = rows.first().map_or(0, |row| row.start_ns);
         for part in rows.chunks(joined) {
@@ -361,7 +363,7 @@ pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuck
 
 /// Adds the latency tails of the runs, unless there are too many runs.
 pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
-    if runs.len() > MOST_TAILS {
+    if runs.len() > MAX_RUNS_WITH_TAILS {
         return;
     }
     for run in runs {
@@ -371,11 +373,11 @@ pub(crate) fn add_tails(case: &Case, runs: &mut [RunFigures]) {
     }
 }
 
-/// The latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends before the first entry with fewer than ten operations beyond
-/// it. An entry is `None` if fathom's lateness makes up too much of it.
+/// Returns the latency that one operation in 10^(k/10) exceeds, for k = 1, 2, ... Ends before the first entry with
+/// fewer than ten operations beyond it. An entry is `None` if fathom's lateness makes up too much of it.
 fn tail(end: &KindEnd) -> Vec<Option<u64>> {
     let entry = |k: u32| {
-        let q = 1.0 - 10_f64.powf(-f64::from(k) / STEPS_A_DECADE);
+        let q = 1.0 - 10_f64.powf(-f64::from(k) / ENTRIES_PER_DECADE);
         let ns = end.latency.supported_quantile_ns(q)?;
         let is_late = end.open.as_ref().is_some_and(|open| is_late(ns, &open.lateness, q));
         Some((!is_late).then_some(ns))
@@ -445,7 +447,7 @@ fn intervals_of_any_length_become_steps_without_losing_operations() {
         row.end_ns += (i as u64 % 3) * 7_000_000;
     }
     let case = &crate::case::cases(&record)[0];
-    let s = series(&case.runs[0]).unwrap();
+    let s = series_of_run(&case.runs[0]).unwrap();
     assert_eq!(s.rates.len(), 10);
     let ops: f64 = s.rates.iter().sum::<f64>() * s.step_ns / 1e9;
     assert!((ops - 10_000.0).abs() < 1e-6, "{ops}");
@@ -454,9 +456,11 @@ fn intervals_of_any_length_become_steps_without_losing_operations() {
 #[test]
 fn a_missing_or_short_series_gives_a_reason() {
     let mut record = Fixture { runs: 1, ops: 80, latency_ns: Some(1000), ..Fixture::honest() }.record();
-    assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("too short")));
+    assert!(
+        series_of_run(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("too short"))
+    );
     record.runs[0].intervals.clear();
-    assert!(series(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("record")));
+    assert!(series_of_run(&crate::case::cases(&record)[0].runs[0]).is_err_and(|why| why.contains("record")));
 }
 
 #[test]
@@ -464,7 +468,7 @@ fn counters_are_interpolated_between_snapshots() {
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     look_inside(&mut record, |part| if part <= 0.5 { 1.0 } else { 3.0 }, |part| part);
     let case = &crate::case::cases(&record)[0];
-    let work = DeviceWork::from_run(&case.runs[0], &case.tops().unwrap()).unwrap();
+    let work = DeviceWork::from_run(&case.runs[0], &case.top_layers().unwrap()).unwrap();
     let first = work.between(0.0, 0.5e9).unwrap();
     let second = work.between(0.5e9, 1e9).unwrap();
     assert!((second.ios - 5_500.0).abs() < 2.0 && (second.bytes - 5_500.0 * 4096.0).abs() < 8192.0);
@@ -478,7 +482,7 @@ fn a_run_without_counters_has_no_device_series_but_a_reason() {
     let record = Fixture { stat_unreadable: true, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
     assert!(
-        DeviceWork::from_run(&case.runs[0], &case.tops().unwrap())
+        DeviceWork::from_run(&case.runs[0], &case.top_layers().unwrap())
             .is_err_and(|why| why.contains("Permission"))
     );
 }
@@ -544,7 +548,7 @@ fn missing_intervals_give_no_series_and_too_many_are_joined() {
         })
         .collect();
     let many = course(&crate::case::cases(&record)[0]).unwrap();
-    assert!(many.run.len() <= MOST_POINTS && many.joined > 1, "{} of {}", many.run.len(), many.joined);
+    assert!(many.run.len() <= MAX_POINTS && many.joined > 1, "{} of {}", many.run.len(), many.joined);
     record.runs[0].intervals.clear();
     assert_eq!(course(&crate::case::cases(&record)[0]), None);
 }
@@ -560,7 +564,7 @@ fn a_tail_ends_with_ten_operations_beyond_and_only_few_runs_have_tails() {
     assert_eq!(tail.len(), 30, "{tail:?}");
     assert_eq!(tail[19], runs[1].percentiles_ns["read"]["99"], "one in a hundred");
     assert!(tail.is_sorted());
-    let mut many = vec![runs[0].clone(); MOST_TAILS + 1];
+    let mut many = vec![runs[0].clone(); MAX_RUNS_WITH_TAILS + 1];
     many.iter_mut().for_each(|run| run.tails_ns.clear());
     add_tails(case, &mut many);
     assert!(many.iter().all(|run| run.tails_ns.is_empty()));

@@ -26,11 +26,12 @@ pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 pub(crate) const FLOOR_IOS: u64 = 48;
 
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
-const ONE_REQUEST_UP_TO_BYTES: u32 = 64 << 10;
+const MAX_BYTES_OF_ONE_REQUEST: u32 = 64 << 10;
 
 /// File systems that write no more for themselves than [`AMPLIFICATION`] allows, and that submit
 /// direct writes in the calling process instead of in their own threads.
-const MODEST: &[&str] = &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
+const MODEST_FILE_SYSTEMS: &[&str] =
+    &["ext4", "ext3", "ext2", "xfs", "vfat", "exfat", "f2fs", "block device"];
 
 /// Arrays that only read what was requested from them.
 const PLAIN_ARRAYS: &[&str] = &["raid0", "raid1", "raid10", "linear"];
@@ -70,7 +71,7 @@ struct OwnTraffic {
 ///
 /// # Errors
 /// For each disk, why it was not counted, or why fathom's part cannot be separated.
-pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
+pub(crate) fn traffic_of_others(case: &Case) -> Vec<Known<Traffic>> {
     // A device does not count streams separately, so the traffic of all its streams counts as fathom's.
     let case = &case.with_sharers();
     std::iter::once(traffic_of_shared_disks(case))
@@ -79,27 +80,28 @@ pub(crate) fn of_others(case: &Case) -> Vec<Known<Traffic>> {
 }
 
 fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
-    let disks = case.shared()?;
+    let disks = case.shared_layers()?;
     let device = case.counted(&disks)?;
-    let ours = own_traffic(case)?;
+    let own = own_traffic(case)?;
     let names: Vec<&str> = disks.iter().map(|l| l.name.as_str()).collect();
-    let write = foreign_writes(case, device.write, ours.write);
+    let write = foreign_writes(case, device.write, own.write);
     Ok(Traffic {
         disks: names.join(" and "),
-        read: excess(device.read, ours.read),
+        read: excess(device.read, own.read),
         write,
-        unattributed_bytes: excess(device.write, ours.write).bytes.saturating_sub(write.bytes),
+        unattributed_bytes: excess(device.write, own.write).bytes.saturating_sub(write.bytes),
         total: device.total(),
-        is_inferred: ours.is_inferred,
+        is_inferred: own.is_inferred,
         busy_share: busy_share(case, &disks)?,
     })
 }
 
-/// Share of the runs' time in which a request was in flight, on the busiest of these disks.
+/// Returns the share of the runs' time in which a request was in flight, on the busiest of these disks.
 fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
     let mut ms = 0.0;
     for ran in &case.runs {
-        ms += ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns) as f64 / 1e6;
+        ms +=
+            ran.snapshot(Moment::Stop)?.at_ns.saturating_sub(ran.snapshot(Moment::Start)?.at_ns) as f64 / 1e6;
     }
     let busy = disks.iter().map(|disk| Ok(case.counted(&[disk])?.busy_ms as f64));
     let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
@@ -108,13 +110,13 @@ fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
 
 /// Whether each request of fathom is one request of the device. Only then can requests of others be
 /// counted.
-pub(crate) fn comparable(case: &Case) -> bool {
-    case.largest_bytes() <= ONE_REQUEST_UP_TO_BYTES
+pub(crate) fn has_countable_requests(case: &Case) -> bool {
+    case.largest_bytes() <= MAX_BYTES_OF_ONE_REQUEST
 }
 
-/// Whether all file systems are in [`MODEST`].
-pub(crate) fn is_modest(case: &Case) -> bool {
-    case.places().all(|p| MODEST.contains(&p.kind()))
+/// Whether all file systems are in [`MODEST_FILE_SYSTEMS`].
+pub(crate) fn has_modest_overhead(case: &Case) -> bool {
+    case.places().all(|p| MODEST_FILE_SYSTEMS.contains(&p.kind()))
 }
 
 /// Whether any job of the session writes.
@@ -124,7 +126,7 @@ pub(crate) fn session_writes(case: &Case) -> bool {
 
 fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     let (read, written) = (case.issued(Kind::Read), case.issued(Kind::Write));
-    match case.own() {
+    match case.own_io() {
         // With cgroup v1, the kernel charges the write-back of fathom's pages to the root cgroup, so the issued bytes
         // may exceed the charge.
         Ok(own) => Ok(OwnTraffic {
@@ -140,20 +142,20 @@ fn own_traffic(case: &Case) -> Known<OwnTraffic> {
 }
 
 /// Returns the writes that exceed fathom's own writes and the overhead of the file system. Returns
-/// none with synchronous writes, or with file systems that are not in [`MODEST`], because their
+/// none with synchronous writes, or with file systems that are not in [`MODEST_FILE_SYSTEMS`], because their
 /// overhead has no known bound.
-fn foreign_writes(case: &Case, device: BlockFlow, ours: Amount) -> Amount {
+fn foreign_writes(case: &Case, device: BlockFlow, own: Amount) -> Amount {
     if !case.does(Kind::Write) {
-        return excess(device, ours);
+        return excess(device, own);
     }
-    if case.any_sync() || !is_modest(case) {
+    if case.any_sync() || !has_modest_overhead(case) {
         return Amount::default();
     }
-    excess(device, Amount { ops: amplified(ours.ops), bytes: amplified(ours.bytes) })
+    excess(device, Amount { ops: amplified(own.ops), bytes: amplified(own.bytes) })
 }
 
-fn excess(device: BlockFlow, ours: Amount) -> Amount {
-    Amount { ops: device.ios.saturating_sub(ours.ops), bytes: device.bytes.saturating_sub(ours.bytes) }
+fn excess(device: BlockFlow, own: Amount) -> Amount {
+    Amount { ops: device.ios.saturating_sub(own.ops), bytes: device.bytes.saturating_sub(own.bytes) }
 }
 
 /// A disk below the disks of the targets.
@@ -167,7 +169,7 @@ struct LowerDisk<'a> {
 
 /// Returns every disk below the disks of the targets once, from the top down. Empty if the disks above are unknown.
 fn lower_disks<'a>(case: &Case<'a>) -> Vec<LowerDisk<'a>> {
-    let shared = case.shared().unwrap_or_default();
+    let shared = case.shared_layers().unwrap_or_default();
     let mut out: Vec<LowerDisk> = Vec::new();
     if shared.is_empty() {
         return out;
@@ -255,7 +257,7 @@ impl LowerDisk<'_> {
             }
             charged => charged,
         };
-        let (ours, is_inferred) = match charged {
+        let (own, is_inferred) = match charged {
             Ok(own) => (own, false),
             // The file system between a loop device and its disk, and perhaps a cache, are not visible.
             Err(why) if self.above.iter().any(|l| l.kind == LayerKind::Loop) => {
@@ -270,7 +272,7 @@ impl LowerDisk<'_> {
             }
         };
         let beyond_ours =
-            |flow: BlockFlow, i: usize| excess(flow, Amount { ops: ours.ios[i], bytes: ours.bytes[i] });
+            |flow: BlockFlow, i: usize| excess(flow, Amount { ops: own.ios[i], bytes: own.bytes[i] });
         let makes_file = case.record.header.plan.targets.iter().any(|t| t.role == Role::Made);
         let (mut write, mut unattributed_bytes) = (beyond_ours(done.write, 1), 0);
         if makes_file || session_writes(case) {
@@ -290,32 +292,32 @@ impl LowerDisk<'_> {
 }
 
 /// Read-ahead windows for each file that is read: the current one and the next.
-pub(crate) const WINDOWS: u64 = 2;
+pub(crate) const READ_AHEAD_WINDOWS: u64 = 2;
 
 /// Factor of the read-ahead after `POSIX_FADV_SEQUENTIAL` (`mm/fadvise.c`).
-const ADVISED: u64 = 2;
+const ADVISED_FACTOR: u64 = 2;
 
-/// The largest read-ahead setting of the disks, in bytes; 0 if none is known.
+/// Returns the largest read-ahead setting of the disks, in bytes; 0 if none is known.
 pub(crate) fn read_ahead_setting_bytes(case: &Case) -> u64 {
     largest_setting_bytes(case, "read_ahead_kb")
 }
 
-/// The largest value of a setting in KiB among the queues of the disks, in bytes; 0 if none is known.
+/// Returns the largest value of a setting in KiB among the queues of the disks, in bytes; 0 if none is known.
 fn largest_setting_bytes(case: &Case, file: &str) -> u64 {
-    let disks = case.shared().unwrap_or_default();
+    let disks = case.shared_layers().unwrap_or_default();
     disks.iter().filter_map(|disk| disk.queue_number(file).ok()).max().unwrap_or(0).saturating_mul(1024)
 }
 
-/// Bytes that may be read ahead and not used when a run ends.
+/// Returns the bytes that may be read ahead and not used when a run ends.
 pub(crate) fn unread_bytes(case: &Case) -> u64 {
     let streams = case.member_streams();
     let (setting, request) = (read_ahead_setting_bytes(case), largest_setting_bytes(case, "max_sectors_kb"));
     let unread = |s: &Stream| {
         let lanes = u64::from(s.workers.max(1)).saturating_mul(s.lanes());
-        let advised = if s.advice == Some(Advice::Sequential) { ADVISED } else { 1 };
+        let advised = if s.advice == Some(Advice::Sequential) { ADVISED_FACTOR } else { 1 };
         // A large read makes the window as large as the largest request.
         let window = setting.saturating_mul(advised).max(request);
-        WINDOWS.saturating_mul(lanes).saturating_mul(window)
+        READ_AHEAD_WINDOWS.saturating_mul(lanes).saturating_mul(window)
     };
     streams.into_iter().filter(|s| reads_ahead(s)).map(unread).fold(0, u64::saturating_add)
 }
@@ -355,7 +357,7 @@ pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run:
 #[cfg(test)]
 fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
     let cases = crate::case::cases(record);
-    let mut all = of_others(&cases[0]);
+    let mut all = traffic_of_others(&cases[0]);
     assert_eq!(all.len(), 2, "the loop device and its disk");
     let per_run = |a: Amount| Amount { ops: a.ops / 5, bytes: a.bytes / 5 };
     all.remove(1).map(|t| (per_run(t.read), per_run(t.write), t.is_inferred))
@@ -472,5 +474,5 @@ fn sequential_advice_doubles_the_read_ahead() {
     let unread = |record: &model::record::Record| unread_bytes(&crate::case::cases(record)[0]);
     let before = unread(&record);
     record.header.plan.jobs[0].phases[0].streams[0].advice = Some(Advice::Sequential);
-    assert!(before > 0 && unread(&record) == ADVISED * before, "{before}");
+    assert!(before > 0 && unread(&record) == ADVISED_FACTOR * before, "{before}");
 }

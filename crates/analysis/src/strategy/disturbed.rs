@@ -5,22 +5,23 @@
 //! 1. The decision is made once, while measuring, and stored in the record.
 //! 2. It depends only on what happened outside fathom, never on the result of the run: repeating
 //!    slow runs would report a faster device.
-//! 3. It does not depend on the share of others either: that would keep the fast runs, whose own traffic makes the share small. So only the
-//!    rate of foreign traffic counts.
+//! 3. It does not depend on the share of foreign traffic either. A fast run has much traffic of its own, which makes that share small, so a
+//!    limit on the share would keep the fast runs. Only the rate of foreign traffic counts.
 //! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for
 //!    fathom are not in its own count, and its threads delay each other, so the part from outside is unknown. The kernel counts stolen time
 //!    separately.
 //!
 //! When a run is repeated:
-//! 1. Up to two times unless `--attempts` is given: at the end of its round, when a burst may be over. In a load curve at once, since the
-//!    next load depends on it; with several targets after the test has run on all of them; in a sweep as `Search::may_repeat` says.
+//! 1. Up to two times, or as often as `--attempts` allows. Usually at the end of its round, when a burst may be over. In a load curve at
+//!    once, because the next load depends on it. With several targets after the test has run on all of them. In a sweep when
+//!    `BestCellSearch::may_repeat` allows it.
 //! 2. If runs of a round are compared with each other, the whole round is repeated.
 //! 3. Never on a machine that is always busy: a third of all attempts was disturbed (`is_disturbance_the_rule`), or a neighbour was busy
 //!    before the first run. Never if a repeat would change the state of the device (`--until steady`, a sweep in order).
 
-use super::{Budget, Next, Summary};
+use super::{Next, StrategyPlan, Summary};
 use crate::case::{self, Case};
-use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
+use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::figures::traffic::{self, Traffic};
 use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
@@ -36,10 +37,10 @@ const RULE_FROM_ONE_IN: usize = 3;
 /// Minimum number of disturbed runs for disturbance to be the rule.
 const FEWEST_DISTURBED: usize = 2;
 
-/// Above this traffic of others, a run is disturbed: a copy or a backup, not a log.
-pub(crate) const BYTES_PER_S: f64 = 10e6;
-/// Like [`BYTES_PER_S`], in requests.
-pub(crate) const IOS_PER_S: f64 = 200.0;
+/// Above this traffic of other processes, a run is disturbed: a copy or a backup disturbs it, a log does not.
+pub(crate) const MAX_FOREIGN_BYTES_PER_S: f64 = 10e6;
+/// Like [`MAX_FOREIGN_BYTES_PER_S`], in requests.
+pub(crate) const MAX_FOREIGN_IOS_PER_S: f64 = 200.0;
 
 /// Traffic that never disturbs a run, even a short one: a journal commit.
 pub(crate) const FLOOR_BYTES: u64 = 4 << 20;
@@ -49,25 +50,25 @@ pub(crate) const FLOOR_IOS: u64 = 100;
 /// Share of the time of all CPUs that a hypervisor may steal without disturbing a run.
 pub(crate) const STOLEN_ABOVE: f64 = 0.01;
 
-/// Stolen ticks that may be rounding.
-const ROUNDING: u64 = 1;
+/// Stolen ticks that may be a rounding error.
+const ROUNDING_TICKS: u64 = 1;
 
 /// Disturbances from outside fathom during the runs of a case, each with its value or why it is
 /// unknown.
 pub(crate) struct OutsideLoad {
     /// Traffic of other processes on each disk, from the top down.
     foreign: Vec<Known<ForeignTraffic>>,
-    /// Stolen ticks and all ticks of all CPUs.
+    /// Ticks of all CPUs: those that a hypervisor stole, and all.
     ticks: Known<[u64; 2]>,
     /// The cgroup's limits before the first run, and during the runs.
     limits: Known<[String; 2]>,
 }
 
-/// Traffic of others on a disk of the targets.
+/// Traffic of other processes on a disk of the targets.
 pub(crate) struct ForeignTraffic {
     device: String,
     bytes: u64,
-    /// Requests of others; `None` if they cannot be separated from split operations of fathom.
+    /// Requests of other processes; `None` if they cannot be separated from split operations of fathom.
     ios: Option<u64>,
     seconds: f64,
 }
@@ -75,7 +76,7 @@ pub(crate) struct ForeignTraffic {
 impl OutsideLoad {
     /// Adds up all runs of a case.
     pub(crate) fn from_runs(case: &Case) -> Self {
-        Self { foreign: foreign_traffic(case), ticks: ticks(case), limits: limits(case) }
+        Self { foreign: foreign_traffic(case), ticks: sum_ticks(case), limits: limits_before_and_after(case) }
     }
 
     /// Returns why some of the disturbances are unknown.
@@ -92,7 +93,7 @@ impl OutsideLoad {
         let foreign =
             self.foreign.iter().filter_map(|f| f.as_ref().ok()).find_map(ForeignTraffic::disturbance);
         let stolen = self.ticks.as_ref().ok().and_then(|[stolen, all]| {
-            let certain_share = stolen.saturating_sub(ROUNDING) as f64 / *all as f64;
+            let certain_share = stolen.saturating_sub(ROUNDING_TICKS) as f64 / *all as f64;
             let share = *stolen as f64 / *all as f64;
             (certain_share > STOLEN_ABOVE).then_some(Disturbance::StolenCpu { share })
         });
@@ -103,10 +104,10 @@ impl OutsideLoad {
 }
 
 impl ForeignTraffic {
-    /// The traffic since an earlier sample of the same run.
+    /// Returns the traffic on this disk since an earlier sample of the same run.
     pub(crate) fn since(&self, earlier: &[Self]) -> Self {
-        let before = earlier.iter().find(|e| e.device == self.device);
-        let (bytes, ios, seconds) = before.map_or((0, 0, 0.0), |b| (b.bytes, b.ios.unwrap_or(0), b.seconds));
+        let earlier = earlier.iter().find(|e| e.device == self.device);
+        let (bytes, ios, seconds) = earlier.map_or((0, 0, 0.0), |b| (b.bytes, b.ios.unwrap_or(0), b.seconds));
         Self {
             device: self.device.clone(),
             bytes: self.bytes.saturating_sub(bytes),
@@ -119,8 +120,8 @@ impl ForeignTraffic {
     pub(crate) fn disturbance(&self) -> Option<Disturbance> {
         let above = |n: u64, floor: u64, rate: f64| n > floor && n as f64 > rate * self.seconds;
         let disturbs = self.seconds > 0.0
-            && (above(self.bytes, FLOOR_BYTES, BYTES_PER_S)
-                || self.ios.is_some_and(|ios| above(ios, FLOOR_IOS, IOS_PER_S)));
+            && (above(self.bytes, FLOOR_BYTES, MAX_FOREIGN_BYTES_PER_S)
+                || self.ios.is_some_and(|ios| above(ios, FLOOR_IOS, MAX_FOREIGN_IOS_PER_S)));
         disturbs.then(|| Disturbance::ForeignIo {
             device: self.device.clone(),
             bytes_per_s: self.bytes as f64 / self.seconds,
@@ -129,50 +130,52 @@ impl ForeignTraffic {
     }
 }
 
-/// Returns the traffic of others on each disk during all runs of a case, from the top down; empty if no disk is used.
+/// Returns the traffic of other processes on each disk during all runs of a case, from the top down; empty if no disk is used.
 pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
     if !case.on_device() {
         return Vec::new();
     }
     let case = &case.with_sharers();
     // A file system such as btrfs may still write data of an earlier run of fathom.
-    let writes_late = traffic::session_writes(case) && !traffic::is_modest(case);
+    let writes_late = traffic::session_writes(case) && !traffic::has_modest_overhead(case);
     let over_runs = |others: Traffic| {
         let all = if writes_late { others.read } else { others.all() };
         let mut ns = 0_u64;
         for ran in &case.runs {
-            ns = ns.saturating_add(ran.at(Moment::Stop)?.at_ns.saturating_sub(ran.at(Moment::Start)?.at_ns));
+            ns = ns.saturating_add(
+                ran.snapshot(Moment::Stop)?.at_ns.saturating_sub(ran.snapshot(Moment::Start)?.at_ns),
+            );
         }
-        let ios = traffic::comparable(case).then_some(all.ops);
+        let ios = traffic::has_countable_requests(case).then_some(all.ops);
         Ok(ForeignTraffic { device: others.disks, bytes: all.bytes, ios, seconds: ns as f64 / 1e9 })
     };
-    traffic::of_others(case).into_iter().map(|others| others.and_then(over_runs)).collect()
+    traffic::traffic_of_others(case).into_iter().map(|others| others.and_then(over_runs)).collect()
 }
 
-fn ticks(case: &Case) -> Known<[u64; 2]> {
+fn sum_ticks(case: &Case) -> Known<[u64; 2]> {
     let mut sum = [0_u64; 2];
     for ran in &case.runs {
-        let [before, after] = [ran.at(Moment::Start)?, ran.at(Moment::Stop)?].map(stolen_ticks);
+        let [before, after] = [ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?].map(stolen_ticks);
         let passed = after?.into_iter().zip(before?).map(|(after, before)| after.saturating_sub(before));
         for (sum, passed) in sum.iter_mut().zip(passed) {
             *sum = sum.saturating_add(passed);
         }
     }
-    if sum[1] < LEAST_TICKS {
+    if sum[1] < MIN_TICKS {
         return Err(format!("the runs are too short for stolen CPU time: {} ticks of 10 ms passed", sum[1]));
     }
     Ok(sum)
 }
 
 /// Returns the limits before the first run, and the first different limits that were read in the runs. Both are equal if no limit changed.
-fn limits(case: &Case) -> Known<[String; 2]> {
-    let ours = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
+fn limits_before_and_after(case: &Case) -> Known<[String; 2]> {
+    let limits_in = |snapshot: &Snapshot| snapshot.text(LIMITS).map(|text| lines_of_own_devices(case, text));
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
-    let mut before = prepared.and_then(|s| ours(s).ok());
+    let mut before = prepared.and_then(|s| limits_in(s).ok());
     let mut last = before.clone();
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {
-            let now = ours(ran.at(moment)?)?;
+            let now = limits_in(ran.snapshot(moment)?)?;
             let first = before.get_or_insert_with(|| now.clone());
             if last.as_ref().is_none_or(|last| last == first) {
                 last = Some(now);
@@ -185,11 +188,11 @@ fn limits(case: &Case) -> Known<[String; 2]> {
 /// Returns the lines of a text of limits that are about devices of the targets, or about no device.
 fn lines_of_own_devices(case: &Case, text: &str) -> String {
     let numbers: Vec<&str> = case.places().flat_map(|p| &p.layers).map(|l| l.number.as_str()).collect();
-    let ours = |line: &&str| {
+    let is_ours = |line: &&str| {
         let limits = line.rsplit_once(": ").map_or(*line, |(_, limits)| limits);
         limits.trim_end().split(' ').next().is_none_or(|word| !word.contains(':') || numbers.contains(&word))
     };
-    text.split_inclusive('\n').filter(ours).collect()
+    text.split_inclusive('\n').filter(is_ours).collect()
 }
 
 /// Returns the disturbances of the one run of a record, phase by phase, each kind once.
@@ -248,15 +251,15 @@ pub fn find_neighbour(record: &Record) -> Option<Neighbour> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeat {
     /// The next attempt.
-    pub(super) at: Attempt,
+    pub(super) attempt: Attempt,
     /// Whether the attempt has begun: another run of its unit was measured already.
-    under_way: bool,
+    has_begun: bool,
 }
 
 impl Repeat {
     /// Returns the decision to measure this repeat.
-    pub(super) fn measure(&self) -> Next {
-        let Attempt { job, repeat, attempt, offered_iops, .. } = self.at;
+    pub(super) fn to_next(&self) -> Next {
+        let Attempt { job, repeat, attempt, offered_iops, .. } = self.attempt;
         Next::Measure { job, repeat, attempt, offered_iops }
     }
 
@@ -265,12 +268,12 @@ impl Repeat {
         let is_round_over = match (otherwise, strategy) {
             // The repeat is due as soon as the test has run on all targets.
             (Next::Measure { job, .. }, Strategy::Targets(layout)) => {
-                layout.group(*job) != layout.group(self.at.job)
+                layout.group(*job) != layout.group(self.attempt.job)
             }
-            (Next::Measure { repeat, .. }, _) => *repeat > self.at.repeat,
+            (Next::Measure { repeat, .. }, _) => *repeat > self.attempt.repeat,
             (Next::Done(_), _) => true,
         };
-        is_round_over || self.under_way || matches!(strategy, Strategy::Limit(_))
+        is_round_over || self.has_begun || matches!(strategy, Strategy::Limit(_))
     }
 }
 
@@ -289,72 +292,78 @@ impl Summary {
 }
 
 /// Returns the runs that count.
-pub(crate) fn counting_runs<'s>(done: &'s [Summary], budget: &Budget) -> Cow<'s, [Summary]> {
+pub(crate) fn counting_runs<'s>(done: &'s [Summary], plan: &StrategyPlan) -> Cow<'s, [Summary]> {
     if done.iter().all(|s| s.attempt == 0) {
         return Cow::Borrowed(done);
     }
-    let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let counts = record::counting(&tried, budget.pairing());
+    let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
+    let counts = record::counting(&attempts, plan.pairing());
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 
 /// Returns the next run: a repeat if one is due, else `otherwise`.
-pub(super) fn next(done: &[Summary], budget: &Budget, otherwise: Next) -> Next {
-    let waiting = waiting_repeats(done, budget);
-    let due = waiting.first().filter(|repeat| repeat.is_due(&otherwise, budget.strategy));
-    due.map_or(otherwise, Repeat::measure)
+pub(super) fn next(done: &[Summary], plan: &StrategyPlan, otherwise: Next) -> Next {
+    let waiting = waiting_repeats(done, plan);
+    let due = waiting.first().filter(|repeat| repeat.is_due(&otherwise, plan.strategy));
+    due.map_or(otherwise, Repeat::to_next)
 }
 
 /// Returns the disturbed runs that are still to be repeated, the next one first.
-pub(super) fn waiting_repeats(done: &[Summary], budget: &Budget) -> Vec<Repeat> {
+pub(super) fn waiting_repeats(done: &[Summary], plan: &StrategyPlan) -> Vec<Repeat> {
     // A repeat would change the state of the device.
-    if matches!(budget.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
+    if matches!(plan.strategy, Strategy::Steady { .. }) || done.iter().all(|s| s.disturbed.is_none()) {
         return Vec::new();
     }
-    let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let left: u32 = super::remaining_undisturbed(done, budget).runs.iter().sum();
-    repeats_of(&tried, budget.pairing(), left as usize, budget.attempts)
+    let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
+    let left: u32 = super::remaining_without_repeats(done, plan).runs.iter().sum();
+    repeats_of(&attempts, plan.pairing(), left as usize, plan.attempts)
 }
 
 /// Returns the runs of these attempts that wait for a repeat, the next one first. About `left` runs have no attempt yet.
-pub(super) fn repeats_of(tried: &[Attempt], pairing: Pairing, left: usize, at_most: u32) -> Vec<Repeat> {
+pub(super) fn repeats_of(
+    attempts: &[Attempt],
+    pairing: Pairing,
+    left: usize,
+    max_attempts: u32,
+) -> Vec<Repeat> {
+    // The attempts of each unit, with their order in time.
     let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
-    for (order, one) in tried.iter().filter(|a| a.complete).enumerate() {
-        units.entry(one.unit(pairing)).or_default().push((order, *one));
+    for (order, attempt) in attempts.iter().filter(|a| a.complete).enumerate() {
+        units.entry(attempt.unit(pairing)).or_default().push((order, *attempt));
     }
-    let at_most = if is_disturbance_the_rule(tried, left) { 1 } else { at_most };
+    let max_attempts = if is_disturbance_the_rule(attempts, left) { 1 } else { max_attempts };
     let mut out: Vec<(usize, Repeat)> =
-        units.values().flat_map(|unit| repeats_of_unit(unit, at_most)).collect();
-    out.sort_by_key(|(order, repeat)| (!repeat.under_way, repeat.at.attempt, *order));
+        units.values().flat_map(|unit| repeats_of_unit(unit, max_attempts)).collect();
+    out.sort_by_key(|(order, repeat)| (!repeat.has_begun, repeat.attempt.attempt, *order));
     out.into_iter().map(|(_, repeat)| repeat).collect()
 }
 
-/// Returns the next repeats of one unit (runs that are repeated together), up to `at_most` attempts. A started attempt is always
-/// completed.
-fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repeat)> {
+/// Returns the next repeats of one unit (runs that are repeated together), each with the order of its first attempt. A unit has up to
+/// `max_attempts` attempts. An attempt that has begun is always completed.
+fn repeats_of_unit(unit: &[(usize, Attempt)], max_attempts: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let last_attempts = || unit.iter().filter(|(_, a)| a.attempt == last);
     let first = || unit.iter().filter(|(_, a)| a.attempt == 0);
-    let missing = |(_, a): &&(usize, Attempt)| {
+    let is_missing = |(_, a): &&(usize, Attempt)| {
         last_attempts().all(|(_, l)| l.unit(Pairing::Runs) != a.unit(Pairing::Runs))
     };
-    let repeat_as = |attempt: u32, under_way: bool| {
-        move |(order, a): &(usize, Attempt)| {
-            let at = Attempt { attempt, disturbed: false, complete: false, ..*a };
-            (*order, Repeat { at, under_way })
+    let repeat_as = |number: u32, has_begun: bool| {
+        move |(order, first): &(usize, Attempt)| {
+            let attempt = Attempt { attempt: number, disturbed: false, complete: false, ..*first };
+            (*order, Repeat { attempt, has_begun })
         }
     };
-    if last > 0 && first().any(|a| missing(&a)) {
-        return first().filter(missing).map(repeat_as(last, true)).collect();
+    if last > 0 && first().any(|a| is_missing(&a)) {
+        return first().filter(is_missing).map(repeat_as(last, true)).collect();
     }
-    let has_next = last + 1 < at_most && last_attempts().any(|(_, a)| a.disturbed);
+    let has_next = last + 1 < max_attempts && last_attempts().any(|(_, a)| a.disturbed);
     if has_next { first().map(repeat_as(last + 1, false)).collect() } else { Vec::new() }
 }
 
 /// Whether disturbance is the rule on this machine: at least two runs were disturbed, and at least a third of all attempts, including those
 /// to come. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
-pub(crate) fn is_disturbance_the_rule(tried: &[Attempt], left: usize) -> bool {
-    let complete = || tried.iter().filter(|a| a.complete);
+pub(crate) fn is_disturbance_the_rule(attempts: &[Attempt], left: usize) -> bool {
+    let complete = || attempts.iter().filter(|a| a.complete);
     let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let disturbed: BTreeSet<(Unit, u32)> =
         complete().filter(|a| a.disturbed).map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
@@ -362,18 +371,18 @@ pub(crate) fn is_disturbance_the_rule(tried: &[Attempt], left: usize) -> bool {
     runs.len() >= FEWEST_DISTURBED && disturbed.len() * RULE_FROM_ONE_IN >= attempts.len() + left
 }
 
-/// Returns the expected share of the coming runs that is repeated, from the attempts so far.
-pub(crate) fn expected_share_of_repeats(done: &[Summary], budget: &Budget) -> f64 {
-    let tried: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let left: u32 = super::remaining_undisturbed(done, budget).runs.iter().sum();
-    if budget.attempts < 2
-        || matches!(budget.strategy, Strategy::Steady { .. })
-        || is_disturbance_the_rule(&tried, left as usize)
+/// Returns the share of the remaining runs that will probably be repeated, from the attempts so far.
+pub(crate) fn expected_share_of_repeats(done: &[Summary], plan: &StrategyPlan) -> f64 {
+    let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
+    let left: u32 = super::remaining_without_repeats(done, plan).runs.iter().sum();
+    if plan.attempts < 2
+        || matches!(plan.strategy, Strategy::Steady { .. })
+        || is_disturbance_the_rule(&attempts, left as usize)
     {
         return 0.0;
     }
-    let disturbed = tried.iter().filter(|a| a.disturbed).count();
-    disturbed as f64 / tried.len().max(1) as f64
+    let disturbed = attempts.iter().filter(|a| a.disturbed).count();
+    disturbed as f64 / attempts.len().max(1) as f64
 }
 
 #[cfg(test)]
@@ -387,8 +396,8 @@ mod tests {
     use stats::intervals;
     use stats::series::Noise;
 
-    fn fixed(jobs: usize, runs: u32) -> Budget {
-        Budget { jobs, runs, seed: 7, attempts: 3, ..Budget::default() }
+    fn fixed(jobs: usize, runs: u32) -> StrategyPlan {
+        StrategyPlan { jobs, runs, seed: 7, attempts: 3, ..StrategyPlan::default() }
     }
 
     fn a_disturbance(attempt: u32) -> Disturbed {
@@ -396,10 +405,10 @@ mod tests {
     }
 
     /// Plays a strategy to its end. `run` returns the rate of each run, and whether others disturb the run.
-    fn play(budget: &Budget, mut run: impl FnMut(&Attempt) -> (f64, bool)) -> Vec<Summary> {
+    fn play(plan: &StrategyPlan, mut run: impl FnMut(&Attempt) -> (f64, bool)) -> Vec<Summary> {
         let mut done = Vec::new();
         let plain = Summary::refused(0, 0);
-        while let Next::Measure { job, repeat, attempt, offered_iops } = next(&done, budget) {
+        while let Next::Measure { job, repeat, attempt, offered_iops } = next(&done, plan) {
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: true };
             let (iops, hit) = run(&at);
             let disturbed = hit.then(|| a_disturbance(attempt));
@@ -407,13 +416,13 @@ mod tests {
             done.push(Summary { refused: false, ..ran });
             assert!(done.len() < 500, "it does not end");
         }
-        assert!(remaining_runs(&done, budget).runs.iter().all(|r| *r == 0), "nothing is left at the end");
+        assert!(remaining_runs(&done, plan).runs.iter().all(|r| *r == 0), "nothing is left at the end");
         done
     }
 
-    /// The runs in the order of measuring, with the disturbed ones among them: job, repeat, attempt.
-    fn order(budget: &Budget, hit: impl Fn(&Attempt) -> bool) -> Vec<(usize, u32, u32)> {
-        play(budget, |at| (1.0, hit(at))).iter().map(|s| (s.job, s.repeat, s.attempt)).collect()
+    /// Returns the runs in the order of measuring, with the disturbed ones among them: job, repeat, attempt.
+    fn order(plan: &StrategyPlan, hit: impl Fn(&Attempt) -> bool) -> Vec<(usize, u32, u32)> {
+        play(plan, |at| (1.0, hit(at))).iter().map(|s| (s.job, s.repeat, s.attempt)).collect()
     }
 
     #[test]
@@ -428,9 +437,9 @@ mod tests {
         let always = order(&fixed(4, 3), |at| (at.job, at.repeat) == (first, 1));
         assert_eq!(always[8..10], [(first, 1, 1), (first, 1, 2)]);
         assert_eq!(always.len(), 14);
-        let once = Budget { attempts: 1, ..fixed(4, 3) };
+        let once = StrategyPlan { attempts: 1, ..fixed(4, 3) };
         assert_eq!(order(&once, |at| at.repeat == 1), quiet, "--attempts 1");
-        let five = Budget { attempts: 5, ..fixed(4, 6) };
+        let five = StrategyPlan { attempts: 5, ..fixed(4, 6) };
         assert_eq!(order(&five, |at| at.repeat == 0 && at.job == first).len(), 24 + 4, "--attempts 5");
     }
 
@@ -455,16 +464,16 @@ mod tests {
 
     #[test]
     fn remaining_runs_include_repeats() {
-        let budget = fixed(2, 2);
+        let plan = fixed(2, 2);
         let mut first = Summary { refused: false, iops: 1.0, ..Summary::refused(0, 0) };
-        let before: u32 = remaining_runs(&[first.clone()], &budget).runs.iter().sum();
+        let before: u32 = remaining_runs(&[first.clone()], &plan).runs.iter().sum();
         first.disturbed = Some(a_disturbance(0));
-        assert_eq!((before, remaining_runs(&[first], &budget).runs.iter().sum::<u32>()), (3, 4));
+        assert_eq!((before, remaining_runs(&[first], &plan).runs.iter().sum::<u32>()), (3, 4));
     }
 
     #[test]
     fn paired_rounds_are_measured_again_as_a_whole() {
-        let paired = Budget { paired: true, ..fixed(3, 3) };
+        let paired = StrategyPlan { paired: true, ..fixed(3, 3) };
         let quiet = order(&paired, |_| false);
         let middle = quiet[1].0;
         let once = order(&paired, |at| (at.job, at.repeat, at.attempt) == (middle, 0, 0));
@@ -478,7 +487,7 @@ mod tests {
             disturbed: (job == 0).then(|| a_disturbance(0)),
             ..Summary::refused(job, 0)
         }));
-        let repeats: Vec<usize> = waiting_repeats(&done, &paired).iter().map(|a| a.at.job).collect();
+        let repeats: Vec<usize> = waiting_repeats(&done, &paired).iter().map(|a| a.attempt.job).collect();
         assert_eq!(repeats, [0, 2]);
     }
 
@@ -490,24 +499,25 @@ mod tests {
             arrivals: model::job::Arrivals::Poisson,
             curve: true,
         };
-        let curve = Budget { jobs: 2, runs: 3, strategy: Strategy::Limit(latency_target), ..fixed(2, 3) };
+        let curve =
+            StrategyPlan { jobs: 2, runs: 3, strategy: Strategy::Limit(latency_target), ..fixed(2, 3) };
         let hit =
             |at: &Attempt| at.job == 1 && at.repeat == 0 && at.attempt == 0 && at.offered_iops == Some(70);
         let done = play(&curve, |at| (at.offered_iops.map_or(100.0, |o| o as f64), hit(at)));
         let at = done.iter().position(|s| s.disturbed.is_some()).unwrap();
         assert_eq!((done[at + 1].attempt, done[at + 1].offered_iops), (1, Some(70)));
-        let steady = Budget { strategy: Strategy::Steady { at_most: 25 }, ..fixed(1, 5) };
+        let steady = StrategyPlan { strategy: Strategy::Steady { at_most: 25 }, ..fixed(1, 5) };
         assert!(play(&steady, |_| (100.0, true)).iter().all(|s| s.attempt == 0));
     }
 
     #[test]
     fn a_replay_continues_where_it_stopped() {
         for paired in [false, true] {
-            let budget = Budget { paired, ..fixed(3, 4) };
+            let plan = StrategyPlan { paired, ..fixed(3, 4) };
             let whole =
-                play(&budget, |at| (1.0, (at.job + at.repeat as usize).is_multiple_of(5) && at.attempt == 0));
+                play(&plan, |at| (1.0, (at.job + at.repeat as usize).is_multiple_of(5) && at.attempt == 0));
             for cut in 0..whole.len() {
-                let Next::Measure { job, repeat, attempt, .. } = next(&whole[..cut], &budget) else {
+                let Next::Measure { job, repeat, attempt, .. } = next(&whole[..cut], &plan) else {
                     panic!("done")
                 };
                 let Summary { job: j, repeat: r, attempt: a, .. } = whole[cut];
@@ -530,7 +540,7 @@ mod tests {
         assert!(!disturbs(1 << 30, 1 << 20, 0.0));
     }
 
-    /// The disturbances of the second run of a record. Judges a session with only this run, as
+    /// Returns the disturbances of the second run of a record. Judges a session with only this run, as
     /// during a measurement.
     fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
@@ -612,17 +622,17 @@ mod tests {
     }
 
     /// Plays sessions of five runs of each job, which vary by 3 %, during bursts. Without `has_repeats`, no run counts as disturbed.
-    fn play_sessions(count: u64, bursts: &Bursts, budget: &Budget, has_repeats: bool) -> Outcome {
+    fn play_sessions(count: u64, bursts: &Bursts, plan: &StrategyPlan, has_repeats: bool) -> Outcome {
         let (mut all, mut sound) = (Vec::new(), Vec::new());
         for seed in 0..count {
             let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
-            let budget = Budget { seed, ..budget.clone() };
+            let plan = StrategyPlan { seed, ..plan.clone() };
             let gap = |noise: &mut Noise| -noise.uniform().ln() / bursts.per_run;
             // The burst that is now or comes next.
             let begin = gap(&mut noise);
             let mut burst = [begin, begin - bursts.length_runs * noise.uniform().ln()];
             let mut now = 0.0;
-            let done = play(&budget, |_| {
+            let done = play(&plan, |_| {
                 let [from, to] = [now, now + 1.0];
                 now = to + 0.1;
                 let mut hit = 0.0;
@@ -638,8 +648,8 @@ mod tests {
                 let rate = (0.03 * noise.normal()).exp() * (1.0 - bursts.lost_share * hit);
                 (rate, has_repeats && disturbs(foreign, foreign >> 20, 1.0))
             });
-            let counting = counting_runs(&done, &budget);
-            for job in 0..budget.jobs {
+            let counting = counting_runs(&done, &plan);
+            for job in 0..plan.jobs {
                 let runs: Vec<&Summary> = counting.iter().filter(|s| s.job == job).collect();
                 assert_eq!(runs.len(), 5);
                 let mean = intervals::mean(&runs.iter().map(|s| s.iops).collect::<Vec<_>>()).unwrap();
@@ -662,9 +672,9 @@ mod tests {
             (Bursts { per_run: 0.05, length_runs: 0.3, lost_share: 0.5 }, false),
             (Bursts { per_run: 0.03, length_runs: 1.0, lost_share: 0.4 }, true),
         ] {
-            let budget = Budget { paired, ..fixed(3, 5) };
-            let Outcome { all, sound, share } = play_sessions(1_000, &bursts, &budget, true);
-            let without = play_sessions(300, &bursts, &budget, false).all;
+            let plan = StrategyPlan { paired, ..fixed(3, 5) };
+            let Outcome { all, sound, share } = play_sessions(1_000, &bursts, &plan, true);
+            let without = play_sessions(300, &bursts, &plan, false).all;
             println!("with {all:.4?}, VALID {sound:.4?} of {share:.3}; without {without:.4?}");
             assert!(sound[0] >= 0.94 && sound[1].abs() < 0.005 && share > 0.8, "{sound:?} {share}");
             assert!(without[1] < -0.005, "bursts bias the mean if nothing is repeated: {without:?}");
@@ -678,17 +688,17 @@ mod tests {
             let mut sum = 0.0;
             for seed in 0..2_000_u64 {
                 let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(31));
-                let budget = Budget { seed, ..fixed(3, 5) };
-                let done = play(&budget, |_| {
+                let plan = StrategyPlan { seed, ..fixed(3, 5) };
+                let done = play(&plan, |_| {
                     let own = 190e6 * (0.1 * noise.normal()).exp();
-                    (own, hit(BYTES_PER_S * (0.2 * noise.normal() - 0.25).exp(), own))
+                    (own, hit(MAX_FOREIGN_BYTES_PER_S * (0.2 * noise.normal() - 0.25).exp(), own))
                 });
-                let counting = counting_runs(&done, &budget);
+                let counting = counting_runs(&done, &plan);
                 sum += counting.iter().map(|s| (s.iops / 190e6).ln()).sum::<f64>() / counting.len() as f64;
             }
             sum / 2_000.0
         };
-        let by_rate = bias(&|others, _| others > BYTES_PER_S);
+        let by_rate = bias(&|others, _| others > MAX_FOREIGN_BYTES_PER_S);
         let by_share = bias(&|others, own| others / (others + own) > 0.05);
         println!("by rate {by_rate:.4}, by share {by_share:.4}");
         assert!(by_rate.abs() < 0.002, "{by_rate}");

@@ -16,13 +16,13 @@
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
 //! and misses the target if the lower bound is beyond it. Otherwise the load stays undecided.
 
-use super::{Budget, Next, Summary, is_time_up};
+use super::{Next, StrategyPlan, Summary, is_time_up};
 use crate::runs::{capacity, falls_short, lowest_limit};
 use crate::strategy::repeats;
 use model::histogram::Histogram;
 use model::plan::LatencyTarget;
 use stats::intervals::{self, RunCounts};
-use stats::knee::{self, Cost};
+use stats::knee::{self, CurvePoint};
 
 /// Loads of the curve in percent of the capacity.
 const CURVE_PERCENT: [u64; 7] = [10, 30, 50, 70, 80, 90, 95];
@@ -82,7 +82,7 @@ pub(crate) struct Point<'a> {
 }
 
 /// Returns the next run.
-pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Next {
+pub(super) fn next(done: &[Summary], budget: &StrategyPlan, target: &LatencyTarget) -> Next {
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count() as u32;
     if closed < budget.runs && budget.jobs > 0 {
         return Next::Measure { job: 0, repeat: closed, attempt: 0, offered_iops: None };
@@ -104,7 +104,7 @@ pub(super) fn next(done: &[Summary], budget: &Budget, target: &LatencyTarget) ->
 }
 
 /// Returns the load of the next run; `None` if no run is left to measure.
-fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity: f64) -> Option<u64> {
+fn next_load(points: &[Point], budget: &StrategyPlan, target: &LatencyTarget, capacity: f64) -> Option<u64> {
     // Answer the question about the target first, because the time may run out before the curve is complete.
     if target.latency_ns.is_some() {
         let search = Search { points, target, capacity, runs: budget.runs };
@@ -122,7 +122,7 @@ fn next_load(points: &[Point], budget: &Budget, target: &LatencyTarget, capacity
 }
 
 /// Returns the estimated number of remaining runs, of the closed loop and of the open loop.
-pub(super) fn remaining_runs(done: &[Summary], budget: &Budget, target: &LatencyTarget) -> Vec<u32> {
+pub(super) fn remaining_runs(done: &[Summary], budget: &StrategyPlan, target: &LatencyTarget) -> Vec<u32> {
     if matches!(next(done, budget, target), Next::Done(_)) {
         return vec![0, 0];
     }
@@ -223,11 +223,11 @@ impl Point<'_> {
         }
         let answer = |times: fn(&Summary) -> &Histogram| {
             let part = |run: &&Summary| RunCounts {
-                beyond: count_beyond(times(run), most_ns),
+                slow: count_beyond(times(run), most_ns),
                 all: times(run).count(),
             };
             let parts: Vec<RunCounts> = self.runs.iter().map(part).collect();
-            intervals::is_within(&parts, 1.0 - target.quantile, CONFIDENCE)
+            intervals::is_share_within(&parts, 1.0 - target.quantile, CONFIDENCE)
         };
         match answer(|run| &run.latency) {
             Some(true) => Some(true),
@@ -386,7 +386,7 @@ impl Search<'_> {
 }
 
 /// Returns the next load of the curve, round after round, each in a new order.
-fn curve_load(points: &[Point], budget: &Budget, capacity: f64) -> Option<u64> {
+fn curve_load(points: &[Point], budget: &StrategyPlan, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
     (0..budget.runs).find_map(|repeat| {
         let order = repeats::random_order(CURVE_PERCENT.len(), budget.seed, repeat);
@@ -404,15 +404,16 @@ fn whole_number(iops: f64) -> u64 {
 
 /// Returns a load next to the knee; `None` if the knee is known well enough.
 fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
-    let next =
-        knee::next_load(&costs(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity).map(whole_number)?;
+    let next = knee::next_load(&curve_points(points), KNEE_STEP * capacity, KNEE_UP_TO * capacity)
+        .map(whole_number)?;
     if_new(points, next)
 }
 
 /// Returns the mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
-pub(crate) fn costs(points: &[Point]) -> Vec<Cost> {
-    let cost = |p: &Point| Some(Cost { iops: p.offered as f64, mean_ns: p.latency.mean_ns()? });
-    points.iter().filter_map(cost).collect()
+pub(crate) fn curve_points(points: &[Point]) -> Vec<CurvePoint> {
+    let curve_point =
+        |p: &Point| Some(CurvePoint { iops: p.offered as f64, mean_latency_ns: p.latency.mean_ns()? });
+    points.iter().filter_map(curve_point).collect()
 }
 
 /// Returns the load if it was not offered yet and the number of loads is below the maximum.
@@ -507,21 +508,21 @@ fn target(quantile: f64, latency_ns: Option<u64>) -> LatencyTarget {
 }
 
 #[cfg(test)]
-fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> Budget {
-    Budget {
+fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> StrategyPlan {
+    StrategyPlan {
         jobs: 2,
         runs: 3,
         strategy: Strategy::Limit(target(quantile, latency_ns)),
         seed,
         attempts: 3,
         ends_ns: Some(45_000_000_000),
-        ..Budget::default()
+        ..StrategyPlan::default()
     }
 }
 
 /// Plays a search to its end. Each run takes 1.4 s.
 #[cfg(test)]
-fn play(server: &mut Server, budget: &Budget) -> Vec<Summary> {
+fn play(server: &mut Server, budget: &StrategyPlan) -> Vec<Summary> {
     let mut done: Vec<Summary> = Vec::new();
     while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, budget) {
         let ended_ns = (done.len() as u64 + 1) * 1_400_000_000;
@@ -533,7 +534,7 @@ fn play(server: &mut Server, budget: &Budget) -> Vec<Summary> {
 
 /// Returns the highest load that is proven to meet the target, below the lowest that is proven to miss it, and that lowest load.
 #[cfg(test)]
-fn found_bracket(done: &[Summary], budget: &Budget) -> (Option<u64>, Option<u64>) {
+fn found_bracket(done: &[Summary], budget: &StrategyPlan) -> (Option<u64>, Option<u64>) {
     let Strategy::Limit(target) = budget.strategy else { return (None, None) };
     let points = points(done);
     let missed = points.iter().find(|p| p.meets(&target) == Some(false)).map(|p| p.offered);
@@ -622,7 +623,7 @@ fn check_answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
 fn a_latency_target_is_found_far_from_the_capacity() {
     let search = |closed: f64, p99_ns: u64| {
         let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
-        let budget = Budget { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
+        let budget = StrategyPlan { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
         found_bracket(&play(&mut server, &budget), &budget)
     };
     // A closed loop that measures ten times too much, and one that measures too little.
@@ -643,7 +644,7 @@ fn a_latency_target_is_found_far_from_the_capacity() {
 fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
     // Every operation is 2 ms late. The service time alone meets 2.5 ms up to 8,158 operations a second, and 500 us up to 790.
     let mut server = Server { late_ns: 2_000_000, ops: 8_000, ..Server::new(10_000.0, 5) };
-    let budget = Budget { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
+    let budget = StrategyPlan { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
     let done = play(&mut server, &budget);
     let (met, missed) = found_bracket(&done, &budget);
     let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
@@ -677,7 +678,7 @@ fn a_load_that_a_condition_requires_is_decided_first() {
     for (required, meets) in [(0.97 * truth, true), (1.03 * truth, false), (20_000.0, false), (500.0, true)] {
         let required = required as u64;
         let mut server = Server { ops: 20_000, ..Server::new(10_000.0, 11) };
-        let budget = Budget { required_loads: vec![required], ..budget(0.99, Some(2_500_000), 3) };
+        let budget = StrategyPlan { required_loads: vec![required], ..budget(0.99, Some(2_500_000), 3) };
         let done = play(&mut server, &budget);
         assert_eq!(done[3].offered_iops, Some(required));
         let (met, missed) = found_bracket(&done, &budget);
@@ -721,7 +722,7 @@ fn one_slow_run_does_not_decide() {
 #[test]
 fn a_search_stops_when_the_time_is_up() {
     let mut server = Server { varies: 0.3, ..Server::new(10_000.0, 2) };
-    let budget = Budget { ends_ns: Some(20_000_000_000), ..budget(0.99, Some(2_500_000), 2) };
+    let budget = StrategyPlan { ends_ns: Some(20_000_000_000), ..budget(0.99, Some(2_500_000), 2) };
     let done = play(&mut server, &budget);
     assert!((13..=14).contains(&done.len()), "{}", done.len());
     assert!(super::remaining_runs(&done, &budget).runs.iter().all(|runs| *runs == 0));
@@ -747,7 +748,7 @@ fn too_few_operations_prove_nothing_and_a_dead_target_ends_the_search() {
     assert_eq!(done.len(), 3);
     assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
     // A file may contain anything.
-    let jobless = Budget { jobs: 1, ..budget.clone() };
+    let jobless = StrategyPlan { jobs: 1, ..budget.clone() };
     assert!(matches!(super::next(&done, &jobless), Next::Done(_)));
 }
 

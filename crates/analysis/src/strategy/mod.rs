@@ -2,7 +2,7 @@
 //!
 //! Strategies are pure functions from the runs so far to the next run. So replaying the summaries
 //! of a record resumes the measurement. This file selects the strategy of a plan and has the parts
-//! that all strategies share: the budget, the time limit, and the remaining work.
+//! that all strategies share: their part of the plan, the time limit, and the remaining work.
 
 pub mod cost;
 pub mod disturbed;
@@ -17,9 +17,9 @@ use model::plan::{Plan, Strategy};
 use model::record::{Pairing, Record};
 use model::verdict::Limit;
 
-/// The limits of a strategy.
+/// The part of a plan that a strategy needs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Budget {
+pub struct StrategyPlan {
     /// Number of jobs.
     pub jobs: usize,
     /// Number of times that each job is measured; the minimum for strategies that may measure it more often.
@@ -41,8 +41,8 @@ pub struct Budget {
     pub required_loads: Vec<u64>,
 }
 
-impl Budget {
-    /// Returns the limits of a plan.
+impl StrategyPlan {
+    /// Takes the part from a plan.
     pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
@@ -50,7 +50,7 @@ impl Budget {
         Self { jobs, runs, strategy, seed, paired, attempts, ends_ns, blocks, required_loads }
     }
 
-    /// Returns which runs are repeated together.
+    /// Returns which runs are repeated together if one of them was disturbed.
     fn pairing(&self) -> Pairing {
         match self.strategy {
             Strategy::Targets(layout) => Pairing::Tests(layout),
@@ -60,7 +60,7 @@ impl Budget {
     }
 }
 
-/// Returns the block number of each job. In a comparison of interfaces, the rows of one work form a block.
+/// Returns the block number of each job; empty if there are no blocks. In a comparison of interfaces, the jobs of one work form a block.
 fn blocks(plan: &Plan) -> Vec<usize> {
     let Some(comparison) = plan.study.interfaces() else { return Vec::new() };
     let mut blocks = vec![usize::MAX; plan.jobs.len()];
@@ -101,67 +101,67 @@ pub struct RemainingRuns {
     pub repeats: u32,
 }
 
-/// Returns the next run, which may repeat a disturbed one.
-pub fn next(done: &[Summary], budget: &Budget) -> Next {
-    let counting = disturbed::counting_runs(done, budget);
-    match budget.strategy {
-        // The time of repeats also counts towards the budget.
-        Strategy::Targets(layout) => targets::next(done, &counting, budget, layout),
-        Strategy::Fixed | Strategy::Precision { .. } if is_time_up(done, budget) => {
+/// Returns the next run. It may repeat a disturbed run.
+pub fn next(done: &[Summary], plan: &StrategyPlan) -> Next {
+    let counting = disturbed::counting_runs(done, plan);
+    match plan.strategy {
+        // The time limit includes repeats.
+        Strategy::Targets(layout) => targets::next(done, &counting, plan, layout),
+        Strategy::Fixed | Strategy::Precision { .. } if is_time_up(done, plan) => {
             Next::Done("the time was up before all runs were measured".into())
         }
-        _ => match next_undisturbed(&counting, budget) {
+        _ => match next_without_repeats(&counting, plan) {
             // The planned rounds come before repeats if the time may not be enough for both.
-            first @ Next::Measure { .. } if is_time_short(done, &counting, budget) => first,
-            otherwise => disturbed::next(done, budget, otherwise),
+            first @ Next::Measure { .. } if is_time_short(done, &counting, plan) => first,
+            otherwise => disturbed::next(done, plan, otherwise),
         },
     }
 }
 
-/// Returns the next run according to the runs that count, without repeats.
-fn next_undisturbed(done: &[Summary], budget: &Budget) -> Next {
-    match budget.strategy {
-        // With `--settle`, the budget already has the number of runs.
-        Strategy::Fixed | Strategy::Settle { .. } => repeats::next_in_rounds(done, budget),
-        Strategy::Targets(layout) => targets::next(done, done, budget, layout),
-        Strategy::Limit(latency_target) => limit::next(done, budget, &latency_target),
-        Strategy::Precision { share, at_most } => repeats::next_until_precise(done, budget, share, at_most),
-        Strategy::Steady { at_most } => repeats::next_until_steady(done, budget, at_most),
+/// Returns the next run that is no repeat. `counting` has the runs that count.
+fn next_without_repeats(counting: &[Summary], plan: &StrategyPlan) -> Next {
+    match plan.strategy {
+        // With `--settle`, the caller sets the number of runs of the plan.
+        Strategy::Fixed | Strategy::Settle { .. } => repeats::next_in_rounds(counting, plan),
+        Strategy::Targets(layout) => targets::next(counting, counting, plan, layout),
+        Strategy::Limit(latency_target) => limit::next(counting, plan, &latency_target),
+        Strategy::Precision { share, at_most } => repeats::next_until_precise(counting, plan, share, at_most),
+        Strategy::Steady { at_most } => repeats::next_until_steady(counting, plan, at_most),
     }
 }
 
 /// Returns the remaining work, as far as it can be known.
-pub fn remaining_runs(done: &[Summary], budget: &Budget) -> RemainingRuns {
-    let mut remaining = remaining_undisturbed(done, budget);
-    for repeat in disturbed::waiting_repeats(done, budget) {
+pub fn remaining_runs(done: &[Summary], plan: &StrategyPlan) -> RemainingRuns {
+    let mut remaining = remaining_without_repeats(done, plan);
+    for repeat in disturbed::waiting_repeats(done, plan) {
         remaining.repeats += 1;
-        remaining.runs.iter_mut().skip(repeat.at.job).take(1).for_each(|runs| *runs += 1);
+        remaining.runs.iter_mut().skip(repeat.attempt.job).take(1).for_each(|runs| *runs += 1);
     }
     // Add the runs that the first runs may call for.
-    if let Strategy::Settle { at_most } = budget.strategy {
-        remaining.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(budget.runs));
+    if let Strategy::Settle { at_most } = plan.strategy {
+        remaining.runs.iter_mut().for_each(|runs| *runs += at_most.saturating_sub(plan.runs));
         remaining.at_most = true;
     }
     remaining
 }
 
-/// Returns the remaining work according to the runs that count, without repeats.
-fn remaining_undisturbed(done: &[Summary], budget: &Budget) -> RemainingRuns {
-    let counting = disturbed::counting_runs(done, budget);
-    let rates = (0..budget.jobs).map(|job| rates(&counting, job));
-    let (runs, at_most): (Vec<u32>, bool) = match budget.strategy {
+/// Returns the remaining work without repeats.
+fn remaining_without_repeats(done: &[Summary], plan: &StrategyPlan) -> RemainingRuns {
+    let counting = disturbed::counting_runs(done, plan);
+    let rates = (0..plan.jobs).map(|job| rates(&counting, job));
+    let (runs, at_most): (Vec<u32>, bool) = match plan.strategy {
         Strategy::Fixed | Strategy::Settle { .. } => {
-            (rates.map(|r| budget.runs.saturating_sub(r.len() as u32)).collect(), false)
+            (rates.map(|r| plan.runs.saturating_sub(r.len() as u32)).collect(), false)
         }
-        Strategy::Targets(layout) => (targets::remaining_runs(done, &counting, budget, layout), true),
-        Strategy::Limit(latency_target) => (limit::remaining_runs(&counting, budget, &latency_target), false),
+        Strategy::Targets(layout) => (targets::remaining_runs(done, &counting, plan, layout), true),
+        Strategy::Limit(latency_target) => (limit::remaining_runs(&counting, plan, &latency_target), false),
         Strategy::Precision { share, at_most } => {
-            let open = repeats::open_for_precision(&counting, budget, share, at_most);
+            let open = repeats::open_jobs_for_precision(&counting, plan, share, at_most);
             // The time limits how many rounds follow the next one.
-            let next = |r: &[f64]| budget.runs.max(r.len() as u32 + 1);
-            let most = |r: &[f64]| if budget.ends_ns.is_some() { next(r) } else { at_most };
+            let next = |r: &[f64]| plan.runs.max(r.len() as u32 + 1);
+            let most = |r: &[f64]| if plan.ends_ns.is_some() { next(r) } else { at_most };
             let runs = rates.zip(open).map(|(r, is_open)| runs_up_to(&r, most(&r), is_open));
-            (runs.collect(), budget.ends_ns.is_none())
+            (runs.collect(), plan.ends_ns.is_none())
         }
         Strategy::Steady { at_most } => {
             let is_open = |r: &[f64]| repeats::needs_runs_until_steady(r, at_most);
@@ -176,7 +176,7 @@ fn runs_up_to(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }
 
-/// Returns the lowest load in operations per second that satisfies the limit of a condition; `None` if the limit is not a rate, or if it is
+/// Returns the lowest load in operations per second that satisfies the limit of a condition. `None` if the limit is not a rate, or if it is
 /// in MB/s and the block size varies.
 fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
     let iops = match limit {
@@ -190,11 +190,11 @@ fn required_load(plan: &Plan, limit: &Limit) -> Option<u64> {
     Some(iops.ceil() as u64)
 }
 
-/// Whether another run would probably outlast the time budget. A run is assumed to take as long as the slowest so far, with the pause before
-/// it. Before two runs have ended, that is unknown and counts as no time.
-pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
+/// Whether another run would probably end after the time limit. A run is assumed to take as long as the slowest so far, with the pause
+/// before it. Before two runs have ended, it is assumed to take no time.
+pub(crate) fn is_time_up(done: &[Summary], plan: &StrategyPlan) -> bool {
     let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
-    let (Some(ends_ns), Some(mut last)) = (budget.ends_ns, ends.next()) else { return false };
+    let (Some(ends_ns), Some(mut last)) = (plan.ends_ns, ends.next()) else { return false };
     let mut longest = 0;
     for end in ends {
         longest = longest.max(end.saturating_sub(last));
@@ -203,17 +203,17 @@ pub(crate) fn is_time_up(done: &[Summary], budget: &Budget) -> bool {
     last.saturating_add(longest) > ends_ns
 }
 
-/// Whether the rest of the time is needed for the planned runs that were not measured yet. A run is assumed to take as long as those so
-/// far on the mean. `counting` has the runs that count.
-fn is_time_short(done: &[Summary], counting: &[Summary], budget: &Budget) -> bool {
+/// Whether the rest of the time is needed for the planned runs that were not measured yet. A run is assumed to take the mean time of the
+/// runs so far. `counting` has the runs that count.
+fn is_time_short(done: &[Summary], counting: &[Summary], plan: &StrategyPlan) -> bool {
     let mut ends = done.iter().filter(|s| !s.refused).map(|s| s.ended_ns);
-    let (Some(ends_ns), Some(first)) = (budget.ends_ns, ends.next()) else { return false };
+    let (Some(ends_ns), Some(first)) = (plan.ends_ns, ends.next()) else { return false };
     let (count, last) = ends.fold((0_u64, first), |(count, _), end| (count + 1, end));
-    let planned = budget.jobs as u64 * u64::from(budget.runs);
-    let counted = (0..budget.jobs).map(|job| rates(counting, job).len().min(budget.runs as usize) as u64);
-    let left = planned.saturating_sub(counted.sum());
-    let mean = last.saturating_sub(first) / count.max(1);
-    left > 0 && last.saturating_add(mean.saturating_mul(left + 1)) > ends_ns
+    let planned = plan.jobs as u64 * u64::from(plan.runs);
+    let counted = (0..plan.jobs).map(|job| rates(counting, job).len().min(plan.runs as usize) as u64);
+    let remaining = planned.saturating_sub(counted.sum());
+    let mean_run_ns = last.saturating_sub(first) / count.max(1);
+    remaining > 0 && last.saturating_add(mean_run_ns.saturating_mul(remaining + 1)) > ends_ns
 }
 
 /// Returns the rates of a job so far, in the order of its runs.
@@ -260,14 +260,14 @@ fn a_summary(job: usize, repeat: u32, iops: f64) -> Summary {
 
 /// Plays a strategy to its end, with a rate for each run of each job.
 #[cfg(test)]
-fn play(budget: &Budget, rate: impl Fn(usize, u32) -> f64) -> Vec<Summary> {
+fn play(plan: &StrategyPlan, rate: impl Fn(usize, u32) -> f64) -> Vec<Summary> {
     let mut done = Vec::new();
-    while let Next::Measure { job, repeat, .. } = next(&done, budget) {
-        let before = remaining_runs(&done, budget).runs;
+    while let Next::Measure { job, repeat, .. } = next(&done, plan) {
+        let before = remaining_runs(&done, plan).runs;
         done.push(a_summary(job, repeat, rate(job, repeat)));
-        assert!(before[job] > remaining_runs(&done, budget).runs[job], "every run leaves fewer runs");
+        assert!(before[job] > remaining_runs(&done, plan).runs[job], "every run leaves fewer runs");
     }
-    assert!(remaining_runs(&done, budget).runs.iter().all(|r| *r == 0));
+    assert!(remaining_runs(&done, plan).runs.iter().all(|r| *r == 0));
     done
 }
 

@@ -2,17 +2,17 @@
 //!
 //! 1. Rounds (`Fixed`): every job once in each round, in an order drawn anew. A slow drift of the device affects all jobs alike, and no job
 //!    always follows the same neighbour.
-//! 2. `Precision`: a job is measured until its interval is narrow enough. Stopping at the first narrow interval would stop too often by
-//!    luck, and the interval would cover the truth less often than it claims (Anscombe 1953; Law and Kelton, Simulation Modeling and
-//!    Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and after
-//!    the one before. A simulation below checks the remaining error.
+//! 2. `Precision`: a job is measured until its interval is narrow enough. If it stopped at the first narrow interval, it would stop too
+//!    often by luck, and the interval would cover the truth less often than it claims (Anscombe 1953; Law and Kelton, Simulation Modeling
+//!    and Analysis, section 9.4.1). So there is a minimum number of runs, and the interval must be narrow twice: after the last run and
+//!    after the one before. A simulation below checks the remaining error.
 //! 3. `Steady`: a job is measured round after round until its rate no longer drifts (`stats::steady_state`).
 //! 4. `Settle`: after the first runs, one more set of runs, as many as should decide the gates (C. Stein, "A Two-Sample
 //!    Test for a Linear Hypothesis Whose Power is Independent of the Variance", Annals of Mathematical Statistics 16,
 //!    1945). A gate that decides after every run would pass by luck sooner or later. So a gate decides at most twice,
 //!    and each decision may err only half as often.
 
-use crate::strategy::{Budget, Next, Summary, jobs_in_words, rates};
+use crate::strategy::{Next, StrategyPlan, Summary, jobs_in_words, rates};
 use model::comparison::{Comparison, Passing};
 use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
@@ -25,23 +25,26 @@ use std::collections::BTreeMap;
 
 /// Returns the next run of a fixed number of rounds: the first one that is not done yet, in the
 /// order of the rounds. `Done` after the last round.
-pub(super) fn next_in_rounds(done: &[Summary], budget: &Budget) -> Next {
-    next_among(done, budget, |_, rates| (rates.len() as u32) < budget.runs).unwrap_or_else(|| {
-        Next::Done(format!("{} jobs were measured {} times each", budget.jobs, budget.runs))
-    })
+pub(super) fn next_in_rounds(done: &[Summary], plan: &StrategyPlan) -> Next {
+    next_among(done, plan, |_, rates| (rates.len() as u32) < plan.runs)
+        .unwrap_or_else(|| Next::Done(format!("{} jobs were measured {} times each", plan.jobs, plan.runs)))
 }
 
 /// Returns the next run of the jobs that need more runs; `None` if no job does. `is_open` gets the
 /// index and the rates of a job, and returns whether the job needs another run. The jobs with the
 /// fewest runs come first.
-fn next_among(done: &[Summary], budget: &Budget, is_open: impl Fn(usize, &[f64]) -> bool) -> Option<Next> {
-    let open: Vec<(usize, u32)> = (0..budget.jobs)
+fn next_among(
+    done: &[Summary],
+    plan: &StrategyPlan,
+    is_open: impl Fn(usize, &[f64]) -> bool,
+) -> Option<Next> {
+    let open: Vec<(usize, u32)> = (0..plan.jobs)
         .map(|job| (job, crate::strategy::rates(done, job)))
         .filter(|(job, rates)| is_open(*job, rates))
         .map(|(job, rates)| (job, rates.len() as u32))
         .collect();
-    let repeat = open.iter().map(|(_, times)| *times).min()?;
-    let job = order(budget, repeat).into_iter().find(|job| open.contains(&(*job, repeat)))?;
+    let repeat = open.iter().map(|(_, runs)| *runs).min()?;
+    let job = order(plan, repeat).into_iter().find(|job| open.contains(&(*job, repeat)))?;
     Some(Next::Measure { job, repeat, attempt: 0, offered_iops: None })
 }
 
@@ -58,11 +61,11 @@ pub(super) fn random_order(count: usize, seed: u64, round: u32) -> Vec<usize> {
 }
 
 /// Returns the jobs in the order of a round. Jobs of a block stay together, at the place of the block's first job.
-pub(super) fn order(budget: &Budget, repeat: u32) -> Vec<usize> {
-    let mut order = random_order(budget.jobs, budget.seed, repeat);
-    if !budget.blocks.is_empty() {
+pub(super) fn order(plan: &StrategyPlan, repeat: u32) -> Vec<usize> {
+    let mut order = random_order(plan.jobs, plan.seed, repeat);
+    if !plan.blocks.is_empty() {
         let shuffled = order.clone();
-        let block = |job: usize| budget.blocks.get(job);
+        let block = |job: usize| plan.blocks.get(job);
         order.sort_by_key(|job| shuffled.iter().position(|first| block(*first) == block(*job)));
     }
     order
@@ -73,40 +76,41 @@ const MAX_SHOWN: usize = 25;
 
 /// Returns the next round of the first job that is not steady. Jobs are measured one after another, because rounds of
 /// other jobs in between would let the device rest.
-pub(super) fn next_until_steady(done: &[Summary], budget: &Budget, at_most: u32) -> Next {
+pub(super) fn next_until_steady(done: &[Summary], plan: &StrategyPlan, at_most: u32) -> Next {
     let is_open = |job: &usize| needs_runs_until_steady(&rates(done, *job), at_most);
-    if let Some(job) = order(budget, 0).into_iter().find(is_open) {
+    if let Some(job) = order(plan, 0).into_iter().find(is_open) {
         let repeat = rates(done, job).len() as u32;
         return Next::Measure { job, repeat, attempt: 0, offered_iops: None };
     }
-    describe_end(
+    end_with_reason(
         done,
-        budget,
+        plan,
         |rates| is_steady(rates, at_most),
         ["are steady", "became steady"],
         &format!("{at_most} rounds"),
     )
 }
 
-/// Describes the end of a strategy: which jobs reached its goal, and which did not within the maximum number of runs.
-fn describe_end(
+/// Ends a strategy. The reason names the jobs that reached its goal, and those that did not within the maximum number of runs. `all` and
+/// `some` are the verbs of a sentence about all jobs and about some of them.
+fn end_with_reason(
     done: &[Summary],
-    budget: &Budget,
+    plan: &StrategyPlan,
     is_achieved: impl Fn(&[f64]) -> bool,
     [all, some]: [&str; 2],
     within: &str,
 ) -> Next {
     let (achieved, missed): (Vec<usize>, Vec<usize>) =
-        (0..budget.jobs).partition(|job| is_achieved(&rates(done, *job)));
+        (0..plan.jobs).partition(|job| is_achieved(&rates(done, *job)));
     if missed.is_empty() {
-        return Next::Done(format!("all {} jobs {all}", budget.jobs));
+        return Next::Done(format!("all {} jobs {all}", plan.jobs));
     }
     let (achieved, missed) = (jobs_in_words(&achieved), jobs_in_words(&missed));
     Next::Done(format!("{achieved} {some}; {missed} did not within {within}"))
 }
 
-/// Whether a job with these rates needs another round. `at_most` matters for the decision itself:
-/// the chance of error is shared among the rounds after which a job may end.
+/// Whether a job with these rates needs another round. The decision depends on `at_most` also because
+/// the allowed error is divided among the rounds after which a job may end.
 pub(super) fn needs_runs_until_steady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
@@ -120,50 +124,54 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
     let rounds = rates.len();
     let shown: Vec<String> = rates.iter().take(MAX_SHOWN).map(|r| show_rate(*r)).collect();
     let more = if rounds > MAX_SHOWN { "; ..." } else { "" };
-    let way = format!("IOPS by round: {}{more}", shown.join("; "));
+    let by_round = format!("IOPS by round: {}{more}", shown.join("; "));
     Some(if is_steady(rates, at_most) {
-        format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {way}")
+        format!("{job}: steady after {rounds} rounds, of which the last {WINDOW} count. {by_round}")
     } else {
         format!(
             "{job}: not steady within {rounds} rounds: the rate may still drift by {} % or more over {WINDOW} of them. \
-             The result uses the last {}. {way}",
+             The result uses the last {}. {by_round}",
             DRIFT * 100.0,
             rounds.min(WINDOW)
         )
     })
 }
 
-/// The interval must be narrow after each of this many successive runs.
+/// The interval must be narrow after each of this many successive runs. A single narrow interval may be luck.
 const IN_A_ROW: usize = 2;
 
 /// Returns the next run of the jobs whose interval is too wide, and of all jobs of their blocks.
-pub(super) fn next_until_precise(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Next {
-    let open = open_for_precision(done, budget, share, at_most);
-    next_among(done, budget, |job, _| open.get(job) == Some(&true)).unwrap_or_else(|| {
+pub(super) fn next_until_precise(done: &[Summary], plan: &StrategyPlan, share: f64, at_most: u32) -> Next {
+    let is_open = open_jobs_for_precision(done, plan, share, at_most);
+    next_among(done, plan, |job, _| is_open.get(job) == Some(&true)).unwrap_or_else(|| {
         let reached = format!("reached {}", show_share(share));
         let within = format!("{at_most} runs");
-        describe_end(done, budget, |rates| is_reached(rates, share), [&reached, &reached], &within)
+        end_with_reason(done, plan, |rates| is_precise(rates, share), [&reached, &reached], &within)
     })
 }
 
-/// Whether each job needs another run. A block begins another round if the interval of one of its
-/// jobs is too wide, and completes it, so that all of its jobs are compared over the same rounds.
-/// After the planned rounds, a job of a block with a rate of zero (a refused one) asks for no
-/// further round.
-pub(super) fn open_for_precision(done: &[Summary], budget: &Budget, share: f64, at_most: u32) -> Vec<bool> {
-    let rates: Vec<Vec<f64>> = (0..budget.jobs).map(|job| rates(done, job)).collect();
-    let block = |job: usize| budget.blocks.get(job).copied().unwrap_or(job);
-    let mut most: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
+/// Returns for each job whether it needs another run. A block begins another round if the interval of
+/// one of its jobs is too wide. It completes each round, so that all of its jobs are compared over the
+/// same rounds. A refused job has a rate of zero: after the planned rounds, it asks for no further one.
+pub(super) fn open_jobs_for_precision(
+    done: &[Summary],
+    plan: &StrategyPlan,
+    share: f64,
+    at_most: u32,
+) -> Vec<bool> {
+    let rates: Vec<Vec<f64>> = (0..plan.jobs).map(|job| rates(done, job)).collect();
+    let block = |job: usize| plan.blocks.get(job).copied().unwrap_or(job);
+    // The most runs of a job, and whether an interval is too wide, for each block.
+    let mut blocks: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
     for (job, rates) in rates.iter().enumerate() {
-        let (runs, is_wide) = most.entry(block(job)).or_default();
+        let (runs, is_wide) = blocks.entry(block(job)).or_default();
         *runs = rates.len().max(*runs);
-        let is_refused =
-            budget.blocks.len() > job && rates.len() as u32 >= budget.runs && rates.contains(&0.0);
-        *is_wide |= !is_refused && needs_runs_for_precision(rates, budget.runs, share, at_most);
+        let is_refused = plan.blocks.len() > job && rates.len() as u32 >= plan.runs && rates.contains(&0.0);
+        *is_wide |= !is_refused && needs_runs_for_precision(rates, plan.runs, share, at_most);
     }
     let is_open = |(job, rates): (usize, &Vec<f64>)| {
-        let (runs, is_wide) = most.get(&block(job)).copied().unwrap_or_default();
-        let is_complete = rates.len() as u32 >= budget.runs && rates.len() == runs;
+        let (runs, is_wide) = blocks.get(&block(job)).copied().unwrap_or_default();
+        let is_complete = rates.len() as u32 >= plan.runs && rates.len() == runs;
         !is_complete || is_wide
     };
     rates.iter().enumerate().map(is_open).collect()
@@ -172,11 +180,11 @@ pub(super) fn open_for_precision(done: &[Summary], budget: &Budget, share: f64, 
 /// Whether a job with these rates needs another run.
 fn needs_runs_for_precision(rates: &[f64], at_least: u32, share: f64, at_most: u32) -> bool {
     let runs = rates.len() as u32;
-    runs < at_least || (runs < at_most && !is_reached(rates, share))
+    runs < at_least || (runs < at_most && !is_precise(rates, share))
 }
 
 /// Whether the interval of these rates is narrow enough, and already was before the last rate.
-fn is_reached(rates: &[f64], share: f64) -> bool {
+fn is_precise(rates: &[f64], share: f64) -> bool {
     let narrow = |runs: usize| half_share(rates.get(..runs).unwrap_or_default()).is_some_and(|h| h <= share);
     rates.len() >= IN_A_ROW && (0..IN_A_ROW).all(|back| narrow(rates.len() - back))
 }
@@ -197,7 +205,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
         return (runs > 0).then(|| format!("{job}: {runs} runs have no interval, and {asked} was requested"));
     };
     let reached = show_share(half);
-    if is_reached(rates, share) {
+    if is_precise(rates, share) {
         return Some(format!(
             "{job}: adaptive: stopped after {runs} runs, when the interval was {reached} to either side ({asked} was requested)"
         ));
@@ -212,7 +220,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
         None => {
             format!(
                 "more than {} runs would be needed; longer runs may vary less (--time)",
-                intervals::MOST_RUNS
+                intervals::MAX_RECOMMENDED_RUNS
             )
         }
     };
@@ -221,7 +229,7 @@ pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<Str
     ))
 }
 
-/// Returns the number of runs that would make the interval narrow enough with the same variation; `None` above [`intervals::MOST_RUNS`].
+/// Returns the number of runs that would make the interval narrow enough with the same variation; `None` above [`intervals::MAX_RECOMMENDED_RUNS`].
 fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
     intervals::runs_for(variance(&rates.iter().map(|r| r.ln()).collect::<Vec<_>>()), share)
 }
@@ -231,7 +239,7 @@ fn estimate_needed_runs(rates: &[f64], share: f64) -> Option<u32> {
 pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     let Strategy::Settle { at_most } = plan.strategy else { return None };
     report.answer.as_ref().filter(|a| a.word == AnswerWord::Inconclusive)?;
-    // `runs_needed` is `None` if even `stats::comparison::MOST_RUNS` runs seem too few. Measure
+    // `runs_needed` is `None` if even `stats::comparison::MAX_NEEDED_RUNS` runs seem too few. Measure
     // `at_most` runs then, because more runs may change this estimate.
     let for_conditions =
         report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
@@ -241,8 +249,8 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
 
-/// Returns the number of runs that a gate between two sides needs; `None` if the gate is decided,
-/// or if more runs would not decide it.
+/// Returns the number of runs that would decide a gate between two sides. `None` if the gate is decided
+/// already, or if more runs would not decide it.
 fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     let gate = comparison.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
     let has_number =
@@ -285,28 +293,28 @@ fn runs_called_for(condition: &str, strategy: Strategy, runs_first: u32) -> Opti
 const MAX_ROUNDS: u32 = 25;
 
 #[cfg(test)]
-fn budget(jobs: usize, share: f64) -> Budget {
-    Budget {
+fn precision_plan(jobs: usize, share: f64) -> StrategyPlan {
+    StrategyPlan {
         jobs,
         runs: 5,
         strategy: Strategy::Precision { share, at_most: 10 },
         seed: 3,
         attempts: 3,
-        ..Budget::default()
+        ..StrategyPlan::default()
     }
 }
 
 #[cfg(test)]
-fn fixed(jobs: usize, runs: u32, seed: u64) -> Budget {
-    Budget { jobs, runs, seed, attempts: 3, ..Budget::default() }
+fn fixed_plan(jobs: usize, runs: u32, seed: u64) -> StrategyPlan {
+    StrategyPlan { jobs, runs, seed, attempts: 3, ..StrategyPlan::default() }
 }
 
 #[test]
 fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
-    let budget = Budget { blocks: vec![0, 0, 0, 1, 1, 2, 2, 2], ..fixed(8, 3, 5) };
-    let orders: Vec<Vec<usize>> = (0..20).map(|repeat| order(&budget, repeat)).collect();
+    let plan = StrategyPlan { blocks: vec![0, 0, 0, 1, 1, 2, 2, 2], ..fixed_plan(8, 3, 5) };
+    let orders: Vec<Vec<usize>> = (0..20).map(|repeat| order(&plan, repeat)).collect();
     for order in &orders {
-        let mut blocks: Vec<usize> = order.iter().map(|job| budget.blocks[*job]).collect();
+        let mut blocks: Vec<usize> = order.iter().map(|job| plan.blocks[*job]).collect();
         blocks.dedup();
         assert_eq!(blocks.len(), 3, "{order:?}");
         assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 8, "{order:?}");
@@ -316,13 +324,13 @@ fn jobs_of_a_block_stay_together_in_an_order_that_changes() {
 }
 
 #[cfg(test)]
-fn measured_order(budget: &Budget) -> Vec<(usize, u32)> {
-    play(budget, |_, _| 1.0).iter().map(|s| (s.job, s.repeat)).collect()
+fn measured_order(plan: &StrategyPlan) -> Vec<(usize, u32)> {
+    play(plan, |_, _| 1.0).iter().map(|s| (s.job, s.repeat)).collect()
 }
 
 #[test]
 fn every_job_is_measured_once_per_round_and_rounds_follow_one_another() {
-    let order = measured_order(&fixed(8, 5, 7));
+    let order = measured_order(&fixed_plan(8, 5, 7));
     assert_eq!(order.len(), 40);
     for (r, round) in order.chunks(8).enumerate() {
         assert!(round.iter().all(|s| s.1 == r as u32));
@@ -334,44 +342,44 @@ fn every_job_is_measured_once_per_round_and_rounds_follow_one_another() {
 
 #[test]
 fn the_same_seed_gives_the_same_order_and_another_seed_another() {
-    assert_eq!(measured_order(&fixed(6, 3, 1)), measured_order(&fixed(6, 3, 1)));
-    assert_ne!(measured_order(&fixed(6, 3, 1)), measured_order(&fixed(6, 3, 2)));
+    assert_eq!(measured_order(&fixed_plan(6, 3, 1)), measured_order(&fixed_plan(6, 3, 1)));
+    assert_ne!(measured_order(&fixed_plan(6, 3, 1)), measured_order(&fixed_plan(6, 3, 2)));
 }
 
 #[test]
 fn a_replay_of_the_summaries_continues_where_it_stopped() {
-    let budget = fixed(4, 3, 9);
-    let complete = play(&budget, |_, _| 1.0);
+    let plan = fixed_plan(4, 3, 9);
+    let complete = play(&plan, |_, _| 1.0);
     for cut in 0..complete.len() {
-        let Next::Measure { job, repeat, .. } = next_in_rounds(&complete[..cut], &budget) else {
+        let Next::Measure { job, repeat, .. } = next_in_rounds(&complete[..cut], &plan) else {
             panic!("not done")
         };
         assert_eq!((job, repeat), (complete[cut].job, complete[cut].repeat));
         assert_eq!(
-            remaining_runs(&complete[..cut], &budget).runs.iter().sum::<u32>(),
+            remaining_runs(&complete[..cut], &plan).runs.iter().sum::<u32>(),
             (complete.len() - cut) as u32
         );
     }
-    assert!(matches!(next_in_rounds(&complete, &budget), Next::Done(_)));
-    assert!(matches!(next_in_rounds(&[], &fixed(0, 3, 9)), Next::Done(_)));
+    assert!(matches!(next_in_rounds(&complete, &plan), Next::Done(_)));
+    assert!(matches!(next_in_rounds(&[], &fixed_plan(0, 3, 9)), Next::Done(_)));
 }
 
 #[test]
 fn jobs_are_measured_one_after_another_and_each_until_it_is_steady() {
-    let budget = Budget { strategy: Strategy::Steady { at_most: MAX_ROUNDS }, ..fixed(3, 5, 3) };
+    let plan = StrategyPlan { strategy: Strategy::Steady { at_most: MAX_ROUNDS }, ..fixed_plan(3, 5, 3) };
     let rate = |job: usize, repeat: u32| match job {
         0 => 100.0,
         1 => 100.0 * 0.95_f64.powi(repeat.min(8) as i32),
         _ => 100.0 * 0.95_f64.powi(repeat as i32),
     };
-    let done = play(&budget, rate);
+    let done = play(&plan, rate);
     let counts: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(counts, [5, 13, 25]);
     assert_eq!(done.chunk_by(|a, b| a.job == b.job).count(), 3, "no rounds in between");
-    let Next::Done(why) = crate::strategy::next(&done, &budget) else { panic!("the strategy continues") };
+    let Next::Done(why) = crate::strategy::next(&done, &plan) else { panic!("the strategy continues") };
     assert_eq!(why, "jobs 1 and 2 became steady; job 3 did not within 25 rounds");
     for cut in 0..done.len() {
-        let Next::Measure { job, repeat, .. } = crate::strategy::next(&done[..cut], &budget) else {
+        let Next::Measure { job, repeat, .. } = crate::strategy::next(&done[..cut], &plan) else {
             panic!("not done")
         };
         assert_eq!((job, repeat), (done[cut].job, done[cut].repeat));
@@ -394,43 +402,52 @@ fn quiet_jobs_stop_early_and_noisy_ones_at_the_limit() {
         (1, _) => 120.0,
         _ => 100.0 + f64::from(repeat % 3) / 10.0,
     };
-    let done = play(&budget(3, 0.025), rate_of);
+    let done = play(&precision_plan(3, 0.025), rate_of);
     let runs: Vec<usize> = (0..3).map(|job| rates(&done, job).len()).collect();
     assert_eq!(runs, [5, 10, 5]);
-    let Next::Done(why) = crate::strategy::next(&done, &budget(3, 0.025)) else {
+    let Next::Done(why) = crate::strategy::next(&done, &precision_plan(3, 0.025)) else {
         panic!("the strategy continues")
     };
     assert_eq!(why, "jobs 1 and 3 reached 2.5 %; job 2 did not within 10 runs");
     // The noisy job is alone in its last rounds.
     assert!(done[15..].iter().all(|s| s.job == 1));
     assert!(matches!(
-        crate::strategy::next(&done[..15], &budget(3, 0.025)),
+        crate::strategy::next(&done[..15], &precision_plan(3, 0.025)),
         Next::Measure { job: 1, repeat: 5, .. }
     ));
 }
 
 /// Two blocks of three jobs within a budget, whose runs take a second each.
 #[cfg(test)]
-fn blocks_in_budget(seconds: u64) -> Budget {
+fn blocks_plan(seconds: u64) -> StrategyPlan {
     let strategy = Strategy::Precision { share: 0.10, at_most: 30 };
     let (blocks, ends_ns) = (vec![0, 0, 0, 1, 1, 1], Some(seconds * 1_000_000_000));
-    Budget { jobs: 6, runs: 5, strategy, blocks, ends_ns, seed: 3, attempts: 3, ..Budget::default() }
+    StrategyPlan {
+        jobs: 6,
+        runs: 5,
+        strategy,
+        blocks,
+        ends_ns,
+        seed: 3,
+        attempts: 3,
+        ..StrategyPlan::default()
+    }
 }
 
 #[test]
 fn blocks_with_a_wide_interval_share_the_rest_of_the_budget_and_stay_complete() {
-    let budget = blocks_in_budget(60);
+    let plan = blocks_plan(60);
     let mut noise = Noise(4);
     // Only job 1 varies, by 15 %.
     let rate = |run: &Summary| if run.job == 1 { (0.15 * noise.normal()).exp() } else { 1.0 };
-    let (done, why) = targets::play(&budget, rate);
+    let (done, why) = targets::play(&plan, rate);
     let counts: Vec<usize> = (0..6).map(|job| rates(&done, job).len()).collect();
     assert_eq!(counts[3..], [5; 3], "{counts:?}");
     // The time may be up within a round.
     assert!(counts[..3].iter().all(|n| n.abs_diff(14) <= 1), "{counts:?}");
     assert!(done.len() > 30 && done.last().is_some_and(|run| run.ended_ns <= 60_000_000_000), "{why}");
     // A refused job gets no number, and asks for no more rounds.
-    let (done, _) = targets::play(&budget, |run| if run.job == 4 { 0.0 } else { 100.0 });
+    let (done, _) = targets::play(&plan, |run| if run.job == 4 { 0.0 } else { 100.0 });
     assert_eq!(done.len(), 30);
 }
 
@@ -438,7 +455,7 @@ fn blocks_with_a_wide_interval_share_the_rest_of_the_budget_and_stay_complete() 
 fn planned_rounds_come_before_repeats_and_repeats_fill_the_rest_of_the_budget() {
     let disturbed = |run: &Summary| run.repeat == 0 && run.attempt == 0 && run.job < 4;
     let order = |seconds: u64| {
-        let (done, _) = targets::play_disturbed(&blocks_in_budget(seconds), |_| 100.0, disturbed);
+        let (done, _) = targets::play_disturbed(&blocks_plan(seconds), |_| 100.0, disturbed);
         done.iter().map(|run| (run.repeat, run.attempt)).collect::<Vec<_>>()
     };
     let long = order(200);
@@ -458,8 +475,8 @@ fn coverage_of_blocks(deviations: [f64; 3], rounds: u64, has_two_modes: bool) ->
     for seed in 0..tables {
         let mut noise = Noise(seed * 7919 + 11);
         // Seven planned rounds, as in the default budget.
-        let budget = Budget { seed, runs: 7, ..blocks_in_budget(rounds * 6 + 4) };
-        let (done, _) = targets::play(&budget, |run| {
+        let plan = StrategyPlan { seed, runs: 7, ..blocks_plan(rounds * 6 + 4) };
+        let (done, _) = targets::play(&plan, |run| {
             let normal = noise.normal();
             let own = if has_two_modes { normal.signum() + 0.2 * normal } else { normal };
             (deviations[run.job % 3] * own).exp()
@@ -491,7 +508,7 @@ fn intervals_of_blocks_that_got_more_rounds_cover_the_truth() {
 
 #[test]
 fn a_job_without_operations_ends_at_the_limit() {
-    assert_eq!(play(&budget(1, 0.025), |_, _| 0.0).len(), 10);
+    assert_eq!(play(&precision_plan(1, 0.025), |_, _| 0.0).len(), 10);
 }
 
 #[test]
@@ -524,7 +541,7 @@ fn simulate_sessions(sessions: u64, deviation: f64, share: f64, at_most: u32) ->
         }
         let [low, high] = intervals::mean(&rates).and_then(|m| m.interval).unwrap();
         covered += f64::from(u8::from(low <= 1.0 && 1.0 <= high));
-        reached += f64::from(u8::from(is_reached(&rates, share)));
+        reached += f64::from(u8::from(is_precise(&rates, share)));
         runs += rates.len() as f64;
     }
     let n = sessions as f64;
@@ -560,7 +577,7 @@ fn only_undecided_conditions_call_for_more_runs() {
 fn remaining_runs_include_those_that_may_be_called_for() {
     let mut plan = Fixture::honest().record().header.plan;
     plan.strategy = Strategy::Settle { at_most: 50 };
-    let remaining = remaining_runs(&[], &Budget::from_plan(&plan));
+    let remaining = remaining_runs(&[], &StrategyPlan::from_plan(&plan));
     assert_eq!((remaining.runs, remaining.at_most), (vec![50], true));
 }
 

@@ -3,7 +3,7 @@
 //! The decisions are a pure function of the runs so far: replaying the runs resumes a sweep, judges a record, and lets several hosts decide
 //! alike. The plan selects one of two ways:
 //!
-//! [`Search`] finds the best cell, and repeats disturbed runs:
+//! [`BestCellSearch`] finds the best cell, and repeats disturbed runs:
 //! 1. Every cell is measured once, in random order. If the first pass took at most a third of the budget, a second pass follows, so that a
 //!    single stall does not rule a cell out. An exhaustive search has as many passes as the plan has runs, and skips step 2.
 //! 2. Then each round measures the contenders: the best cell, and those that may be faster by more than the tolerance (`race`). A race
@@ -13,30 +13,30 @@
 //!
 //! The cells of each work race among themselves. The race with the fewest runs comes next.
 //!
-//! [`InOrder`] measures the cells in the order of the grid, once or in rounds until a rule ends it, like `iops` and the SNIA's test
+//! [`OrderedSweep`] measures the cells in the order of the grid, once or in rounds until a rule ends it, like `iops` and the SNIA's test
 //! specification.
 
 mod race;
 
-use crate::runs::{Sample, SweepRun, counting_samples};
+use crate::runs::{CellAttempt, CellRun, counting_cell_runs};
 use crate::strategy::disturbed::{Repeat, repeats_of};
 use model::figures::Snia;
 use model::payload::split_mix;
 use model::plan::Plan;
 use model::record::{Attempt, Pairing};
 use model::spec::axes::SIZES;
-use model::sweep::{Grid, Measure, Search as How, Setting, Until, Variable, least_iops};
-pub use race::{Decision, FEWEST_REPEATS, FRESH_RUNS, Lane, Race, Rivals};
+use model::sweep::{Grid, Measure, Search, Setting, Until, Variable, least_iops};
+pub use race::{Decision, FEWEST_REPEATS, FRESH_RUNS, Race, RacingCell, Rivals};
 use stats::{sample, steady_state};
 
-/// For each this many runs of a work, its reference cell is measured once more.
+/// After each this many runs of a work, its reference cell is measured once more.
 pub const REFERENCE_EVERY: usize = 12;
 
 /// If the budget is at least this many times as long as the first pass took, a second pass follows.
 const FIRST_PASSES_IN_BUDGET: u64 = 3;
 
 /// The longest recommended budget: within a longer time the device changes.
-const MOST_BUDGET_NS: f64 = 3_600e9;
+const MAX_BUDGET_NS: f64 = 3_600e9;
 
 /// Assumed time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
 /// take longer.
@@ -45,53 +45,53 @@ const LONGER_DENOMINATOR: u64 = 4;
 
 /// A search with its runs so far.
 #[derive(Debug)]
-pub struct Search<'g> {
+pub struct BestCellSearch<'g> {
     grid: &'g Grid,
     /// Number of times that an exhaustive search measures each cell.
     runs: usize,
     seed: u64,
     /// The races, one for each work, in the order of the grid.
     pub races: Vec<Race>,
-    done: usize,
+    runs_done: usize,
     /// Total time of all runs in ns, including preparation and pauses.
     spent_ns: u64,
     /// When the last run ended, in ns since the start of the session.
     ended_ns: u64,
 }
 
-impl<'g> Search<'g> {
+impl<'g> BestCellSearch<'g> {
     /// Creates a search without runs.
     pub fn new(grid: &'g Grid, runs: u32, seed: u64) -> Self {
-        let lane = |job: usize, by: Measure| {
-            let memory = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
-            Lane::new(job, memory, by)
+        let cell = |job: usize, measure: Measure| {
+            let memory_bytes = grid.setting(job).map_or(u64::MAX, Setting::memory_bytes);
+            RacingCell::new(job, memory_bytes, measure)
         };
         let race = |work: String| {
-            let by = grid.measure_of(&work).unwrap_or_default();
-            let lanes = grid.jobs_of(&work).into_iter().map(|job| lane(job, by)).collect();
-            let baselines = grid.baselines.iter().filter(|y| y.setting.work() == work);
-            let baselines = baselines.map(|y| lane(y.job, by)).collect();
-            Race::new(work, by, grid.tolerance, lanes, baselines)
+            let measure = grid.measure_of(&work).unwrap_or_default();
+            let cells = grid.jobs_of(&work).into_iter().map(|job| cell(job, measure)).collect();
+            let baselines = grid.baselines.iter().filter(|baseline| baseline.setting.work() == work);
+            let baselines = baselines.map(|baseline| cell(baseline.job, measure)).collect();
+            Race::new(work, measure, grid.tolerance, cells, baselines)
         };
         let races = grid.works().into_iter().map(race).collect();
-        Self { grid, runs: runs.max(1) as usize, seed, races, done: 0, spent_ns: 0, ended_ns: 0 }
+        Self { grid, runs: runs.max(1) as usize, seed, races, runs_done: 0, spent_ns: 0, ended_ns: 0 }
     }
 
     /// Creates a search after these runs.
-    pub fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+    pub fn after(grid: &'g Grid, runs: u32, seed: u64, runs_so_far: &[CellRun]) -> Self {
         let mut search = Self::new(grid, runs, seed);
-        for sample in samples {
-            search.take(sample);
+        for run in runs_so_far {
+            search.add(run);
         }
         search
     }
 
     /// Adds a run.
-    pub fn take(&mut self, sample: &Sample) {
-        self.done += 1;
-        self.spent_ns = self.spent_ns.saturating_add(sample.took_ns);
-        self.ended_ns = self.ended_ns.max(sample.ended_ns);
-        self.races.iter_mut().for_each(|race| race.take(sample));
+    pub fn add(&mut self, run: &CellRun) {
+        self.runs_done += 1;
+        self.spent_ns = self.spent_ns.saturating_add(run.took_ns);
+        self.ended_ns = self.ended_ns.max(run.ended_ns);
+        self.races.iter_mut().for_each(|race| race.add(run));
         for at in 0..self.races.len() {
             self.advance(at);
         }
@@ -103,11 +103,11 @@ impl<'g> Search<'g> {
         if race.decision.is_some() {
             return;
         }
-        let is_over = race.due().next().is_none();
-        let members = if is_over { self.next_members(race) } else { Vec::new() };
+        let is_over = race.due_cells().next().is_none();
+        let contenders = if is_over { self.next_contenders(race) } else { Vec::new() };
         let race = &mut self.races[at];
-        if is_over && !members.is_empty() {
-            (race.round, race.members) = (race.round + 1, members);
+        if is_over && !contenders.is_empty() {
+            (race.round, race.contenders) = (race.round + 1, contenders);
         } else if is_over {
             race.decision = Some(race.decide());
         }
@@ -116,31 +116,31 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Returns the indices of the lanes that the next round measures; empty if the race is decided.
-    fn next_members(&self, race: &Race) -> Vec<usize> {
-        let sound = || race.sound().map(|(at, _)| at).collect();
+    /// Returns the indices of the cells that the next round measures; empty if the race is decided.
+    fn next_contenders(&self, race: &Race) -> Vec<usize> {
+        let sound = || race.without_failures().map(|(at, _)| at).collect();
         match self.grid.search {
-            How::Exhaustive | How::InOrder(_) if race.round + 1 < self.runs => sound(),
-            How::Exhaustive | How::InOrder(_) => Vec::new(),
-            How::Adaptive { budget_ns } => {
+            Search::Exhaustive | Search::InOrder(_) if race.round + 1 < self.runs => sound(),
+            Search::Exhaustive | Search::InOrder(_) => Vec::new(),
+            Search::Adaptive { budget_ns } => {
                 let has_second_pass = race.round == 0
-                    && race.lanes.len() > 1
+                    && race.cells.len() > 1
                     && self.now_ns() <= budget_ns / FIRST_PASSES_IN_BUDGET;
-                if has_second_pass { sound() } else { race.contenders() }
+                if has_second_pass { sound() } else { race.choose_contenders() }
             }
         }
     }
 
     /// Whether an open race must end now, because the remaining time is needed for fresh runs.
     fn must_decide(&self, race: &Race) -> bool {
-        let How::Adaptive { budget_ns } = self.grid.search else { return false };
+        let Search::Adaptive { budget_ns } = self.grid.search else { return false };
         race.decision.is_none()
             && race.round > 0
-            && self.now_ns().saturating_add(self.reserve_ns()) >= budget_ns
+            && self.now_ns().saturating_add(self.fresh_runs_ns()) >= budget_ns
     }
 
     /// Ends all open races.
-    pub fn close(&mut self) {
+    pub fn decide_open_races(&mut self) {
         for race in self.races.iter_mut().filter(|race| race.decision.is_none()) {
             race.decision = Some(race.decide());
         }
@@ -157,47 +157,47 @@ impl<'g> Search<'g> {
         self.reference_of(self.races.first()?)
     }
 
-    /// Returns a reference cell that is due. Each work has its own, since writes vary more than reads.
+    /// Returns a reference cell that is due. Each work has its own reference cell, since writes vary more than reads.
     fn due_reference(&self) -> Option<usize> {
         let due = |race: &Race| {
             let job = self.reference_of(race)?;
-            let extra = self.times(job).checked_sub(self.min_runs())?;
-            (extra < race.count_runs() / REFERENCE_EVERY).then_some(job)
+            let extra_runs = self.count_runs_of(job).checked_sub(self.min_runs())?;
+            (extra_runs < race.count_runs() / REFERENCE_EVERY).then_some(job)
         };
         self.races.iter().find_map(due)
     }
 
     /// Returns the reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
     fn reference_of(&self, race: &Race) -> Option<usize> {
-        let lanes = &race.lanes;
-        let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
-        let sound = || lanes.iter().filter(|l| !l.failed);
+        let cells = &race.cells;
+        let way = |cell: &RacingCell| self.grid.setting(cell.job).map(Setting::way);
+        let sound = || cells.iter().filter(|cell| !cell.failed);
         let first = way(sound().next()?);
-        let alike: Vec<&Lane> = sound().filter(|l| way(l) == first).collect();
-        alike.get(alike.len() / 2).map(|l| l.job)
+        let alike: Vec<&RacingCell> = sound().filter(|cell| way(cell) == first).collect();
+        alike.get(alike.len() / 2).map(|cell| cell.job)
     }
 
     /// Returns how often a job was measured.
-    pub fn times(&self, job: usize) -> usize {
-        self.lanes().filter(|l| l.job == job).map(Lane::count_runs).sum()
+    pub fn count_runs_of(&self, job: usize) -> usize {
+        self.cells().filter(|cell| cell.job == job).map(RacingCell::count_runs).sum()
     }
 
     /// Returns the mean time of a run in ns, including preparation and pauses; `run_ns` if no run was measured yet.
-    pub(super) fn each_ns(&self, run_ns: u64) -> u64 {
-        self.spent_ns.checked_div(self.done as u64).unwrap_or(run_ns)
+    pub(super) fn mean_run_ns(&self, run_ns: u64) -> u64 {
+        self.spent_ns.checked_div(self.runs_done as u64).unwrap_or(run_ns)
     }
 
     /// Returns the remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
     pub fn left_ns(&self, run_ns: u64) -> u64 {
-        let each = self.each_ns(run_ns);
-        let finals = self.races.iter().map(Race::fresh_runs_to_come).sum::<usize>() as u64;
+        let each_ns = self.mean_run_ns(run_ns);
+        let fresh_runs = self.races.iter().map(Race::remaining_fresh_runs).sum::<usize>() as u64;
         match self.grid.search {
-            How::Adaptive { budget_ns } => budget_ns.saturating_sub(self.now_ns()).max(each),
-            // [`InOrder`] handles cells in order.
-            How::Exhaustive | How::InOrder(_) => {
-                let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
-                let open: usize = cells.map(|l| self.runs.saturating_sub(l.count_runs())).sum();
-                (open as u64 + finals).saturating_mul(each)
+            Search::Adaptive { budget_ns } => budget_ns.saturating_sub(self.now_ns()).max(each_ns),
+            // [`OrderedSweep`] handles cells in order.
+            Search::Exhaustive | Search::InOrder(_) => {
+                let cells = self.races.iter().flat_map(|r| &r.cells).filter(|cell| !cell.failed);
+                let open: usize = cells.map(|cell| self.runs.saturating_sub(cell.count_runs())).sum();
+                (open as u64 + fresh_runs).saturating_mul(each_ns)
             }
         }
     }
@@ -205,20 +205,20 @@ impl<'g> Search<'g> {
     /// Whether a disturbed run may be repeated now. While cells lack their minimum number of runs,
     /// the repeat waits for the end of its round. No repeat starts after the time is up.
     pub fn may_repeat(&self, repeat: u32) -> bool {
-        let is_round_over = || self.due_cell().is_none_or(|job| self.times(job) as u32 > repeat);
+        let is_round_over = || self.due_cell().is_none_or(|job| self.count_runs_of(job) as u32 > repeat);
         !self.is_time_up() && (self.missing_runs() == 0 || is_round_over())
     }
 
     /// Counts the runs that are missing until every cell has its minimum number of runs.
     pub(super) fn missing_runs(&self) -> usize {
-        let cells = self.races.iter().flat_map(|r| &r.lanes).filter(|l| !l.failed);
-        cells.map(|l| self.min_runs().saturating_sub(l.count_runs())).sum()
+        let cells = self.races.iter().flat_map(|r| &r.cells).filter(|cell| !cell.failed);
+        cells.map(|cell| self.min_runs().saturating_sub(cell.count_runs())).sum()
     }
 
-    /// Describes the progress.
-    pub fn stage(&self) -> String {
-        let cells = || self.races.iter().flat_map(|r| &r.lanes);
-        let measured: usize = cells().map(|l| l.count_runs().min(self.min_runs())).sum();
+    /// Returns the current cell and pass, or how many cells may still be the best.
+    pub fn describe_progress(&self) -> String {
+        let cells = || self.races.iter().flat_map(|r| &r.cells);
+        let measured: usize = cells().map(|cell| cell.count_runs().min(self.min_runs())).sum();
         let all = cells().count();
         if self.missing_runs() > 0 {
             let cell = format!("cell {} of {all}", measured % all.max(1) + 1);
@@ -227,7 +227,7 @@ impl<'g> Search<'g> {
                 passes => format!("pass {} of {passes}, {cell}", measured / all.max(1) + 1),
             };
         }
-        match self.races.iter().filter(|r| r.decision.is_none()).map(|r| r.members.len()).sum::<usize>() {
+        match self.races.iter().filter(|r| r.decision.is_none()).map(|r| r.contenders.len()).sum::<usize>() {
             0 => "measuring the winners again".into(),
             open => format!("{open} of {all} cells may be the best"),
         }
@@ -238,13 +238,13 @@ impl<'g> Search<'g> {
         self.spent_ns
     }
 
-    fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        self.races.iter().flat_map(|r| r.lanes.iter().chain(&r.baselines))
+    fn cells(&self) -> impl Iterator<Item = &RacingCell> {
+        self.races.iter().flat_map(|r| r.cells.iter().chain(&r.baselines))
     }
 
-    /// Minimum number of runs of every cell.
+    /// Returns the minimum number of runs of every cell.
     fn min_runs(&self) -> usize {
-        if self.grid.search == How::Exhaustive { self.runs } else { 1 }
+        if self.grid.search == Search::Exhaustive { self.runs } else { 1 }
     }
 
     /// Returns the cell that is due in the current round: first in the passes through all cells, then in the race with
@@ -253,30 +253,31 @@ impl<'g> Search<'g> {
         let draw =
             |race: &Race, job: usize| split_mix(self.seed ^ split_mix((race.round << 32 | job) as u64));
         // The last round that may be a pass through all cells.
-        let last_pass = if self.grid.search == How::Exhaustive { usize::MAX } else { 1 };
-        let key = |race: &Race, job: usize| {
+        let last_pass = if self.grid.search == Search::Exhaustive { usize::MAX } else { 1 };
+        let rank = |race: &Race, job: usize| {
             let runs = if race.round > last_pass { race.count_runs() } else { 0 };
             (race.round.min(last_pass.saturating_add(1)), runs, draw(race, job), job)
         };
-        let due = self.races.iter().flat_map(|race| race.due().map(move |lane| (race, lane.job)));
-        due.map(|(race, job)| key(race, job)).min().map(|(.., job)| job)
+        let due = self.races.iter().flat_map(|race| race.due_cells().map(move |cell| (race, cell.job)));
+        due.map(|(race, job)| rank(race, job)).min().map(|(.., job)| job)
     }
 
     /// Returns the job of the cell with the fewest fresh runs among the cells that need more;
     /// `None` if no cell does. If the winner needs several sets of five, only its runs in the
     /// latest set count. Ties are decided at random.
     fn cell_for_fresh_run(&self) -> Option<usize> {
-        let mut wanted: Vec<(usize, u64, usize)> = Vec::new();
+        // Each with its fresh runs in the latest set, a random number, and its job.
+        let mut candidates: Vec<(usize, u64, usize)> = Vec::new();
         for race in &self.races {
-            for (lane, want) in race.lanes_for_fresh_runs(self.is_time_up()) {
-                if lane.fresh.len() < want && !lane.failed {
-                    let begun = (lane.fresh.len() + FRESH_RUNS).saturating_sub(want);
-                    let draw = split_mix(self.seed ^ split_mix((self.done << 32 | lane.job) as u64));
-                    wanted.push((begun, draw, lane.job));
+            for (cell, wanted) in race.cells_for_fresh_runs(self.is_time_up()) {
+                if cell.fresh_scores.len() < wanted && !cell.failed {
+                    let runs_in_set = (cell.fresh_scores.len() + FRESH_RUNS).saturating_sub(wanted);
+                    let draw = split_mix(self.seed ^ split_mix((self.runs_done << 32 | cell.job) as u64));
+                    candidates.push((runs_in_set, draw, cell.job));
                 }
             }
         }
-        wanted.into_iter().min().map(|(.., job)| job)
+        candidates.into_iter().min().map(|(.., job)| job)
     }
 
     /// Returns when the last run ended, in ns since the start of the session; at least the total
@@ -286,25 +287,25 @@ impl<'g> Search<'g> {
     }
 
     fn is_time_up(&self) -> bool {
-        matches!(self.grid.search, How::Adaptive { budget_ns } if self.now_ns() >= budget_ns)
+        matches!(self.grid.search, Search::Adaptive { budget_ns } if self.now_ns() >= budget_ns)
     }
 
-    /// Estimates the time that measuring the winners again will take, in ns.
-    fn reserve_ns(&self) -> u64 {
-        let each = self.spent_ns / self.done.max(1) as u64;
-        let finals: usize = self.races.iter().map(|r| FRESH_RUNS * (2 + r.baselines.len())).sum();
-        each.saturating_mul(finals as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
+    /// Estimates the time that the fresh runs after all races will take, in ns.
+    fn fresh_runs_ns(&self) -> u64 {
+        let each_ns = self.spent_ns / self.runs_done.max(1) as u64;
+        let fresh_runs: usize = self.races.iter().map(|r| FRESH_RUNS * (2 + r.baselines.len())).sum();
+        each_ns.saturating_mul(fresh_runs as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
     }
 
     /// Estimates, from the runs so far, the total budget in ns that would be enough to prove that
     /// no cell beats the winner of its race by more than the tolerance. `None` if that is more than
     /// an hour, if no number of runs would prove it, or if the search has no budget.
     pub fn sufficient_budget_ns(&self) -> Option<u64> {
-        let How::Adaptive { budget_ns } = self.grid.search else { return None };
-        let each = self.spent_ns as f64 / self.done.max(1) as f64;
-        let more: f64 = self.races.iter().map(Race::more_runs).sum::<Option<f64>>()?;
-        let budget = more.mul_add(each, budget_ns as f64);
-        (budget <= MOST_BUDGET_NS).then_some(budget as u64)
+        let Search::Adaptive { budget_ns } = self.grid.search else { return None };
+        let each_ns = self.spent_ns as f64 / self.runs_done.max(1) as f64;
+        let more: f64 = self.races.iter().map(Race::runs_to_prove).sum::<Option<f64>>()?;
+        let budget = more.mul_add(each_ns, budget_ns as f64);
+        (budget <= MAX_BUDGET_NS).then_some(budget as u64)
     }
 }
 
@@ -317,7 +318,7 @@ pub struct SweepProgress<'g> {
     /// Maximum number of attempts at a run that is disturbed each time.
     max_attempts: u32,
     /// All attempts so far.
-    attempts: Vec<SweepRun>,
+    attempts: Vec<CellAttempt>,
     mode: Mode<'g>,
 }
 
@@ -325,42 +326,44 @@ pub struct SweepProgress<'g> {
 #[derive(Debug)]
 enum Mode<'g> {
     /// A search for the best cell by races.
-    Race(Search<'g>),
+    Race(BestCellSearch<'g>),
     /// Cells in their order.
-    InOrder(InOrder<'g>),
+    InOrder(OrderedSweep<'g>),
 }
 
 impl<'g> Mode<'g> {
-    fn after(grid: &'g Grid, runs: u32, seed: u64, samples: &[Sample]) -> Self {
+    fn after(grid: &'g Grid, runs: u32, seed: u64, runs_so_far: &[CellRun]) -> Self {
         match grid.search {
-            How::InOrder(until) => Self::InOrder(InOrder::after(grid, until, samples)),
-            How::Exhaustive | How::Adaptive { .. } => Self::Race(Search::after(grid, runs, seed, samples)),
+            Search::InOrder(until) => Self::InOrder(OrderedSweep::after(grid, until, runs_so_far)),
+            Search::Exhaustive | Search::Adaptive { .. } => {
+                Self::Race(BestCellSearch::after(grid, runs, seed, runs_so_far))
+            }
         }
     }
 }
 
 impl<'g> SweepProgress<'g> {
     /// Creates a sweep after these attempts.
-    pub fn after(grid: &'g Grid, plan: &Plan, attempts: &[SweepRun]) -> Self {
+    pub fn after(grid: &'g Grid, plan: &Plan, attempts: &[CellAttempt]) -> Self {
         let Plan { runs, seed, attempts: max_attempts, .. } = *plan;
-        let mode = Mode::after(grid, runs, seed, &counting_samples(attempts));
+        let mode = Mode::after(grid, runs, seed, &counting_cell_runs(attempts));
         Self { grid, runs, seed, max_attempts, attempts: attempts.to_vec(), mode }
     }
 
     /// Adds an attempt.
-    pub fn take(&mut self, one: SweepRun) {
-        self.attempts.push(one);
-        let samples = counting_samples(&self.attempts);
-        match (&mut self.mode, samples.last()) {
-            (Mode::Race(search), Some(last)) if one.attempt.attempt == 0 => search.take(last),
-            (Mode::InOrder(cells), Some(last)) => cells.take(last),
-            _ => self.mode = Mode::after(self.grid, self.runs, self.seed, &samples),
+    pub fn add(&mut self, attempt: CellAttempt) {
+        self.attempts.push(attempt);
+        let runs = counting_cell_runs(&self.attempts);
+        match (&mut self.mode, runs.last()) {
+            (Mode::Race(search), Some(last)) if attempt.attempt.attempt == 0 => search.add(last),
+            (Mode::InOrder(ordered), Some(last)) => ordered.add(last),
+            _ => self.mode = Mode::after(self.grid, self.runs, self.seed, &runs),
         }
     }
 
     /// Returns the attempt to measure next; `None` at the end.
     pub fn next(&self) -> Option<Attempt> {
-        let waiting = self.waiting().first().map(|repeat| repeat.at);
+        let waiting = self.waiting().first().map(|repeat| repeat.attempt);
         if let (Some(attempt), Mode::Race(search)) = (waiting, &self.mode)
             && search.may_repeat(attempt.repeat)
         {
@@ -368,9 +371,9 @@ impl<'g> SweepProgress<'g> {
         }
         let job = match &self.mode {
             Mode::Race(search) => search.next(),
-            Mode::InOrder(cells) => cells.next(),
+            Mode::InOrder(ordered) => ordered.next(),
         }?;
-        let repeat = self.times(job) as u32;
+        let repeat = self.count_runs_of(job) as u32;
         Some(Attempt { job, repeat, attempt: 0, offered_iops: None, disturbed: false, complete: false })
     }
 
@@ -378,18 +381,18 @@ impl<'g> SweepProgress<'g> {
     /// for the next.
     fn waiting(&self) -> Vec<Repeat> {
         let Mode::Race(search) = &self.mode else { return Vec::new() };
-        let tried: Vec<Attempt> = self.attempts.iter().map(|run| run.attempt).collect();
-        if tried.iter().all(|a| !a.disturbed) {
+        let attempts: Vec<Attempt> = self.attempts.iter().map(|run| run.attempt).collect();
+        if attempts.iter().all(|a| !a.disturbed) {
             return Vec::new();
         }
-        repeats_of(&tried, Pairing::Runs, search.missing_runs(), self.max_attempts)
+        repeats_of(&attempts, Pairing::Runs, search.missing_runs(), self.max_attempts)
     }
 
     /// Returns how often a job was measured. Attempts at one run count once.
-    fn times(&self, job: usize) -> usize {
+    fn count_runs_of(&self, job: usize) -> usize {
         match &self.mode {
-            Mode::Race(search) => search.times(job),
-            Mode::InOrder(cells) => cells.times(job),
+            Mode::Race(search) => search.count_runs_of(job),
+            Mode::InOrder(ordered) => ordered.count_runs_of(job),
         }
     }
 
@@ -397,20 +400,20 @@ impl<'g> SweepProgress<'g> {
     pub fn left_ns(&self, run_ns: u64) -> u64 {
         match &self.mode {
             // A time budget already includes repeats.
-            Mode::Race(search) if self.grid.search == How::Exhaustive => {
-                let repeats_ns = (self.waiting().len() as u64).saturating_mul(search.each_ns(run_ns));
+            Mode::Race(search) if self.grid.search == Search::Exhaustive => {
+                let repeats_ns = (self.waiting().len() as u64).saturating_mul(search.mean_run_ns(run_ns));
                 search.left_ns(run_ns).saturating_add(repeats_ns)
             }
             Mode::Race(search) => search.left_ns(run_ns),
-            Mode::InOrder(cells) => cells.left_ns(run_ns),
+            Mode::InOrder(ordered) => ordered.left_ns(run_ns),
         }
     }
 
-    /// Describes the progress.
-    pub fn stage(&self) -> String {
+    /// Returns how far the sweep is, as words for the screen.
+    pub fn describe_progress(&self) -> String {
         match &self.mode {
-            Mode::Race(search) => search.stage(),
-            Mode::InOrder(cells) => cells.stage(),
+            Mode::Race(search) => search.describe_progress(),
+            Mode::InOrder(ordered) => ordered.describe_progress(),
         }
     }
 }
@@ -429,22 +432,22 @@ pub(crate) struct SlowCell {
 
 /// A sweep through the cells in order, with its runs so far.
 #[derive(Debug)]
-pub struct InOrder<'g> {
+pub struct OrderedSweep<'g> {
     grid: &'g Grid,
     until: Until,
     jobs: Vec<usize>,
-    samples: Vec<Sample>,
+    runs: Vec<CellRun>,
 }
 
-impl<'g> InOrder<'g> {
+impl<'g> OrderedSweep<'g> {
     /// Creates a sweep after these runs.
-    pub fn after(grid: &'g Grid, until: Until, samples: &[Sample]) -> Self {
-        Self { grid, until, jobs: grid.jobs(), samples: samples.to_vec() }
+    pub fn after(grid: &'g Grid, until: Until, runs_so_far: &[CellRun]) -> Self {
+        Self { grid, until, jobs: grid.jobs(), runs: runs_so_far.to_vec() }
     }
 
     /// Adds a run.
-    pub fn take(&mut self, sample: &Sample) {
-        self.samples.push(*sample);
+    pub fn add(&mut self, run: &CellRun) {
+        self.runs.push(*run);
     }
 
     /// Returns the job to measure next; `None` at the end.
@@ -454,13 +457,16 @@ impl<'g> InOrder<'g> {
         }
         match self.until {
             Until::Slow => self.open_cells().next(),
-            Until::Rounds { .. } => self.jobs.get(self.samples.len() % self.jobs.len()).copied(),
+            Until::Rounds { .. } => self.jobs.get(self.runs.len() % self.jobs.len()).copied(),
         }
     }
 
     /// Returns the cells that have no run yet and are not left out because of a slow cell.
     fn open_cells(&self) -> impl Iterator<Item = usize> {
-        self.jobs.iter().copied().filter(|job| self.times(*job) == 0 && self.slow_cell_of(*job).is_none())
+        self.jobs
+            .iter()
+            .copied()
+            .filter(|job| self.count_runs_of(*job) == 0 && self.slow_cell_of(*job).is_none())
     }
 
     fn is_over(&self) -> bool {
@@ -470,7 +476,7 @@ impl<'g> InOrder<'g> {
         match self.until {
             Until::Slow => self.open_cells().next().is_none(),
             Until::Rounds { bytes, rounds_at_most, .. } => {
-                let is_round_complete = self.samples.len().is_multiple_of(self.jobs.len());
+                let is_round_complete = self.runs.len().is_multiple_of(self.jobs.len());
                 let is_enough = match bytes {
                     Some(bytes) => self.written_bytes() >= bytes,
                     None => self.snia().is_some_and(|r| r.met),
@@ -487,48 +493,48 @@ impl<'g> InOrder<'g> {
             return None;
         }
         let series = (SIZES.without)(self.grid.setting(job)?);
-        self.samples.iter().find_map(|sample| {
-            let setting = self.grid.setting(sample.job).filter(|s| (SIZES.without)(s) == series)?;
-            let iops = sample.bytes_per_s? / f64::from(setting.block_bytes.max(1));
-            (iops <= f64::from(least_iops(setting.workers))).then_some(SlowCell { job: sample.job, iops })
+        self.runs.iter().find_map(|run| {
+            let setting = self.grid.setting(run.job).filter(|s| (SIZES.without)(s) == series)?;
+            let iops = run.bytes_per_s? / f64::from(setting.block_bytes.max(1));
+            (iops <= f64::from(least_iops(setting.workers))).then_some(SlowCell { job: run.job, iops })
         })
     }
 
     /// Returns the jobs of the cells that are left out, each with the slow cell that is the reason.
-    pub(crate) fn left_out(&self) -> Vec<(usize, SlowCell)> {
-        let unmeasured = self.jobs.iter().filter(|job| self.times(**job) == 0);
+    pub(crate) fn skipped_cells(&self) -> Vec<(usize, SlowCell)> {
+        let unmeasured = self.jobs.iter().filter(|job| self.count_runs_of(**job) == 0);
         unmeasured.filter_map(|job| Some((*job, self.slow_cell_of(*job)?))).collect()
     }
 
     /// Counts the complete rounds.
     pub(crate) fn rounds(&self) -> usize {
-        self.samples.len() / self.jobs.len().max(1)
+        self.runs.len() / self.jobs.len().max(1)
     }
 
-    /// Bytes written by all runs.
+    /// Returns the bytes written by all runs.
     pub(crate) fn written_bytes(&self) -> u64 {
-        self.samples.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
+        self.runs.iter().map(|s| s.written_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Time of all runs so far, in ns.
+    /// Returns the time of all runs so far, in ns.
     pub(crate) fn spent_ns(&self) -> u64 {
-        self.samples.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
+        self.runs.iter().map(|s| s.took_ns).fold(0, u64::saturating_add)
     }
 
     /// Returns the tracked value of each complete round; `None` for a round without the value.
     pub(crate) fn tracked_values(&self) -> Vec<Option<f64>> {
         let Until::Rounds { tracked, variable, .. } = self.until else { return Vec::new() };
-        let rounds = self.samples.chunks_exact(self.jobs.len().max(1));
+        let rounds = self.runs.chunks_exact(self.jobs.len().max(1));
         rounds.map(|r| self.value(variable, r.iter().find(|s| s.job == tracked)?)).collect()
     }
 
-    fn value(&self, variable: Variable, sample: &Sample) -> Option<f64> {
+    fn value(&self, variable: Variable, run: &CellRun) -> Option<f64> {
         match variable {
             Variable::Iops => {
-                Some(sample.bytes_per_s? / f64::from(self.grid.setting(sample.job)?.block_bytes.max(1)))
+                Some(run.bytes_per_s? / f64::from(self.grid.setting(run.job)?.block_bytes.max(1)))
             }
-            Variable::MbPerS => Some(sample.bytes_per_s? / 1e6),
-            Variable::LatencyMeanNs => sample.latency_mean_ns,
+            Variable::MbPerS => Some(run.bytes_per_s? / 1e6),
+            Variable::LatencyMeanNs => run.latency_mean_ns,
         }
     }
 
@@ -551,24 +557,24 @@ impl<'g> InOrder<'g> {
         Some(Snia { rounds: self.rounds() as u32, ..snia })
     }
 
-    /// Mean of the tracked value in the window.
+    /// Returns the mean of the tracked value in the window.
     pub(crate) fn window_mean(&self) -> Option<f64> {
         Some(sample::mean(&self.tracked_in_window()?))
     }
 
     /// Returns the runs of a cell that count: those in the window, or all of them if there is no
     /// window.
-    pub(crate) fn window_samples(&self, job: usize) -> impl Iterator<Item = &Sample> {
+    pub(crate) fn window_runs(&self, job: usize) -> impl Iterator<Item = &CellRun> {
         let len = self.jobs.len();
         let range = self
             .window()
-            .map_or(0..self.samples.len(), |[first, last]| (first as usize - 1) * len..last as usize * len);
-        self.samples.get(range).unwrap_or_default().iter().filter(move |s| s.job == job)
+            .map_or(0..self.runs.len(), |[first, last]| (first as usize - 1) * len..last as usize * len);
+        self.runs.get(range).unwrap_or_default().iter().filter(move |s| s.job == job)
     }
 
     /// Returns how often a job was measured.
-    pub fn times(&self, job: usize) -> usize {
-        self.samples.iter().filter(|s| s.job == job).count()
+    pub fn count_runs_of(&self, job: usize) -> usize {
+        self.runs.iter().filter(|s| s.job == job).count()
     }
 
     /// Returns the maximum remaining time in ns; a run is assumed to take `run_ns` if no run was measured yet.
@@ -576,20 +582,20 @@ impl<'g> InOrder<'g> {
         if self.is_over() {
             return 0;
         }
-        let each = self.spent_ns().checked_div(self.samples.len() as u64).unwrap_or(run_ns);
+        let each_ns = self.spent_ns().checked_div(self.runs.len() as u64).unwrap_or(run_ns);
         let runs_left = match self.until {
             Until::Slow => self.open_cells().count(),
             Until::Rounds { rounds_at_most, .. } => {
                 let all = self.jobs.len().saturating_mul(rounds_at_most as usize);
-                all.saturating_sub(self.samples.len())
+                all.saturating_sub(self.runs.len())
             }
         };
-        (runs_left as u64).saturating_mul(each)
+        (runs_left as u64).saturating_mul(each_ns)
     }
 
-    /// Describes the progress.
-    pub fn stage(&self) -> String {
-        let cell = self.samples.len() % self.jobs.len().max(1) + 1;
+    /// Returns the current cell, and in a sweep by rounds also the current round.
+    pub fn describe_progress(&self) -> String {
+        let cell = self.runs.len() % self.jobs.len().max(1) + 1;
         let cells = self.jobs.len();
         match self.until {
             Until::Slow => format!("cell {cell} of at most {cells}"),

@@ -10,7 +10,7 @@
 //! does not count: tests that end as soon as they seem different would seem different too often. The simulations of
 //! `compare` check this rule.
 
-use super::{Budget, Next, Summary, disturbed, rates};
+use super::{Next, StrategyPlan, Summary, disturbed, rates};
 use crate::runs::runs_in;
 use crate::strategy::repeats;
 use crate::threshold::{MARGIN, TOLERANCE};
@@ -18,17 +18,22 @@ use model::record::Record;
 use model::study::TargetLayout;
 use stats::comparison::Shift;
 
-/// Rounds in a row after which an interval must be narrow. A single narrow interval may be luck.
+/// The intervals of a test must be narrow after each of this many successive rounds. A single narrow interval may be luck.
 const IN_A_ROW: usize = 2;
 
 /// Time for judging and printing after the last run.
 const REPORT_NS: u64 = 1_000_000_000;
 
 /// Returns the next run. `counting` has the runs that count, `done` all attempts.
-pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layout: TargetLayout) -> Next {
-    let clock = Clock::read(done, budget, layout);
-    let otherwise = first_attempt(counting, budget, layout, &clock);
-    match disturbed::next(done, budget, otherwise.clone()) {
+pub(super) fn next(
+    done: &[Summary],
+    counting: &[Summary],
+    plan: &StrategyPlan,
+    layout: TargetLayout,
+) -> Next {
+    let clock = Clock::from_runs(done, plan, layout);
+    let otherwise = next_first_attempt(counting, plan, layout, &clock);
+    match disturbed::next(done, plan, otherwise.clone()) {
         Next::Measure { job, repeat, attempt, .. } if attempt > 0 => {
             let group = layout.group(job);
             let is_same_unit =
@@ -41,39 +46,45 @@ pub(super) fn next(done: &[Summary], counting: &[Summary], budget: &Budget, layo
 }
 
 /// Returns the next run that was not measured before.
-fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, clock: &Clock) -> Next {
-    let groups = count_groups(budget, layout);
+fn next_first_attempt(
+    counting: &[Summary],
+    plan: &StrategyPlan,
+    layout: TargetLayout,
+    clock: &Clock,
+) -> Next {
+    let groups = count_groups(plan, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
     let measure = |job: usize| Next::Measure { job, repeat: times(job), attempt: 0, offered_iops: None };
     // A test that has begun is completed on all targets.
     let begun = (0..groups).find_map(|group| {
         let most = layout.jobs(group).map(times).max().unwrap_or(0);
-        jobs_in_order(layout, group, most.saturating_sub(1), budget).find(|job| times(*job) < most)
+        jobs_in_order(layout, group, most.saturating_sub(1), plan).find(|job| times(*job) < most)
     });
     if let Some(job) = begun {
         return measure(job);
     }
-    let done = |group: usize| layout.jobs(group).map(times).min().unwrap_or(0);
+    let complete_rounds = |group: usize| layout.jobs(group).map(times).min().unwrap_or(0);
     let begin = |group: usize| {
-        let first = jobs_in_order(layout, group, done(group), budget).next();
+        let first = jobs_in_order(layout, group, complete_rounds(group), plan).next();
         first.map_or_else(|| Next::Done("there is no job".into()), measure)
     };
-    let least = (0..groups).map(done).min().unwrap_or(budget.runs);
-    if least < budget.runs {
-        let order = repeats::random_order(groups, budget.seed, least);
-        let mut round = order.into_iter().filter(|group| done(*group) == least);
+    let least_rounds = (0..groups).map(complete_rounds).min().unwrap_or(plan.runs);
+    if least_rounds < plan.runs {
+        let order = repeats::random_order(groups, plan.seed, least_rounds);
+        let mut round = order.into_iter().filter(|group| complete_rounds(*group) == least_rounds);
         return match round.find(|group| clock.has_time_for(*group)) {
             Some(group) => begin(group),
-            None => Next::Done(format!("the time was up in round {}", least + 1)),
+            None => Next::Done(format!("the time was up in round {}", least_rounds + 1)),
         };
     }
     let open: Vec<(usize, f64)> = (0..layout.tests as usize)
-        .filter_map(|group| Some((group, open_share(layout, group, |job| rates(counting, job))?)))
+        .filter_map(|group| Some((group, width_if_open(layout, group, |job| rates(counting, job))?)))
         .collect();
-    let gain = |(group, share): &(usize, f64)| {
-        share / (2.0 * f64::from(done(*group).max(1))) / clock.cost_ns(*group).max(1.0)
+    // How much a round narrows the interval, per ns.
+    let gain = |(group, width): &(usize, f64)| {
+        width / (2.0 * f64::from(complete_rounds(*group).max(1))) / clock.round_ns(*group).max(1.0)
     };
-    let fits = open.iter().filter(|(group, _)| budget.ends_ns.is_some() && clock.has_time_for(*group));
+    let fits = open.iter().filter(|(group, _)| plan.ends_ns.is_some() && clock.has_time_for(*group));
     match fits.max_by(|a, b| gain(a).total_cmp(&gain(b))) {
         Some((group, _)) => begin(*group),
         None if open.is_empty() => Next::Done("every interval is narrow enough".into()),
@@ -82,8 +93,8 @@ fn first_attempt(counting: &[Summary], budget: &Budget, layout: TargetLayout, cl
 }
 
 /// Counts the groups. A test on all targets is a group, and so is each other job.
-fn count_groups(budget: &Budget, layout: TargetLayout) -> usize {
-    budget.jobs.checked_sub(1).map_or(0, |last| layout.group(last) + 1)
+fn count_groups(plan: &StrategyPlan, layout: TargetLayout) -> usize {
+    plan.jobs.checked_sub(1).map_or(0, |last| layout.group(last) + 1)
 }
 
 /// Returns the jobs of a group in the random order of one round, so that no target is always the first.
@@ -91,16 +102,16 @@ fn jobs_in_order(
     layout: TargetLayout,
     group: usize,
     round: u32,
-    budget: &Budget,
+    plan: &StrategyPlan,
 ) -> impl Iterator<Item = usize> + use<> {
     let jobs = layout.jobs(group);
-    let order = repeats::random_order(jobs.len(), budget.seed ^ group as u64, round);
+    let order = repeats::random_order(jobs.len(), plan.seed ^ group as u64, round);
     order.into_iter().map(move |at| jobs.start + at)
 }
 
-/// Returns half of a test's widest 95 % interval as a share of the tolerance, on logarithms. `None` if every interval
-/// is narrow enough, or a run has no rate.
-fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
+/// Returns half of the widest 95 % interval of an open test, as a share of the tolerance on logarithms. `None` if the
+/// test is not open: every interval is narrow enough, or a run has no rate.
+fn width_if_open(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
     let logs = |job: usize| rates(job).into_iter().map(f64::ln).collect::<Vec<f64>>();
     let mut jobs = layout.jobs(group);
     let first = logs(jobs.next()?);
@@ -108,63 +119,63 @@ fn open_share(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f
     if others.iter().chain([&first]).flatten().any(|log| !log.is_finite()) {
         return None;
     }
-    let enough = (TOLERANCE.ln_1p() - MARGIN.ln_1p()) / 2.0;
-    let share = |other: &Vec<f64>| {
-        let is_narrow = |back| half_width(&first, other, back).is_some_and(|half| half <= enough);
+    let narrow_enough = (TOLERANCE.ln_1p() - MARGIN.ln_1p()) / 2.0;
+    let width = |other: &Vec<f64>| {
+        let is_narrow = |back| half_width(&first, other, back).is_some_and(|half| half <= narrow_enough);
         let half = half_width(&first, other, 0).unwrap_or(f64::INFINITY);
         (!(0..IN_A_ROW).all(is_narrow)).then_some(half / TOLERANCE.ln_1p())
     };
-    others.iter().filter_map(share).max_by(f64::total_cmp)
+    others.iter().filter_map(width).max_by(f64::total_cmp)
 }
 
-/// Returns half of the 95 % interval of the difference, on logarithms, without the last `without` runs of each side; `None` with fewer than
-/// three.
+/// Returns half the width of the 95 % interval of the difference of two lists of logarithms, without the last `without` runs of each;
+/// `None` with fewer than three.
 fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
     let shortened = |side: &'_ [f64]| side.get(..side.len().checked_sub(without)?).map(<[f64]>::to_vec);
     let [low, high] = Shift::new(&shortened(a)?, &shortened(b)?)?.interval();
     Some((high - low) / 2.0)
 }
 
-/// Returns the remaining runs of each job: the rounds of the plan and of begun tests, and further rounds that fit into the time if all open
-/// tests get equally many. The cheapest tests share the rest of the time. `counting` has the runs that count, `done` all attempts.
+/// Returns the remaining runs of each job: the rounds of the plan and of begun tests, and the further rounds that fit into the time if all
+/// open tests get equally many. In the rest of the time, the shortest tests get one more. `counting` has the runs that count, `done` all attempts.
 pub(super) fn remaining_runs(
     done: &[Summary],
     counting: &[Summary],
-    budget: &Budget,
+    plan: &StrategyPlan,
     layout: TargetLayout,
 ) -> Vec<u32> {
-    let clock = Clock::read(done, budget, layout);
+    let clock = Clock::from_runs(done, plan, layout);
     let times = |job: usize| counting.iter().filter(|s| s.job == job).count() as u32;
     let most = |job: usize| layout.jobs(layout.group(job)).map(times).max().unwrap_or(0);
     let mut remaining: Vec<u32> =
-        (0..budget.jobs).map(|job| budget.runs.max(most(job)).saturating_sub(times(job))).collect();
+        (0..plan.jobs).map(|job| plan.runs.max(most(job)).saturating_sub(times(job))).collect();
     let open: Vec<usize> = (0..layout.tests as usize)
-        .filter(|group| open_share(layout, *group, |job| rates(counting, job)).is_some())
+        .filter(|group| width_if_open(layout, *group, |job| rates(counting, job)).is_some())
         .collect();
     let planned_ns: f64 =
         remaining.iter().enumerate().map(|(job, runs)| f64::from(*runs) * clock.job_ns(job)).sum();
-    let round_ns: f64 = open.iter().map(|group| clock.cost_ns(*group)).sum();
-    let Some(ends_ns) = budget.ends_ns.filter(|_| round_ns > 0.0) else { return remaining };
+    let round_ns: f64 = open.iter().map(|group| clock.round_ns(*group)).sum();
+    let Some(ends_ns) = plan.ends_ns.filter(|_| round_ns > 0.0) else { return remaining };
     let free_ns = ends_ns.saturating_sub(clock.now_ns + REPORT_NS) as f64 - planned_ns;
-    let more = (free_ns / round_ns).max(0.0) as u32;
-    let mut rest_ns = free_ns - f64::from(more) * round_ns;
-    let mut cheapest_first = open;
-    cheapest_first.sort_by(|a, b| clock.cost_ns(*a).total_cmp(&clock.cost_ns(*b)));
-    for group in cheapest_first {
-        let fits = clock.cost_ns(group) <= rest_ns;
+    let further_rounds = (free_ns / round_ns).max(0.0) as u32;
+    let mut rest_ns = free_ns - f64::from(further_rounds) * round_ns;
+    let mut shortest_first = open;
+    shortest_first.sort_by(|a, b| clock.round_ns(*a).total_cmp(&clock.round_ns(*b)));
+    for group in shortest_first {
+        let fits = clock.round_ns(group) <= rest_ns;
         if fits {
-            rest_ns -= clock.cost_ns(group);
+            rest_ns -= clock.round_ns(group);
         }
         for job in layout.jobs(group) {
             if let Some(runs) = remaining.get_mut(job) {
-                *runs = runs.saturating_add(more).saturating_add(u32::from(fits));
+                *runs = runs.saturating_add(further_rounds).saturating_add(u32::from(fits));
             }
         }
     }
     remaining
 }
 
-/// The time that runs took so far, including pauses.
+/// The time that runs took so far, including pauses, and the time limit.
 struct Clock {
     /// End of the last run, in ns since the start of the session.
     now_ns: u64,
@@ -178,19 +189,19 @@ struct Clock {
 }
 
 impl Clock {
-    fn read(done: &[Summary], budget: &Budget, layout: TargetLayout) -> Self {
-        let mut taken: Vec<Vec<f64>> = vec![Vec::new(); budget.jobs];
+    fn from_runs(done: &[Summary], plan: &StrategyPlan, layout: TargetLayout) -> Self {
+        let mut times_of_jobs: Vec<Vec<f64>> = vec![Vec::new(); plan.jobs];
         let mut now_ns = 0;
         for (at, one) in done.iter().filter(|s| !s.refused).enumerate() {
             // The time before the first run ended includes the preparation.
-            if let Some(times) = taken.get_mut(one.job).filter(|_| at > 0) {
+            if let Some(times) = times_of_jobs.get_mut(one.job).filter(|_| at > 0) {
                 times.push(one.ended_ns.saturating_sub(now_ns) as f64);
             }
             now_ns = now_ns.max(one.ended_ns);
         }
         let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
-        let job_means_ns = taken.iter().map(|times| mean(times)).collect();
-        Self { now_ns, ends_ns: budget.ends_ns, layout, job_means_ns, mean_ns: mean(&taken.concat()) }
+        let job_means_ns = times_of_jobs.iter().map(|times| mean(times)).collect();
+        Self { now_ns, ends_ns: plan.ends_ns, layout, job_means_ns, mean_ns: mean(&times_of_jobs.concat()) }
     }
 
     /// Returns the mean time of a run of a job in ns; 0 before any was measured.
@@ -199,13 +210,13 @@ impl Clock {
     }
 
     /// Returns the time of a round of a group in ns.
-    fn cost_ns(&self, group: usize) -> f64 {
+    fn round_ns(&self, group: usize) -> f64 {
         self.layout.jobs(group).map(|job| self.job_ns(job)).sum()
     }
 
     /// Whether a round of a group ends in time.
     fn has_time_for(&self, group: usize) -> bool {
-        self.ends_ns.is_none_or(|ends| (self.now_ns + REPORT_NS) as f64 + self.cost_ns(group) <= ends as f64)
+        self.ends_ns.is_none_or(|ends| (self.now_ns + REPORT_NS) as f64 + self.round_ns(group) <= ends as f64)
     }
 }
 
@@ -214,13 +225,13 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
     let plan = &record.header.plan;
     let rates = |job: usize| runs_in(record, job).into_iter().map(|(_, rate)| rate).collect::<Vec<f64>>();
     let tests = layout.tests as usize;
-    let least = |group: usize| layout.jobs(group).map(|job| rates(job).len() as u32).min().unwrap_or(0);
-    let all: Vec<u32> = (0..tests).map(least).collect();
-    let fewest = all.iter().copied().min().filter(|runs| *runs > 0)?;
-    let open = (0..tests).filter(|group| open_share(layout, *group, rates).is_some()).count();
-    let further: u32 = all.iter().map(|runs| runs.saturating_sub(plan.runs)).sum();
+    let rounds_of = |group: usize| layout.jobs(group).map(|job| rates(job).len() as u32).min().unwrap_or(0);
+    let rounds: Vec<u32> = (0..tests).map(rounds_of).collect();
+    let fewest = rounds.iter().copied().min().filter(|runs| *runs > 0)?;
+    let open = (0..tests).filter(|group| width_if_open(layout, *group, rates).is_some()).count();
+    let further: u32 = rounds.iter().map(|runs| runs.saturating_sub(plan.runs)).sum();
     let (noisy, most) =
-        (all.iter().filter(|runs| **runs > plan.runs).count(), all.iter().max().unwrap_or(&0));
+        (rounds.iter().filter(|runs| **runs > plan.runs).count(), rounds.iter().max().unwrap_or(&0));
     let first = format!("each test ran {} times on every target", fewest.min(plan.runs));
     let more = match further {
         0 => String::new(),
@@ -254,8 +265,8 @@ use stats::series::Noise;
 const SECOND: u64 = 1_000_000_000;
 
 #[cfg(test)]
-fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
-    Budget {
+fn targets_plan(tests: u32, targets: u32, seconds: u64) -> StrategyPlan {
+    StrategyPlan {
         jobs: (tests * targets) as usize,
         runs: 5,
         strategy: Strategy::Targets(TargetLayout { tests, targets }),
@@ -263,28 +274,28 @@ fn budget(tests: u32, targets: u32, seconds: u64) -> Budget {
         paired: true,
         attempts: 3,
         ends_ns: Some(seconds * SECOND),
-        ..Budget::default()
+        ..StrategyPlan::default()
     }
 }
 
 /// Plays the strategy to its end with runs of a second, whose rates a function draws. Returns the runs and why it ended.
 #[cfg(test)]
-pub(crate) fn play(budget: &Budget, rate: impl FnMut(&Summary) -> f64) -> (Vec<Summary>, String) {
-    play_disturbed(budget, rate, |_| false)
+pub(crate) fn play(plan: &StrategyPlan, rate: impl FnMut(&Summary) -> f64) -> (Vec<Summary>, String) {
+    play_disturbed(plan, rate, |_| false)
 }
 
 /// Plays the strategy as [`play`] does. Other load disturbs the runs that `is_disturbed` names.
 #[cfg(test)]
 pub(crate) fn play_disturbed(
-    budget: &Budget,
+    plan: &StrategyPlan,
     mut rate: impl FnMut(&Summary) -> f64,
     is_disturbed: impl Fn(&Summary) -> bool,
 ) -> (Vec<Summary>, String) {
     let mut done: Vec<Summary> = Vec::new();
     loop {
-        match super::next(&done, budget) {
+        match super::next(&done, plan) {
             Next::Measure { job, repeat, attempt, .. } => {
-                let remaining = super::remaining_runs(&done, budget);
+                let remaining = super::remaining_runs(&done, plan);
                 assert!(remaining.runs.iter().sum::<u32>() > 0, "run {} was not announced", done.len() + 1);
                 let ended_ns = SECOND * (done.len() as u64 + 3);
                 let run = Summary { attempt, ended_ns, refused: false, ..Summary::refused(job, repeat) };
@@ -310,7 +321,7 @@ fn quiet_tests_end_after_their_rounds_and_noisy_ones_share_the_time() {
     let mut noise = Noise(5);
     let faster = |job: usize| if job == 3 { 1.1 } else { 1.0 };
     let rate = |run: &Summary| 1e4 * faster(run.job) * (deviations[run.job / 2] * noise.normal()).exp();
-    let (done, why) = play(&budget(4, 2, 90), rate);
+    let (done, why) = play(&targets_plan(4, 2, 90), rate);
     let counts = counts(&done, 8);
     assert_eq!(counts[..4], [5; 4], "{counts:?}");
     assert!(counts[4] == counts[5] && counts[6] == counts[7], "as often on both targets: {counts:?}");
@@ -326,24 +337,22 @@ fn quiet_tests_end_after_their_rounds_and_noisy_ones_share_the_time() {
 
 #[test]
 fn the_strategy_ends_when_all_intervals_are_narrow_and_a_replay_continues_where_it_stopped() {
-    let budget = budget(3, 3, 1_000);
-    let (done, why) = play(&budget, |run| 1e4 + f64::from(run.repeat % 3));
+    let plan = targets_plan(3, 3, 1_000);
+    let (done, why) = play(&plan, |run| 1e4 + f64::from(run.repeat % 3));
     assert_eq!((done.len(), why.as_str()), (45, "every interval is narrow enough"));
-    assert_eq!(super::remaining_runs(&done, &budget).runs, [0; 9]);
+    assert_eq!(super::remaining_runs(&done, &plan).runs, [0; 9]);
     for cut in 0..done.len() {
-        let Next::Measure { job, repeat, .. } = super::next(&done[..cut], &budget) else {
-            panic!("it ended")
-        };
+        let Next::Measure { job, repeat, .. } = super::next(&done[..cut], &plan) else { panic!("it ended") };
         assert_eq!((job, repeat), (done[cut].job, done[cut].repeat));
     }
 }
 
 #[test]
 fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
-    let (done, why) = play(&budget(8, 2, 40), |_| 1e4);
+    let (done, why) = play(&targets_plan(8, 2, 40), |_| 1e4);
     assert!(done.last().unwrap().ended_ns <= 40 * SECOND, "{why}");
     assert_eq!(why, "the time was up in round 3");
-    let lone = Budget { jobs: 5, ..budget(2, 2, 60) };
+    let lone = StrategyPlan { jobs: 5, ..targets_plan(2, 2, 60) };
     let mut noise = Noise(3);
     let (done, _) = play(&lone, |_| 1e4 * (0.1 * noise.normal()).exp());
     assert!(
@@ -352,7 +361,7 @@ fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
         counts(&done, 5)
     );
     // A test without a rate is not open and gets no further round.
-    let (done, _) = play(&budget(2, 2, 60), |run| if run.job < 2 { 0.0 } else { 1e4 });
+    let (done, _) = play(&targets_plan(2, 2, 60), |run| if run.job < 2 { 0.0 } else { 1e4 });
     assert_eq!(counts(&done, 4), [5; 4]);
 }
 
@@ -360,9 +369,9 @@ fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
 fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
     use model::record::{Disturbance, Disturbed};
     let by = |attempt| Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.5 }] };
-    let budget = budget(8, 2, 1_000);
+    let plan = targets_plan(8, 2, 1_000);
     let mut done: Vec<Summary> = Vec::new();
-    while let Next::Measure { job, repeat, attempt, .. } = super::next(&done, &budget) {
+    while let Next::Measure { job, repeat, attempt, .. } = super::next(&done, &plan) {
         let ended_ns = SECOND * (done.len() as u64 + 3);
         let disturbed = ((job, repeat, attempt) == (5, 2, 0)).then(|| by(attempt));
         done.push(Summary {
@@ -380,6 +389,6 @@ fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
     assert!(done[at - 2..at].iter().all(|s| (s.job / 2, s.repeat) == (2, 2)), "right after its test");
     // Without time for another run, the repeat is left out.
     let cut = &done[..at];
-    let now = Budget { ends_ns: Some(cut.last().unwrap().ended_ns + 2 * SECOND), ..budget };
+    let now = StrategyPlan { ends_ns: Some(cut.last().unwrap().ended_ns + 2 * SECOND), ..plan };
     assert!(matches!(super::next(cut, &now), Next::Done(_)));
 }

@@ -17,7 +17,7 @@ use model::figures::NotMeasured;
 use model::finding::{CheckId, Finding, Outcome, Severity};
 use model::job::{Kind, Stream};
 use model::record::{Record, RunEnding, WorkerEnd};
-use model::report::{Answer, AnswerWord, Figures, Measured};
+use model::report::{AnswerWord, Figures, Measured, ReportAnswer};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
@@ -30,7 +30,7 @@ const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
 /// Checks of other groups whose findings are expected: the CPU was the limit, buffered operations were faster than
 /// operations that reach the device, and a program that waits for each operation submitted nothing meanwhile.
-const EXPECTED: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
+const EXPECTED_CHECKS: &[CheckId] = &[CheckId::D06, CheckId::D07, CheckId::E07, CheckId::E09];
 
 /// A row of the table with its rates.
 struct RatedRow {
@@ -49,7 +49,7 @@ impl Question for InterfaceComparison {
         let rated = |candidate: &Candidate| {
             let mut row = build_row(judged, candidate)?;
             let result = results.get(row.result)?;
-            row.findings = acting_on(result, acting).collect();
+            row.findings = checks_acting_on(result, acting).collect();
             row.findings.dedup();
             let (why_without, rates) = (why_without(result, acting), rates_by_round(judged, candidate.job));
             Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
@@ -66,7 +66,7 @@ impl Question for InterfaceComparison {
         let group = EXPECTED_GROUPS.contains(&finding.id.group());
         finding.outcome == Outcome::Finding
             && finding.severity > Some(Severity::Void)
-            && (group || EXPECTED.contains(&finding.id))
+            && (group || EXPECTED_CHECKS.contains(&finding.id))
     }
 
     fn why_expected(&self) -> &'static str {
@@ -74,13 +74,13 @@ impl Question for InterfaceComparison {
     }
 }
 
-/// The checks whose findings change the meaning of a result.
-pub(super) fn acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
+/// Returns the checks whose findings change the meaning of a result.
+pub(super) fn checks_acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
     let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
     considered.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
 }
 
-/// The jobs that were refused before the first run, and why.
+/// Returns the jobs that were refused before the first run, and why.
 pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
     record.header.self_test.trials.iter().filter_map(|t| {
         let job = record.header.plan.jobs.get(t.job)?;
@@ -90,7 +90,7 @@ pub(crate) fn refusals(record: &Record) -> impl Iterator<Item = NotMeasured> {
 }
 
 fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
-    let at = judged.answered.iter().position(|a| a.case.at == candidate.job)?;
+    let at = judged.answered.iter().position(|a| a.case.job_index == candidate.job)?;
     let (case, result) = (&judged.answered.get(at)?.case, judged.results.get(at)?);
     let total = result.total.as_ref().filter(|_| !result.void);
     let figures: Option<&Figures> = result.read.as_ref().or(result.write.as_ref()).filter(|_| !result.void);
@@ -100,7 +100,7 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
     let cpu = |i: usize| sum_over_runs(case, |ran| Some(ran.end.process_ns?[i]));
     let faults = |i: usize| {
         sum_over_runs(case, |ran| {
-            let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.index);
+            let mine = ran.end.workers.iter().filter(|w: &&WorkerEnd| w.stream == case.stream_index);
             mine.map(|w| Some(w.faults?[i])).sum()
         })
     };
@@ -141,7 +141,7 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
 
 /// Returns the MB/s of a job in each round, which rank the interface.
 fn rates_by_round(judged: &Judged, job: usize) -> Vec<Option<f64>> {
-    let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.at == job) else {
+    let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.job_index == job) else {
         return Vec::new();
     };
     let writes = case.stream.access.writes();
@@ -173,13 +173,13 @@ fn calls_per_mib(record: &Record, job: usize) -> Known<f64> {
     Ok(calls as f64 * MIB as f64 / moved as f64)
 }
 
-/// A sum over all runs; `None` without runs, or if a run lacks the value.
+/// Returns a sum over all runs; `None` without runs, or if a run lacks the value.
 fn sum_over_runs(case: &Case, value: impl Fn(&CaseRun) -> Option<u64>) -> Option<f64> {
     let all: Option<Vec<f64>> = case.runs.iter().map(|r| value(r).map(|n| n as f64)).collect();
     all.filter(|a| !a.is_empty()).map(|a| a.iter().sum())
 }
 
-/// A mean over all runs; `None` without runs.
+/// Returns a mean over all runs; `None` without runs.
 fn mean_of_runs(case: &Case, value: impl Fn(&CaseRun) -> f64) -> Option<f64> {
     (!case.runs.is_empty()).then(|| case.runs.iter().map(value).sum::<f64>() / case.runs.len() as f64)
 }
@@ -188,28 +188,30 @@ fn moved_bytes(ran: &CaseRun) -> f64 {
     Kind::MOVING.iter().map(|k| ran.in_window(*k).bytes as f64).sum()
 }
 
-/// The mean MB/s over runs with the final sync in the time; `None` if a run ended without a successful final sync.
+/// Returns the mean MB/s over runs with the final sync in the time; `None` if a run ended without a successful final
+/// sync.
 fn synced_mb_per_s(case: &Case) -> Option<Mean> {
     intervals::mean(&case.runs.iter().map(synced_rate).collect::<Option<Vec<_>>>()?)
 }
 
-/// MB/s of a run with the final sync in the time; `None` without a successful final sync.
+/// Returns the MB/s of a run with the final sync in the time; `None` without a successful final sync.
 fn synced_rate(ran: &CaseRun) -> Option<f64> {
     rate_over(ran, ran.stream.window_ns as f64 + ran.end.sync_ns? as f64)
 }
 
-/// MB/s of a run that took `ns`.
+/// Returns the MB/s of a run that took `ns`.
 fn rate_over(ran: &CaseRun, ns: f64) -> Option<f64> {
     (ns > 0.0).then(|| moved_bytes(ran) * 1e3 / ns)
 }
 
-/// Bytes that the topmost devices read and wrote per issued byte, up to the final sync of each run if the job writes.
+/// Returns the bytes that the topmost devices read and wrote per issued byte, up to the final sync of each run if the job
+/// writes.
 fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 2]> {
     if case.runs.is_empty() || issued <= 0.0 {
         return Err("nothing was moved".into());
     }
     let end = if writes { Moment::Synced } else { Moment::Stop };
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     let mut bytes = [0.0; 2];
     for ran in &case.runs {
         let moved = ran.counted_until(end, &tops)?;
@@ -219,26 +221,26 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Share of the span that a run touched, if it touched no block twice.
+/// Returns the share of the span that a run touched, if it touched no block twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.span_bytes() as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
 }
 
-/// Share of the span that the stop rule allows a run to touch.
+/// Returns the share of the span that the stop rule allows a run to touch.
 fn planned_coverage(case: &Case) -> Option<f64> {
     let bytes = case.stream.limit.operations? as f64 * f64::from(case.stream.access.largest_bytes());
     let span = case.span_bytes() as f64;
     (span > 0.0).then(|| share(bytes, span))
 }
 
-/// The most pages of a target that were in the page cache at the start of a run.
+/// Returns the most pages of a target that were in the page cache at the start of a run.
 fn most_cached_pages(case: &Case) -> Known<u64> {
     let states = case.states(Moment::Start)?;
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
-/// The extents of the file at a moment of the first or the last run.
+/// Returns the extents of the file at a moment of the first or the last run.
 fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
     let run = if is_last { states.last() } else { states.first() };
@@ -247,28 +249,29 @@ fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
 }
 
 /// If the ratio of two figures is below this, the figures explain a difference in speed.
-const CLEARLY_LESS: f64 = 0.8;
+const CLEARLY_LESS_RATIO: f64 = 0.8;
 
 /// A row that is slower than the fastest by at most this share is in the fastest group, even if the difference is
 /// significant.
-const ALWAYS_IN_GROUP: f64 = 0.05;
+const MAX_BOUND_IN_GROUP: f64 = 0.05;
 
 /// If the rows of a group differ by at most this share, they count as equally fast.
-const CALLED_EQUAL: f64 = 0.10;
+const MAX_EQUAL_BOUND: f64 = 0.10;
 
-/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share,
-/// or at most [`TIMES_LEAST`] times the smallest bound of these rows and [`SAYS_NOTHING`].
-const LOOSE: f64 = 0.25;
+/// A row that is not surely slower than another is in the group if its bound ([`Gap::at_most`]) is at most this share.
+/// A larger bound is allowed if it is at most [`MAX_TIMES_LEAST_BOUND`] times the smallest bound of these rows, and at
+/// most [`SAYS_NOTHING`].
+const MAX_OPEN_BOUND: f64 = 0.25;
 
 /// The bounds of two equally fast rows differ by chance up to this factor. Both remain in the group, so that the
 /// plainer one is recommended each time.
-const TIMES_LEAST: f64 = 2.0;
+const MAX_TIMES_LEAST_BOUND: f64 = 2.0;
 
 /// Maximum number of names in a sentence.
-const NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// Maximum number of reasons in the answer.
-const REASONS: usize = 2;
+const MAX_REASONS: usize = 2;
 
 /// A row with its rate in MB/s and the interval.
 struct RankedRow<'a> {
@@ -279,7 +282,8 @@ struct RankedRow<'a> {
     rates: &'a [Option<f64>],
 }
 
-/// The recommendation for each work whose bytes reach the program, in the order of the table, and the works without one, with the reason.
+/// Returns the recommendation for each work whose bytes reach the program, in the order of the table, and the works
+/// without one, with the reason.
 fn advise(rows: &[RatedRow], results: &[Measured], why_few: &str) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
     let visible = rows.iter().filter(|rated| rated.delivers_bytes);
@@ -294,7 +298,7 @@ fn advise(rows: &[RatedRow], results: &[Measured], why_few: &str) -> (Vec<Advice
 
 /// The rows that cannot be distinguished from the fastest, the plainest first.
 #[derive(Debug, PartialEq)]
-struct Group {
+struct FastestGroup {
     /// Indices of its rows.
     members: Vec<usize>,
     /// The best row is faster than any member by at most this share.
@@ -304,15 +308,16 @@ struct Group {
 }
 
 /// Finds the group of the fastest rows; `None` without rows.
-fn find_fastest_group(gaps: &[Gap]) -> Option<Group> {
-    let open = gaps.iter().filter(|gap| !gap.is_sure).map(|gap| gap.at_most);
+fn find_fastest_group(gaps: &[Gap]) -> Option<FastestGroup> {
+    let open = gaps.iter().filter(|gap| !gap.is_surely_below).map(|gap| gap.at_most);
     let least = open.min_by(f64::total_cmp)?;
-    let allowed = (TIMES_LEAST * least).min(SAYS_NOTHING).max(least).max(LOOSE);
-    let belongs = |gap: &Gap| gap.at_most <= ALWAYS_IN_GROUP || (!gap.is_sure && gap.at_most <= allowed);
+    let allowed = (MAX_TIMES_LEAST_BOUND * least).min(SAYS_NOTHING).max(least).max(MAX_OPEN_BOUND);
+    let belongs =
+        |gap: &Gap| gap.at_most <= MAX_BOUND_IN_GROUP || (!gap.is_surely_below && gap.at_most <= allowed);
     let members: Vec<usize> = (0..gaps.len()).filter(|at| gaps.get(*at).is_some_and(belongs)).collect();
     let bounds = || members.iter().filter_map(|at| Some(gaps.get(*at)?.at_most));
     let (at_most, first_at_most) = (bounds().fold(0.0, f64::max), bounds().next()?);
-    Some(Group { members, at_most, first_at_most })
+    Some(FastestGroup { members, at_most, first_at_most })
 }
 
 /// Recommends the plainest interface (the first row) of the fastest group of a work, or returns why
@@ -366,7 +371,7 @@ fn advise_work(work: &[&RatedRow], results: &[Measured], why_few: &str) -> Resul
     })
 }
 
-/// Why rows have fewer than three runs, and what to do.
+/// Returns why rows have fewer than three runs, and what to do.
 fn explain_few_runs(record: &Record) -> String {
     let plan = &record.header.plan;
     if (plan.runs as usize) < FEWEST_RUNS {
@@ -387,7 +392,7 @@ fn explain_few_runs(record: &Record) -> String {
     }
 }
 
-/// Why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
+/// Returns why no row of a work is recommended if some rows have no rate: each of them may be the fastest.
 fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize, why_few: &str) -> String {
     let names: Vec<&str> = unranked.iter().map(|rated| rated.row.interface.as_str()).collect();
     let mut reasons: Vec<String> = unranked.iter().map(|rated| rated.why_unranked(why_few)).collect();
@@ -401,13 +406,13 @@ fn explain_unranked(unranked: &[&RatedRow], fastest: &RankedRow, ranked: usize, 
     format!("{names} {have} no number ({reasons}); of the others, {fastest} was the fastest on the mean")
 }
 
-/// A bound as a whole percentage, rounded up.
+/// Returns a bound as a whole percentage, rounded up.
 fn show_bound(share: f64) -> String {
     format!("{} %", (100.0 * share - 1e-9).ceil().max(1.0))
 }
 
 impl RatedRow {
-    /// Why the row cannot be ranked, in a few words.
+    /// Returns why the row cannot be ranked, in a few words.
     fn why_unranked(&self, why_few: &str) -> String {
         match (self.row.mb_per_s, self.row.stored_after.is_some() && self.row.synced_mb_per_s.is_none()) {
             (None, _) => self.why_without.clone(),
@@ -433,7 +438,7 @@ impl<'a> RankedRow<'a> {
     fn describe(
         &self,
         members: &[&str],
-        group: &Group,
+        group: &FastestGroup,
         plainest: Option<&RankedRow>,
         slowest: &RankedRow,
         results: &[Measured],
@@ -444,7 +449,7 @@ impl<'a> RankedRow<'a> {
         let within = show_bound(group.at_most);
         let advice = if members.len() > 1 {
             let names = list_names(members);
-            if group.at_most <= CALLED_EQUAL {
+            if group.at_most <= MAX_EQUAL_BOUND {
                 format!("{names} are equally fast (within {within}): use {interface}, the plainest")
             } else {
                 format!(
@@ -479,8 +484,8 @@ impl Conclusion for Api {
         judged.head_of_jobs(quoted)
     }
 
-    /// Which interface to use in all works together, or why none is recommended.
-    fn answer(&self) -> Option<Answer> {
+    /// Returns which interface to use in all works together, or why none is recommended.
+    fn answer(&self) -> Option<ReportAnswer> {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {
             [] => AnswerWord::CannotTell,
@@ -494,13 +499,13 @@ impl Conclusion for Api {
             ([only], []) => only.sentence.clone(),
             (some, none) => [recommend(some), explain_no_advice(none, false)].join(" ").trim().into(),
         };
-        Some(Answer { word, sentence })
+        Some(ReportAnswer { word, sentence })
     }
 }
 
 /// Whether a recommended row is alone in its group, and no other row may be noticeably faster.
 fn is_fastest(advice: &Advice) -> bool {
-    advice.also.is_empty() && advice.others_faster_at_most.is_none_or(|bound| bound <= ALWAYS_IN_GROUP)
+    advice.also.is_empty() && advice.others_faster_at_most.is_none_or(|bound| bound <= MAX_BOUND_IN_GROUP)
 }
 
 /// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
@@ -520,10 +525,10 @@ fn recommend(advice: &[Advice]) -> String {
 }
 
 /// `No recommendation, because ...`: a sentence for each reason. The works are named, unless no work has advice and all
-/// have the same reason. More than [`REASONS`] reasons are only in the list of works below the table.
+/// have the same reason. More than [`MAX_REASONS`] reasons are only in the list of works below the table.
 fn explain_no_advice(none: &[NoAdvice], has_no_advice_at_all: bool) -> String {
     let by_reason = group_by_key(none.iter().map(|n| (n.why.as_str(), n.work.as_str())));
-    if by_reason.len() > REASONS {
+    if by_reason.len() > MAX_REASONS {
         let works: Vec<&str> = none.iter().map(|n| n.work.as_str()).collect();
         return format!(
             "No recommendation for {}: \"Which interface to use\" has the reason for each.",
@@ -538,7 +543,7 @@ fn explain_no_advice(none: &[NoAdvice], has_no_advice_at_all: bool) -> String {
     by_reason.iter().map(sentence).collect::<Vec<_>>().join(" ")
 }
 
-/// The values of each key, in the order of first occurrence.
+/// Returns the values of each key, in the order of first occurrence.
 fn group_by_key<'a, V>(pairs: impl Iterator<Item = (&'a str, V)>) -> Vec<(&'a str, Vec<V>)> {
     let mut groups: Vec<(&str, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
@@ -555,19 +560,19 @@ fn list_names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),
-        [first @ .., last] if names.len() <= NAMES => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", names[..NAMES].join(", "), names.len() - NAMES),
+        [first @ .., last] if names.len() <= MAX_NAMES => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
     }
 }
 
-/// The first difference between a row and the plainest one that explains the speed: depth, bytes at the device, page cache, system calls, CPU
-/// time.
+/// Returns the first difference between a row and the plainest one that explains the speed: depth, bytes at the device,
+/// page cache, system calls, CPU time.
 fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
     let stream =
         |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
     let in_flight = |row: &ApiRow| stream(row).map(Stream::total_depth);
     let direct = |row: &ApiRow| stream(row).is_some_and(|s| s.cache.is_direct());
-    let less = |a: f64, b: f64| a < CLEARLY_LESS * b;
+    let less = |a: f64, b: f64| a < CLEARLY_LESS_RATIO * b;
     let name = &pick.interface;
     if let (Some(own), Some(other)) = (in_flight(pick), in_flight(plainest))
         && own > other
@@ -867,15 +872,15 @@ fn a_row_that_others_withhold_leaves_the_session_its_other_answers() {
 
 #[test]
 fn rows_that_may_be_much_slower_are_not_in_the_group() {
-    let gap = |at_most, is_sure| Gap { at_most, is_sure };
+    let gap = |at_most, is_surely_below| Gap { at_most, is_surely_below };
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
-    assert_eq!(group, Some(Group { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
+    assert_eq!(group, Some(FastestGroup { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
     // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound says nothing.
     let group = find_fastest_group(&[gap(0.45, false), gap(0.30, false), gap(0.55, false)]);
-    assert_eq!(group, Some(Group { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
+    assert_eq!(group, Some(FastestGroup { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
     let group = find_fastest_group(&[gap(0.91, false), gap(0.70, false)]);
-    assert_eq!(group, Some(Group { members: vec![1], at_most: 0.70, first_at_most: 0.70 }));
+    assert_eq!(group, Some(FastestGroup { members: vec![1], at_most: 0.70, first_at_most: 0.70 }));
     assert_eq!(find_fastest_group(&[]), None);
     assert_eq!(
         (show_bound(0.04), show_bound(0.0401), show_bound(0.0)),

@@ -1,7 +1,7 @@
 //! Compares layers: the same work at each layer of one place, fathom's counts next to those of the device, and the cost of each layer
 //! over the one below.
 
-use super::interfaces::{acting_on, refusals};
+use super::interfaces::{checks_acting_on, refusals};
 use super::{Conclusion, Question};
 use crate::case::{Case, CaseRun, share};
 use crate::checks::evidence;
@@ -20,7 +20,7 @@ use stats::intervals;
 
 /// Findings that rows through the page cache are expected to have. Memory serves their operations, so fathom
 /// measures neither the device nor its queue, and the CPU is the limit.
-const EXPECTED: &[CheckId] =
+const EXPECTED_CHECKS: &[CheckId] =
     &[CheckId::A01, CheckId::A09, CheckId::A16, CheckId::B05, CheckId::B06, CheckId::B07, CheckId::D06];
 /// Below this share of fathom's rate, the device did next to nothing.
 const NEXT_TO_NOTHING: f64 = 0.01;
@@ -29,7 +29,7 @@ impl Question for LayerComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
         let rows = self.layers.iter().filter_map(|layer| {
             let row = build_row(self, layer, judged.answered, judged.results)?;
-            let findings = acting_on(judged.results.get(row.result)?, judged.acting).collect();
+            let findings = checks_acting_on(judged.results.get(row.result)?, judged.acting).collect();
             Some(LayerRow { findings, ..row })
         });
         let missing = self.missing.iter().cloned().chain(refusals(judged.record));
@@ -46,7 +46,7 @@ impl Question for LayerComparison {
             .collect();
         finding.outcome == Outcome::Finding
             && finding.severity > Some(Severity::Void)
-            && EXPECTED.contains(&finding.id)
+            && EXPECTED_CHECKS.contains(&finding.id)
             && finding.about.iter().all(|name| cached.contains(&name.as_str()))
     }
 
@@ -105,7 +105,7 @@ fn build_row(
 
 /// Returns the index of a layer's result; `None` if the layer has no result.
 fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
-    answered.iter().position(|a| a.case.at == layer.job)
+    answered.iter().position(|a| a.case.job_index == layer.job)
 }
 
 /// Returns the rate, mean operation size and mean latency that fathom measured, even if a finding
@@ -138,7 +138,7 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
 /// are unknown. Both the counters and the issued operations include warm-up and drain, so their
 /// ratio also holds for the window.
 fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
-    let counted = case.device().ok()?;
+    let counted = case.device_io().ok()?;
     let issued = case.issued_total().ops as f64;
     let flows = [(Kind::Read, counted.read), (Kind::Write, counted.write)];
     let done =

@@ -16,26 +16,26 @@ use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
 use crate::findings::{self, CaseAnswers};
 use crate::runs::{Summary, capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
-use crate::verdict::{Judged, Reasoned, ReportHead, limiter_of};
+use crate::verdict::{Judged, ReasonedVerdict, ReportHead, limiter_of};
 use model::finding::{CheckId, Finding, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Headline, Measured, Verdict};
+use model::report::{AnswerWord, Headline, Measured, ReportAnswer, Verdict};
 use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
 use std::collections::BTreeMap;
 
 /// The load whose latency is quoted without a latency target, as a share of the capacity.
-const QUOTED: f64 = 0.7;
+const QUOTED_SHARE: f64 = 0.7;
 
-/// A load is quoted if it is at most this far from the share [`QUOTED`] of the capacity.
-const NEAR: f64 = 0.02;
+/// A load is quoted if it is at most this far from the share [`QUOTED_SHARE`] of the capacity.
+const MAX_DISTANCE_FROM_QUOTED: f64 = 0.02;
 
 /// Up to this ratio of the missed load to the met load, the answer is narrow, and it does not mention an open load in between.
-const NARROW: f64 = 1.05;
+const NARROW_RATIO: f64 = 1.05;
 
 impl Question for LatencyTarget {
     fn conclude(&self, judged: &Judged) -> Studied {
@@ -59,8 +59,10 @@ impl Question for LatencyTarget {
             _ => return false,
         };
         let capacity = capacity_of(record).filter(|_| self.latency_ns.is_none());
-        let is_quoted = |offered: u64| capacity.is_some_and(|c| (offered as f64 / c - QUOTED).abs() <= NEAR);
-        let is_shown = |a: &CaseAnswers| match a.case.offered {
+        let is_quoted = |offered: u64| {
+            capacity.is_some_and(|c| (offered as f64 / c - QUOTED_SHARE).abs() <= MAX_DISTANCE_FROM_QUOTED)
+        };
+        let is_shown = |a: &CaseAnswers| match a.case.offered_iops {
             Some(offered) => is_about_loads && !is_quoted(offered),
             None => !is_about_loads,
         };
@@ -93,7 +95,7 @@ impl Conclusion for LoadCurve {
         let first = self.rests_on.first().and_then(|at| judged.results.get(*at));
         let mut head = judged.head_about(headline, first, quoted);
         if head.headline.value.is_none() {
-            head.verdict = Reasoned::new(Verdict::Invalid, self.sentence.clone());
+            head.verdict = ReasonedVerdict::new(Verdict::Invalid, self.sentence.clone());
             // Without an answer, the number of valid loads does not matter.
             head.counts.sentence = None;
         }
@@ -101,14 +103,14 @@ impl Conclusion for LoadCurve {
         ReportHead { limiter: limiter_of(judged.headline_job_result()), ..head }
     }
 
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let met = self.latency_target.as_ref()?;
-        let word = match (met.met_iops, met.missed_iops, lowest_open_load(self, met)) {
+        let word = match (met.met_iops, met.missed_iops, find_lowest_open_load(self, met)) {
             (Some(_), ..) => AnswerWord::Met,
             (None, Some(_), None) => AnswerWord::Missed,
             (None, ..) => AnswerWord::CannotTell,
         };
-        Some(Answer { word, sentence: self.sentence.clone() })
+        Some(ReportAnswer { word, sentence: self.sentence.clone() })
     }
 
     fn subject(&self, _record: &Record, _answered: &[CaseAnswers]) -> Subject<'_> {
@@ -131,23 +133,24 @@ fn build_curve(
     let done = [false, true].into_iter().flat_map(|loads| summaries(record, loads));
     let done: Vec<_> = done.map(|run| Summary { limit_iops, ..run }).collect();
     let measured = strategy::points(&done);
-    let capacity_result = answered.iter().position(|a| a.case.offered.is_none() && !a.case.runs.is_empty());
+    let capacity_result =
+        answered.iter().position(|a| a.case.offered_iops.is_none() && !a.case.runs.is_empty());
     let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
     let total = closed.and_then(|r| r.total.as_ref());
     let capacity_iops = total.map(|t| limit_iops.map_or(t.iops, |limit| t.iops.min(limit)));
     let mut points: Vec<LoadPoint> = Vec::new();
     for (result, (answered, figures)) in answered.iter().zip(results).enumerate() {
-        let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered) else {
+        let Some(point) = measured.iter().find(|p| Some(p.offered) == answered.case.offered_iops) else {
             continue;
         };
-        let point_here = build_point(answered, figures, point, latency_target);
+        let built = build_point(answered, figures, point, latency_target);
         let share = capacity_iops.map(|c| point.offered as f64 / c);
-        points.push(LoadPoint { result, share, ..point_here });
+        points.push(LoadPoint { result, share, ..built });
     }
     let sound = measured.into_iter().filter(|p| !is_void(&points, p.offered)).collect::<Vec<_>>();
     // Without a curve, the loads of a search are too far apart to show a knee.
-    let costs = if latency_target.curve { strategy::costs(&sound) } else { Vec::new() };
-    let knee = knee::knee(&costs).map(|k| Knee {
+    let curve = if latency_target.curve { strategy::curve_points(&sound) } else { Vec::new() };
+    let knee = knee::find_knee(&curve).map(|k| Knee {
         iops: k.iops,
         share: capacity_iops.map(|c| k.iops / c),
         reached: k.reached,
@@ -159,12 +162,12 @@ fn build_curve(
         knee,
         latency_target: latency_target
             .latency_ns
-            .map(|latency_ns| highest_met(&points, latency_target, latency_ns)),
+            .map(|latency_ns| find_met_load(&points, latency_target, latency_ns)),
         points,
         sentence: String::new(),
         rests_on: Vec::new(),
     };
-    let quoted = quoted_load(&curve);
+    let quoted = find_quoted_load(&curve);
     let (answer_point, sentence) = match &curve.latency_target {
         Some(met) => {
             let end = met.met_iops.or(met.missed_iops);
@@ -245,7 +248,7 @@ fn percentile_intervals(
     PERCENTILES.iter().filter_map(interval_of).collect()
 }
 
-/// Latencies of a run, without syncs.
+/// Returns the latencies of a run, without syncs.
 fn merge_latencies(ran: &CaseRun) -> Histogram {
     let mut merged = Histogram::new();
     let moving = ran.stream.kinds.iter().filter(|(kind, _)| **kind != Kind::Sync);
@@ -253,7 +256,7 @@ fn merge_latencies(ran: &CaseRun) -> Histogram {
     merged
 }
 
-/// Lateness of the submissions of all directions.
+/// Returns the lateness of the submissions of all directions.
 fn merge_lateness(answered: &CaseAnswers) -> Histogram {
     let mut merged = Histogram::new();
     let parts = [Kind::Read, Kind::Write, Kind::Trim].into_iter();
@@ -263,28 +266,30 @@ fn merge_lateness(answered: &CaseAnswers) -> Histogram {
 
 /// Returns the lowest load that missed the target, and the highest load below it that met the
 /// target.
-fn highest_met(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
+fn find_met_load(points: &[LoadPoint], latency_target: &LatencyTarget, latency_ns: u64) -> MetLoad {
     let loads_that = |met: bool| points.iter().filter(move |p| p.met == Some(met)).map(|p| p.offered_iops);
     let missed_iops = loads_that(false).min();
     let met_iops = loads_that(true).filter(|iops| missed_iops.is_none_or(|missed| *iops < missed)).max();
     MetLoad { percentile: percentile_name(latency_target.quantile), latency_ns, met_iops, missed_iops }
 }
 
-/// The name of a percentile without its `p`.
+/// Returns the name of a percentile without its `p`.
 fn percentile_name(quantile: f64) -> String {
     let named = PERCENTILES.iter().find(|(_, q)| (q - quantile).abs() < 1e-9);
     named.map_or_else(|| (100.0 * quantile).to_string(), |(name, _)| (*name).to_owned())
 }
 
-/// The point of a load.
+/// Returns the point of a load.
 fn point_at(curve: &LoadCurve, offered: u64) -> Option<&LoadPoint> {
     curve.points.iter().find(|p| p.offered_iops == offered)
 }
 
-/// Returns the load nearest to [`QUOTED`], whose latency is quoted; `None` if no load is within
-/// [`NEAR`].
-fn quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
-    let distance = |p: &LoadPoint| p.share.map(|s| (s - QUOTED).abs()).filter(|distance| *distance <= NEAR);
+/// Returns the load nearest to [`QUOTED_SHARE`], whose latency is quoted; `None` if no load is within
+/// [`MAX_DISTANCE_FROM_QUOTED`].
+fn find_quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
+    let distance = |p: &LoadPoint| {
+        p.share.map(|s| (s - QUOTED_SHARE).abs()).filter(|distance| *distance <= MAX_DISTANCE_FROM_QUOTED)
+    };
     let near = curve.points.iter().filter_map(|p| Some((distance(p)?, p)));
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
@@ -316,7 +321,7 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     };
     let [met, missed] =
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
-    let between = lowest_open_load(curve, found);
+    let between = find_lowest_open_load(curve, found);
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
     // Whether the latency misses the target only because fathom submitted late.
     let misses_by_lateness = |p: &LoadPoint| {
@@ -343,7 +348,7 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     };
     match (met, missed, between) {
         (Some(met), Some(missed), between) => {
-            let is_narrow = missed.offered_iops as f64 <= NARROW * met.offered_iops as f64;
+            let is_narrow = missed.offered_iops as f64 <= NARROW_RATIO * met.offered_iops as f64;
             let between = between.filter(|_| !is_narrow);
             let open = between.map_or_else(String::new, |p| format!(" In between, {}.", open(p)));
             format!("Highest load that meets {target}: {}; {} misses it.{open}", load(met), load(missed))
@@ -382,8 +387,9 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
     }
 }
 
-/// The lowest load between the answer and the first miss whose runs prove neither that it meets the target nor that it misses it.
-fn lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
+/// Returns the lowest load between the answer and the first miss whose runs prove neither that it meets the target nor
+/// that it misses it.
+fn find_lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);
     let open = curve.points.iter().filter(above).filter(below);
@@ -392,11 +398,11 @@ fn lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadP
 
 fn describe_quoted_latency(quoted: Option<&LoadPoint>, percentile: &str) -> String {
     let Some(point) = quoted else {
-        return format!("p{percentile} at {} of the capacity was not measured.", show_share(QUOTED));
+        return format!("p{percentile} at {} of the capacity was not measured.", show_share(QUOTED_SHARE));
     };
     let load = show_count(point.offered_iops as f64);
     let latency = show_latency(point, percentile);
-    format!("At {} of the capacity ({load} operations/s): {latency}.", show_share(QUOTED))
+    format!("At {} of the capacity ({load} operations/s): {latency}.", show_share(QUOTED_SHARE))
 }
 
 /// Returns the number to quote: the highest rate that meets the latency target, otherwise a latency with its load.
@@ -414,10 +420,10 @@ fn build_headline(record: &Record, curve: &LoadCurve, answered: &[CaseAnswers]) 
     }
     let percentile =
         percentile_name(record.header.plan.study.latency_target().map_or(0.99, |target| target.quantile));
-    let point = quoted_load(curve);
+    let point = find_quoted_load(curve);
     let load = point.map_or_else(String::new, |p| format!(" ({}/s)", show_count(p.offered_iops as f64)));
     Headline {
-        name: format!("p{percentile} at {} of capacity{load}, {work}", show_share(QUOTED)),
+        name: format!("p{percentile} at {} of capacity{load}, {work}", show_share(QUOTED_SHARE)),
         value: point
             .and_then(|p| p.percentiles_ns.get(&percentile).copied().flatten())
             .map(|ns| ns as f64 / 1e3),

@@ -14,11 +14,11 @@ mod targets;
 
 use crate::deductions;
 use crate::findings::CaseAnswers;
-use crate::runs::Sample;
+use crate::runs::CellRun;
 use crate::verdict::{Judged, ReportHead};
 use model::finding::{CheckId, Finding};
 use model::record::Record;
-use model::report::{Answer, Deduction, Measured, Report};
+use model::report::{Deduction, Measured, Report, ReportAnswer};
 use model::study::{LoadCurve, MetLoad, Studied, Study};
 
 /// The question of a study, as the plan states it.
@@ -39,7 +39,7 @@ pub(crate) trait Question {
         false
     }
 
-    /// The note about the expected findings, as text that follows their ids.
+    /// Returns the note about the expected findings, as text that follows their ids.
     fn why_expected(&self) -> &'static str {
         ""
     }
@@ -47,7 +47,7 @@ pub(crate) trait Question {
 
 /// The result of a study, as the report contains it.
 pub(crate) trait Conclusion {
-    /// The quoted results, which the verdict is about.
+    /// Returns the quoted results, which the verdict is about.
     fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
         results.iter().collect()
     }
@@ -58,22 +58,22 @@ pub(crate) trait Conclusion {
         None
     }
 
-    /// The headline, verdict, counts and limiter of the report.
+    /// Returns the headline, verdict, counts and limiter of the report.
     fn head(&self, judged: &Judged, quoted: &[&Measured]) -> ReportHead {
         judged.head_of_results(quoted)
     }
 
-    /// The answer to the question, if the study has one.
-    fn answer(&self) -> Option<Answer> {
+    /// Returns the answer to the question, if the study has one.
+    fn answer(&self) -> Option<ReportAnswer> {
         None
     }
 
-    /// The subject of a condition that names no result.
+    /// Returns the subject of a condition that names no result.
     fn subject(&self, _record: &Record, answered: &[CaseAnswers]) -> Subject<'_> {
         Subject::Results((0..answered.len()).map(GatedResult::with_all_runs).collect())
     }
 
-    /// Deductions from several results.
+    /// Returns the deductions from several results.
     fn deduce(&self, judged: &Judged) -> Vec<Deduction> {
         deductions::deduce_from_jobs(judged)
     }
@@ -90,7 +90,7 @@ impl Conclusion for Independent {
     }
 }
 
-/// The question of a plan.
+/// Returns the question of a plan.
 pub(crate) fn question(study: &Study) -> &dyn Question {
     match study {
         Study::Jobs | Study::Commands(_) => &Independent,
@@ -104,7 +104,7 @@ pub(crate) fn question(study: &Study) -> &dyn Question {
     }
 }
 
-/// The result of a report's study.
+/// Returns the result of a report's study.
 pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
     match studied {
         Studied::Jobs | Studied::Commands(_) => &Independent,
@@ -112,7 +112,7 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
         Studied::Limit(curve) => curve,
         Studied::Sweep(sweep) => sweep.as_ref(),
         Studied::Interfaces(api) => api,
-        Studied::Profile(card) => card,
+        Studied::Profile(results) => results,
         Studied::Targets(targets) => targets,
         Studied::Hosts(scaling) => scaling,
     }
@@ -147,13 +147,13 @@ pub(crate) struct GatedResult {
     /// Index of the result.
     pub(crate) result: usize,
     /// The runs that count; `None` for all. The runs that chose a cell must not judge it.
-    pub(crate) samples: Option<Vec<Sample>>,
+    pub(crate) cell_runs: Option<Vec<CellRun>>,
 }
 
 impl GatedResult {
-    /// A result whose runs all count.
+    /// Returns a result whose runs all count.
     pub(crate) fn with_all_runs(result: usize) -> Self {
-        Self { result, samples: None }
+        Self { result, cell_runs: None }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The card of a profile: median rates or mean latencies under the row names of a well-known tool,
+//! The results of a profile: median rates or mean latencies under the row names of a well-known tool,
 //! and the score of AS SSD.
 //!
 //! The weights of the score are points per MB/s. Source: <https://ssd-tester.com/text_score.php>.
@@ -7,7 +7,7 @@ use super::{Conclusion, Question};
 use crate::findings::CaseAnswers;
 use crate::verdict::{Judged, ReportHead};
 use model::profile::{
-    CellSource, LayoutRow, Look, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
+    CellSource, Display, LayoutRow, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
 use model::report::{Measured, Verdict};
 use model::study::Studied;
@@ -32,7 +32,7 @@ const TOTAL_WEIGHTS: [Weight; 3] =
 
 impl Question for ToolLayout {
     fn conclude(&self, judged: &Judged) -> Studied {
-        build_card(self, judged.answered, judged.results).into()
+        build_tool_results(self, judged.answered, judged.results).into()
     }
 }
 
@@ -44,10 +44,12 @@ impl Conclusion for ToolResults {
 
 /// Builds the table of results under the tool's names, with the tool's score if it has one.
 /// `results` has one entry for each of `answered`.
-fn build_card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
+fn build_tool_results(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured]) -> ToolResults {
     let cell = |row: &LayoutRow, source: &Option<CellSource>| {
         let source = source.as_ref()?;
-        let result = answered.iter().position(|a| a.case.at == source.job && a.case.phase == source.phase)?;
+        let result = answered
+            .iter()
+            .position(|a| a.case.job_index == source.job && a.case.phase_index == source.phase)?;
         Some(build_cell(result, results.get(result)?, row.latency))
     };
     let row = |row: &LayoutRow| ToolRow {
@@ -57,7 +59,7 @@ fn build_card(layout: &ToolLayout, answered: &[CaseAnswers], results: &[Measured
         write: cell(row, &row.write),
     };
     let rows: Vec<ToolRow> = layout.rows.iter().map(row).collect();
-    let score = (layout.look == Look::Score).then(|| Score {
+    let score = (layout.display == Display::Score).then(|| Score {
         read: add_up_points(&rows, &READ_WEIGHTS),
         write: add_up_points(&rows, &WRITE_WEIGHTS),
         total: add_up_points(&rows, &TOTAL_WEIGHTS),
@@ -141,7 +143,7 @@ fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Fixture) -> Fixture) ->
         rows.push(LayoutRow { name: (*name).into(), latency: false, read: at(job), write: at(job + 1) });
     }
     let mut record = fixture::together(&fixtures);
-    let layout = ToolLayout { tool: "AS SSD".into(), look: Look::Score, rows, differs: Vec::new() };
+    let layout = ToolLayout { tool: "AS SSD".into(), display: Display::Score, rows, differs: Vec::new() };
     record.header.plan.study = layout.into();
     let report = judge(&record, &Judging::default());
     report.study.profile().unwrap().clone()

@@ -8,21 +8,21 @@ use super::{Conclusion, GatedResult, Question, Subject};
 use crate::case::{Case, CaseRun};
 use crate::checks::evidence;
 use crate::findings::CaseAnswers;
-use crate::runs::{Sample, samples};
-use crate::strategy::sweep::{FEWEST_REPEATS, InOrder, Lane, Race, Rivals, Search};
+use crate::runs::{CellRun, cell_runs};
+use crate::strategy::sweep::{BestCellSearch, FEWEST_REPEATS, OrderedSweep, Race, RacingCell, Rivals};
 use crate::threshold::SAYS_NOTHING;
-use crate::verdict::{Judged, Reasoned, ReportHead};
+use crate::verdict::{Judged, ReasonedVerdict, ReportHead};
 use model::figures::Estimate;
 use model::finding::CheckId;
 use model::job::Pattern;
 use model::plan::Role;
 use model::record::{Record, RunEnding};
-use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
+use model::report::{AnswerWord, Deduction, Headline, Measured, ReportAnswer, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
-    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search as How, Setting,
-    Skipped, Sweep, SweptTarget, Until, Work, least_iops,
+    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search, Setting, Skipped,
+    Sweep, SweptTarget, Until, Work, least_iops,
 };
 use model::units::{MIB, show_block, show_count, show_rate, show_share};
 use stats::comparison::Shift;
@@ -31,7 +31,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Above this standard deviation between runs, as a share, single runs are too noisy to show the effect of an axis.
-const MOST_SPREAD: f64 = 0.1;
+const MAX_NOISE: f64 = 0.1;
 
 /// Minimum number of runs of the reference cell for a line through their rates.
 const FEWEST_REFERENCE_RUNS: usize = 4;
@@ -43,7 +43,7 @@ impl Question for Grid {
 }
 
 impl Conclusion for Sweep {
-    /// The results that the conclusions depend on, each once.
+    /// Returns the results that the conclusions depend on, each once.
     fn quoted<'m>(&self, results: &'m [Measured]) -> Vec<&'m Measured> {
         let only = || self.works.iter().filter_map(|w| self.only_cell(&w.name));
         let cells = || self.winner.values().chain(self.cheapest.values()).chain(only());
@@ -61,16 +61,16 @@ impl Conclusion for Sweep {
         if first.is_none() {
             let none = if self.is_in_order() { "No cell was measured." } else { "The grid has no cell." };
             let why = self.works.first().map_or(none, |work| work.sentence.as_str());
-            head.verdict = Reasoned::new(Verdict::Invalid, why.into());
+            head.verdict = ReasonedVerdict::new(Verdict::Invalid, why.into());
         }
         if let (Verdict::Valid, Some(why)) = (head.verdict.verdict, why_unsteady(self)) {
-            head.verdict = Reasoned::new(Verdict::Suspect, why);
+            head.verdict = ReasonedVerdict::new(Verdict::Suspect, why);
         }
         head
     }
 
-    /// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
-    fn answer(&self) -> Option<Answer> {
+    /// Returns the best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
+    fn answer(&self) -> Option<ReportAnswer> {
         let work = self.works.first()?;
         let word = match work.chosen {
             Chosen::Fastest => AnswerWord::Fastest,
@@ -87,7 +87,7 @@ impl Conclusion for Sweep {
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
         let cheapest = cheapest
             .map_or_else(String::new, |c| format!(" The cheapest equally fast setting is {}.", name(c)));
-        Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
+        Some(ReportAnswer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
     }
 
     /// Returns the winner of each work with the runs that its figures use, or every cell of a grid
@@ -99,16 +99,17 @@ impl Conclusion for Sweep {
         let Some(grid) = plan.study.grid().filter(|_| !self.winner.is_empty()) else {
             return Subject::Results(every());
         };
-        let search = replay_search(record, grid, &samples(record));
+        let search = replay_search(record, grid, &cell_runs(record));
         let winners = search.races.iter().filter_map(|race| {
             let winner = race.winner()?;
-            let result = answered.iter().position(|a| a.case.at == winner.job)?;
-            Some(GatedResult { result, samples: Some(winner.figure_samples().to_vec()) })
+            let result = answered.iter().position(|a| a.case.job_index == winner.job)?;
+            Some(GatedResult { result, cell_runs: Some(winner.figure_runs().to_vec()) })
         });
         Subject::Results(winners.collect())
     }
 
-    /// The size from which random offsets cost nothing, and the effect of the position. Single cells have no deductions.
+    /// Returns the size from which random offsets cost nothing, and the effect of the position. Single cells have no
+    /// deductions.
     fn deduce(&self, _judged: &Judged) -> Vec<Deduction> {
         deduce(self)
     }
@@ -116,25 +117,26 @@ impl Conclusion for Sweep {
 
 /// Builds the report's part about the grid.
 fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep {
-    if let How::InOrder(until) = grid.search {
+    if let Search::InOrder(until) = grid.search {
         return sweep_in_order(record, grid, until, answered);
     }
-    let runs = samples(record);
+    let runs = cell_runs(record);
     let search = replay_search(record, grid, &runs);
-    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let result_of = |job: usize| answered.iter().position(|a| a.case.job_index == job);
     let voided = |job: usize| {
         let answers = answered.get(result_of(job)?)?;
         voided_by(answers).next().map(|_| answers)
     };
-    let lanes = || search.races.iter().flat_map(|r| &r.lanes);
+    let racing_cells = || search.races.iter().flat_map(|race| &race.cells);
     let cells = grid.cells.iter().map(|cell| {
-        let lane = lanes().find(|l| l.job == cell.job);
-        cell_figures(&cell.setting, lane, result_of(cell.job))
+        let racing = racing_cells().find(|racing| racing.job == cell.job);
+        cell_figures(&cell.setting, racing, result_of(cell.job))
     });
     let cells: Vec<CellFigures> = cells.collect();
-    let figures_of =
-        |lane: &Lane| Some(cell_figures(grid.setting(lane.job)?, Some(lane), result_of(lane.job)));
-    let chosen_cells = |pick: fn(&Race) -> Option<&Lane>| -> BTreeMap<String, CellFigures> {
+    let figures_of = |racing: &RacingCell| {
+        Some(cell_figures(grid.setting(racing.job)?, Some(racing), result_of(racing.job)))
+    };
+    let chosen_cells = |pick: fn(&Race) -> Option<&RacingCell>| -> BTreeMap<String, CellFigures> {
         let sound = |race: &&Race| race.winner().is_none_or(|winner| voided(winner.job).is_none());
         search
             .races
@@ -144,8 +146,8 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
             .collect()
     };
     let budget_seconds = match grid.search {
-        How::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
-        How::Exhaustive | How::InOrder(_) => None,
+        Search::Adaptive { budget_ns } => Some(budget_ns as f64 / 1e9),
+        Search::Exhaustive | Search::InOrder(_) => None,
     };
     Sweep {
         search: if budget_seconds.is_some() { "adaptive" } else { "exhaustive" }.into(),
@@ -154,8 +156,8 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
         budget_seconds,
         tolerance: grid.tolerance,
         skipped: grid.skipped.clone(),
-        winner: chosen_cells(|race| race.winner().filter(|_| race.lanes.len() > 1)),
-        cheapest: chosen_cells(|race| race.cheapest().filter(|_| race.lanes.len() > 1)),
+        winner: chosen_cells(|race| race.winner().filter(|_| race.cells.len() > 1)),
+        cheapest: chosen_cells(|race| race.cheapest_equal().filter(|_| race.cells.len() > 1)),
         works: search
             .races
             .iter()
@@ -175,14 +177,16 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
 
 /// Leaves out the race's runs of cells whose figures come from fresh runs, so that findings and figures are about the same runs.
 pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
-    let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, How::InOrder(_))) else {
+    let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, Search::InOrder(_)))
+    else {
         return;
     };
-    let search = replay_search(record, grid, &samples(record));
-    let lanes = search.races.iter().flat_map(|race| race.lanes.iter().chain(&race.baselines));
-    let first_runs: BTreeMap<usize, usize> = lanes.map(|l| (l.job, l.first_figure_run())).collect();
+    let search = replay_search(record, grid, &cell_runs(record));
+    let racing_cells = search.races.iter().flat_map(|race| race.cells.iter().chain(&race.baselines));
+    let first_runs: BTreeMap<usize, usize> =
+        racing_cells.map(|racing| (racing.job, racing.first_figure_run())).collect();
     for case in cases {
-        let first = first_runs.get(&case.at).copied().unwrap_or(0);
+        let first = first_runs.get(&case.job_index).copied().unwrap_or(0);
         let is_counted = |run: &CaseRun| run.run.start.repeat as usize >= first;
         (case.runs, case.earlier) = std::mem::take(&mut case.runs).into_iter().partition(is_counted);
     }
@@ -190,17 +194,17 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
 
 /// Computes the figures of a cell: from its fresh runs if it was measured again along with a winner, otherwise from all
 /// runs.
-fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -> CellFigures {
-    let samples = lane.map_or(&[][..], Lane::figure_samples);
-    let over_runs = |value: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(value).collect();
+fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<usize>) -> CellFigures {
+    let runs_used = racing.map_or(&[][..], RacingCell::figure_runs);
+    let over_runs = |value: fn(&CellRun) -> Option<f64>| {
+        let values: Vec<f64> = runs_used.iter().filter_map(value).collect();
         // A value that only some runs have is not shown.
-        intervals::mean(&values).filter(|_| values.len() == samples.len())
+        intervals::mean(&values).filter(|_| values.len() == runs_used.len())
     };
     let mean = over_runs(|s| s.bytes_per_s);
     let latency = over_runs(|s| s.latency_mean_ns);
     let p99 = over_runs(|s| Some(s.p99_ns? as f64));
-    let by = match lane.map(Lane::by) {
+    let by = match racing.map(RacingCell::measure) {
         Some(Measure::P99) => p99,
         Some(Measure::Latency) => latency,
         Some(Measure::Iops | Measure::Bandwidth) | None => None,
@@ -209,16 +213,16 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
     CellFigures {
         mib_per_s: mean.map(|m| mib(m.value)),
         mb_per_s: mean.map(|m| m.value / 1e6),
-        iops: mean.and_then(|m| Some(m.value / lane?.bytes_per_operation()?)),
+        iops: mean.and_then(|m| Some(m.value / racing?.bytes_per_operation()?)),
         interval: mean.and_then(|m| m.interval).map(|i| i.map(mib)),
         latency_p99_ns: p99.map(|m| m.value),
         latency_p99_interval_ns: p99.and_then(|m| m.interval),
         latency_interval_ns: by.and_then(|m| m.interval),
         latency_mean_ns: latency.map(|m| m.value),
-        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
-        runs: samples.len(),
+        latency_max_ns: runs_used.iter().filter_map(|s| s.latency_max_ns).max(),
+        runs: runs_used.len(),
         memory_bytes: setting.memory_bytes(),
-        cpu_ns_per_mib: lane.and_then(Lane::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
+        cpu_ns_per_mib: racing.and_then(RacingCell::cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
         setting: setting.clone(),
     }
@@ -226,33 +230,34 @@ fn cell_figures(setting: &Setting, lane: Option<&Lane>, result: Option<usize>) -
 
 /// Replays the search of a record. A complete search has winners, even if an earlier version ended
 /// it by another rule.
-fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[Sample]) -> Search<'g> {
+fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[CellRun]) -> BestCellSearch<'g> {
     let plan = &record.header.plan;
-    let mut search = Search::after(grid, plan.runs, plan.seed, runs);
+    let mut search = BestCellSearch::after(grid, plan.runs, plan.seed, runs);
     if record.end.as_ref().is_some_and(|e| e.ending == RunEnding::Complete) {
-        search.close();
+        search.decide_open_races();
     }
     search
 }
 
 fn build_work(
     grid: &Grid,
-    search: &Search,
+    search: &BestCellSearch,
     race: &Race,
     cells: &[CellFigures],
-    figures_of: impl Fn(&Lane) -> Option<CellFigures>,
+    figures_of: impl Fn(&RacingCell) -> Option<CellFigures>,
 ) -> Work {
     let winner = race.winner();
     let choice = decide_race(grid, search, race);
-    let cheapest = race.cheapest().filter(|c| winner.is_none_or(|w| w.job != c.job));
-    let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
-    let losses = race.baselines.iter().filter_map(|lane| {
-        let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
-        Some(Loss { name, cell: figures_of(lane)?, by_winner: by_winner(lane) })
+    let cheapest = race.cheapest_equal().filter(|c| winner.is_none_or(|w| w.job != c.job));
+    let by_winner =
+        |racing: &RacingCell| ratio(race.measure, winner?.figure_scores(), racing.figure_scores());
+    let losses = race.baselines.iter().filter_map(|racing| {
+        let name = grid.baselines.iter().find(|baseline| baseline.job == racing.job)?.name.clone();
+        Some(Loss { name, cell: figures_of(racing)?, by_winner: by_winner(racing) })
     });
     // Most cells were measured only once, so with noisy runs the axis would show noise.
     let best = winner
-        .filter(|_| race.spread().is_some_and(|s| s <= MOST_SPREAD) && race.fall().is_none())
+        .filter(|_| race.noise().is_some_and(|s| s <= MAX_NOISE) && race.slowdown().is_none())
         .and_then(|w| grid.setting(w.job));
     let cells_of_work: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
@@ -263,11 +268,11 @@ fn build_work(
         faster_at_most: choice.faster_at_most,
         sentence: choice.sentence,
         rivals: choice.rivals,
-        runs: race.lanes.iter().map(|l| l.logs.len() + l.fresh.len()).sum(),
+        runs: race.cells.iter().map(|racing| racing.race_scores.len() + racing.fresh_scores.len()).sum(),
         cheapest_by_winner: cheapest.and_then(by_winner),
         baselines: losses.collect(),
-        spread: race.spread(),
-        knees: best.map_or_else(Vec::new, |b| find_knees(race.by, grid.tolerance, b, &cells_of_work)),
+        spread: race.noise(),
+        knees: best.map_or_else(Vec::new, |b| find_knees(race.measure, grid.tolerance, b, &cells_of_work)),
     }
 }
 
@@ -318,8 +323,8 @@ fn ratio(by: Measure, base: &[f64], other: &[f64]) -> Option<Estimate> {
     Some(Estimate { value: value.exp(), interval: interval.map(f64::exp) })
 }
 
-/// The knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows along most axes and has no
-/// knee.
+/// Returns the knees of the axes with a scale: for each axis, the value at which the rate stops growing. Latency grows
+/// along most axes and has no knee.
 fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigures]) -> Vec<Knee> {
     if by.is_latency() {
         return Vec::new();
@@ -328,7 +333,8 @@ fn find_knees(by: Measure, tolerance: f64, winner: &Setting, cells: &[&CellFigur
     scales.filter_map(|(name, scale)| find_knee(name, scale, by, tolerance, winner, cells)).collect()
 }
 
-/// The knee of one axis, with all other settings as the winner has them: the value from which larger ones gain less than the tolerance.
+/// Returns the knee of one axis, with all other settings as the winner has them: the value from which larger ones gain
+/// less than the tolerance.
 fn find_knee(
     axis: &str,
     scale: Scale,
@@ -360,7 +366,7 @@ fn find_knee(
 }
 
 /// Computes the change of the reference's rate over the sweep, from a line through the logarithms; `None` with too few runs.
-fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference> {
+fn build_reference(grid: &Grid, job: usize, runs: &[CellRun]) -> Option<Reference> {
     let mut at = 0.0;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for run in runs {
@@ -376,7 +382,7 @@ fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference
     let squares: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / squares;
     let rest: f64 = points.iter().map(|p| (p.1 - y - slope * (p.0 - x)).powi(2)).sum();
-    let half = sample::factor(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
+    let half = sample::critical_value(n - 2.0)? * (rest / (n - 2.0) / squares).sqrt() * at;
     let total = slope * at;
     let change = |log: f64| log.exp_m1();
     let interval = [change(total - half), change(total + half)];
@@ -391,9 +397,9 @@ fn build_reference(grid: &Grid, job: usize, runs: &[Sample]) -> Option<Reference
     })
 }
 
-/// The quoted cell. If the cells are measured in rounds, it is the tracked cell. If they are measured once in order, it
-/// is the valid cell with the most operations per second, or the first measured cell if none is valid. Otherwise it is
-/// the winner of the first work that has one.
+/// Returns the quoted cell. If the cells are measured in rounds, it is the tracked cell. If they are measured once in
+/// order, it is the valid cell with the most operations per second, or the first measured cell if none is valid.
+/// Otherwise it is the winner of the first work that has one.
 fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFigures> {
     if let Some(rounds) = &sweep.rounds {
         return sweep.cells.iter().find(|c| c.setting == rounds.tracked && c.result.is_some());
@@ -423,7 +429,7 @@ fn why_unsteady(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// The number to quote: that of the quoted cell.
+/// Returns the number to quote: that of the quoted cell.
 fn build_headline(sweep: &Sweep, results: &[Measured]) -> Headline {
     let quoted = quoted_cell(sweep, results).and_then(|cell| Some((cell, results.get(cell.result?)?)));
     let Some((cell, result)) = quoted else {
@@ -455,14 +461,16 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
 }
 
-/// Deductions from several cells: the effect of the position, and the size from which random offsets cost nothing.
+/// Returns the deductions from several cells: the effect of the position, and the size from which random offsets cost
+/// nothing.
 fn deduce(sweep: &Sweep) -> Vec<Deduction> {
     let orders = [("read", "randread"), ("write", "randwrite")].into_iter();
     let by_order = orders.filter_map(|(sequential, random)| cost_of_random(sweep, sequential, random));
     sweep.works.iter().filter_map(|w| cost_of_position(sweep, w)).chain(by_order).collect()
 }
 
-/// The size from which random offsets are as fast as sequential ones, within the tolerance; `None` if there is no such size.
+/// Returns the size from which random offsets are as fast as sequential ones, within the tolerance; `None` if there is
+/// no such size.
 fn cost_of_random(sweep: &Sweep, sequential: &str, random: &str) -> Option<Deduction> {
     let best = |work: &str| {
         let mut by_size: BTreeMap<u32, f64> = BTreeMap::new();
@@ -512,29 +520,33 @@ struct Choice {
 }
 
 /// Judges a race, which may be unfinished.
-fn decide_race(grid: &Grid, search: &Search, race: &Race) -> Choice {
+fn decide_race(grid: &Grid, search: &BestCellSearch, race: &Race) -> Choice {
     let rivals = race.rivals();
     let (chosen, why) = match &rivals {
         _ if race.winner().is_none() => (Chosen::CannotTell, why_unfinished(race)),
-        _ if race.lanes.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
+        _ if race.cells.len() == 1 => (Chosen::NoChoice, "there is nothing to choose".into()),
         Some(rivals) if race.knows_its_noise() => decide_by_rivals(grid, search, race, rivals),
         _ => (Chosen::CannotTell, why_noise_is_unknown(grid, race)),
     };
-    let at_most = rivals.as_ref().map(|r| race.share(r.at_most)).filter(|share| share.is_finite());
+    let at_most = rivals.as_ref().map(|r| race.share(r.bound)).filter(|share| share.is_finite());
     let at_most = at_most.filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
-    let settings = |at: &usize| Some(grid.setting(race.lanes.get(*at)?.job)?.clone());
+    let settings = |at: &usize| Some(grid.setting(race.cells.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
     let sentence = format!("{why}. {}{}.", measured_sentence(race), rivals_sentence(chosen, &rivals));
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
-fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) -> (Chosen, String) {
-    if let Some(fall) = race.fall() {
-        let change = if race.by.is_latency() {
-            format!("{} of the winner was {} higher", race.by.heading(), show_share((-fall).exp_m1()))
+fn decide_by_rivals(grid: &Grid, search: &BestCellSearch, race: &Race, rivals: &Rivals) -> (Chosen, String) {
+    if let Some(slowdown) = race.slowdown() {
+        let change = if race.measure.is_latency() {
+            format!(
+                "{} of the winner was {} higher",
+                race.measure.heading(),
+                show_share((-slowdown).exp_m1())
+            )
         } else {
-            format!("the winner gave {} less", show_share(-fall.exp_m1()))
+            format!("the winner gave {} less", show_share(-slowdown.exp_m1()))
         };
         return (
             Chosen::CannotTell,
@@ -544,29 +556,29 @@ fn decide_by_rivals(grid: &Grid, search: &Search, race: &Race, rivals: &Rivals) 
         );
     }
     let tolerance = show_share(grid.tolerance);
-    let none_is = |share: &str| format!("no setting is {} (95 %)", race.by.better_by(share));
-    if rivals.open == 0 {
+    let none_is = |share: &str| format!("no setting is {} (95 %)", race.measure.better_by(share));
+    if rivals.above_tolerance == 0 {
         return (Chosen::Fastest, none_is(&tolerance));
     }
-    let at_most = race.share(rivals.at_most);
+    let at_most = race.share(rivals.bound);
     let bound = show_bound(at_most);
-    let open = count_settings(rivals.open);
+    let open = count_settings(rivals.above_tolerance);
     let more = match grid.search {
-        How::Adaptive { .. } => budget_sentence(search, &tolerance),
-        How::Exhaustive | How::InOrder(_) => ". More `--runs` would separate them".into(),
+        Search::Adaptive { .. } => budget_sentence(search, &tolerance),
+        Search::Exhaustive | Search::InOrder(_) => ". More `--runs` would separate them".into(),
     };
     let chosen = if at_most > SAYS_NOTHING { Chosen::CannotTell } else { Chosen::Tied };
-    (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.by.better_by(&tolerance)))
+    (chosen, format!("{}. {open} may be {}{more}", none_is(&bound), race.measure.better_by(&tolerance)))
 }
 
-/// A bound, rounded up: `8.3 %`, `12 %`.
+/// Returns a bound, rounded up: `8.3 %`, `12 %`.
 fn show_bound(share: f64) -> String {
     let steps = if share >= 0.099 { 100.0 } else { 1000.0 };
     show_share((share * steps).ceil() / steps)
 }
 
 /// Names a budget that is likely to be enough: `. --budget 90s is likely to reach 5.0 %`.
-fn budget_sentence(search: &Search, tolerance: &str) -> String {
+fn budget_sentence(search: &BestCellSearch, tolerance: &str) -> String {
     let Some(ns) = search.sufficient_budget_ns() else {
         return format!(". Runs here differ too much to reach {tolerance} within an hour");
     };
@@ -574,23 +586,23 @@ fn budget_sentence(search: &Search, tolerance: &str) -> String {
     format!(". `--budget {seconds}s` is likely to reach {tolerance}")
 }
 
-/// Why the noise is unknown, and what to type.
+/// Returns why the noise is unknown, and what to type.
 fn why_noise_is_unknown(grid: &Grid, race: &Race) -> String {
     let advice = match grid.search {
-        How::Adaptive { .. } => "type a longer `--budget`".into(),
-        How::Exhaustive | How::InOrder(_) => {
+        Search::Adaptive { .. } => "type a longer `--budget`".into(),
+        Search::Exhaustive | Search::InOrder(_) => {
             // This number of runs of each cell gives enough repeats.
-            let runs = 1 + FEWEST_REPEATS.div_ceil(race.lanes.len().max(1));
+            let runs = 1 + FEWEST_REPEATS.div_ceil(race.cells.len().max(1));
             format!("`--exhaustive --runs {runs}` settles it")
         }
     };
     format!("too few cells were measured more than once, so the noise between runs is unknown; {advice}")
 }
 
-/// Why there is no winner.
+/// Returns why there is no winner.
 fn why_unfinished(race: &Race) -> String {
     match race.decision {
-        Some(_) if race.by == Measure::P99 => {
+        Some(_) if race.measure == Measure::P99 => {
             "no run had the thousand operations that a p99 needs; type a longer --time, or --by latency"
                 .into()
         }
@@ -601,8 +613,8 @@ fn why_unfinished(race: &Race) -> String {
 
 /// Describes the cells of a race: `11 cells were measured and 1 could not be; runs of one cell differ by 2.0 %`.
 fn measured_sentence(race: &Race) -> String {
-    let all = race.lanes.len();
-    let seen = race.lanes.iter().filter(|l| !l.logs.is_empty()).count();
+    let all = race.cells.len();
+    let seen = race.cells.iter().filter(|racing| !racing.race_scores.is_empty()).count();
     let (of_all, failed) = match (&race.decision, all - seen) {
         (Some(_), 0) => (String::new(), String::new()),
         (Some(_), failed) => (String::new(), format!(" and {failed} could not be")),
@@ -610,7 +622,7 @@ fn measured_sentence(race: &Race) -> String {
     };
     let cells = if all == 1 { "cell was" } else { "cells were" };
     let spread =
-        race.spread().map_or_else(String::new, |s| format!("; runs of one cell differ by {}", show_share(s)));
+        race.noise().map_or_else(String::new, |s| format!("; runs of one cell differ by {}", show_share(s)));
     format!("{seen}{of_all} {cells} measured{failed}{spread}")
 }
 
@@ -633,11 +645,11 @@ fn count_settings(count: usize) -> String {
 }
 
 fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAnswers]) -> Sweep {
-    let order = InOrder::after(grid, until, &samples(record));
-    let left_out = order.left_out();
+    let order = OrderedSweep::after(grid, until, &cell_runs(record));
+    let left_out = order.skipped_cells();
     let is_left_out = |job: usize| left_out.iter().any(|(cell, _)| *cell == job);
     let measured = grid.cells.iter().filter(|c| !is_left_out(c.job));
-    let result_of = |job: usize| answered.iter().position(|a| a.case.at == job);
+    let result_of = |job: usize| answered.iter().position(|a| a.case.job_index == job);
     let cells: Vec<CellFigures> =
         measured.map(|c| cell_in_order(&c.setting, &order, c.job, result_of(c.job))).collect();
     let too_slow = left_out.iter().filter_map(|(job, slow)| {
@@ -674,11 +686,11 @@ fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
     )
 }
 
-/// The figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
-fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<usize>) -> CellFigures {
-    let samples: Vec<&Sample> = order.window_samples(job).collect();
-    let mean = |value: fn(&Sample) -> Option<f64>| {
-        let values: Vec<f64> = samples.iter().filter_map(|s| value(s)).filter(|v| v.is_finite()).collect();
+/// Returns the figures of a cell: arithmetic means over its counting runs, as in the SNIA's specification.
+fn cell_in_order(setting: &Setting, order: &OrderedSweep, job: usize, result: Option<usize>) -> CellFigures {
+    let runs_used: Vec<&CellRun> = order.window_runs(job).collect();
+    let mean = |value: fn(&CellRun) -> Option<f64>| {
+        let values: Vec<f64> = runs_used.iter().filter_map(|s| value(s)).filter(|v| v.is_finite()).collect();
         (!values.is_empty()).then(|| stats::sample::mean(&values))
     };
     let rate = mean(|s| s.bytes_per_s);
@@ -691,8 +703,8 @@ fn cell_in_order(setting: &Setting, order: &InOrder, job: usize, result: Option<
         latency_p99_interval_ns: None,
         latency_interval_ns: None,
         latency_mean_ns: mean(|s| s.latency_mean_ns),
-        latency_max_ns: samples.iter().filter_map(|s| s.latency_max_ns).max(),
-        runs: samples.iter().filter(|s| s.bytes_per_s.is_some()).count(),
+        latency_max_ns: runs_used.iter().filter_map(|s| s.latency_max_ns).max(),
+        runs: runs_used.iter().filter(|s| s.bytes_per_s.is_some()).count(),
         memory_bytes: setting.memory_bytes(),
         cpu_ns_per_mib: mean(|s| s.cpu_ns_per_byte).map(|ns| ns * MIB as f64),
         result,
@@ -735,7 +747,7 @@ fn measured_target(record: &Record) -> Option<SweptTarget> {
     Some(SweptTarget { path: target.path.clone(), bytes: made_bytes.unwrap_or(target.bytes) })
 }
 
-fn build_rounds(grid: &Grid, until: Until, order: &InOrder) -> Option<Rounds> {
+fn build_rounds(grid: &Grid, until: Until, order: &OrderedSweep) -> Option<Rounds> {
     let Until::Rounds { tracked, variable, bytes, rounds_at_most } = until else { return None };
     Some(Rounds {
         tracked: grid.setting(tracked)?.clone(),
@@ -814,8 +826,8 @@ mod tests {
         Setting::plain(rw, 4096, depth)
     }
 
-    /// A sweep of random reads, with the depth and the operations per second of each cell, and `cp` as a baseline: three rounds, and five after
-    /// the race.
+    /// Returns a sweep of random reads, with the depth and the operations per second of each cell, and `cp` as a
+    /// baseline: three rounds, and five after the race.
     fn record(cells: &[(u32, u64)]) -> Record {
         let fixture = |(depth, ops): &(u32, u64)| {
             let setting = setting(*depth, "randread");
@@ -851,7 +863,7 @@ mod tests {
             cells: cells.iter().enumerate().map(cell).collect(),
             skipped: vec![too_much],
             baselines: vec![cp],
-            search: How::Exhaustive,
+            search: Search::Exhaustive,
             tolerance: 0.03,
             measures: BTreeMap::new(),
         }

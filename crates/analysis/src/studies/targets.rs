@@ -6,9 +6,9 @@
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns, show_interval};
-use model::comparison::{Answer as Word, Metric, Pair};
+use model::comparison::{ComparisonWord, Metric, Pair};
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Report};
+use model::report::{AnswerWord, Report, ReportAnswer};
 use model::study::{Studied, TargetComparison, TargetRow, Targets};
 use model::units::{show_change, show_share};
 
@@ -21,7 +21,7 @@ impl Question for TargetComparison {
 impl Conclusion for Targets {
     /// Returns which target is the fastest in the test of the headline, and how many tests had each
     /// outcome; `None` if the headline's test was not compared.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let test = &self.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
         let rows = self.rows.iter().filter(|r| &r.test == test);
         let all: Vec<Standing> =
@@ -29,23 +29,26 @@ impl Conclusion for Targets {
         let name = |one: &Standing| self.names.get(one.target).map_or("-", String::as_str);
         let first = self.names.first().map_or("the first", String::as_str);
         let with_word =
-            |wanted: Word| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
-        let is_whole = all.len() == self.names.len()
-            && all
-                .iter()
-                .all(|one| !matches!(one.word(), Word::CannotTell | Word::Incomparable | Word::Invalid));
+            |wanted: ComparisonWord| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
+        let is_complete = all.len() == self.names.len()
+            && all.iter().all(|one| {
+                !matches!(
+                    one.word(),
+                    ComparisonWord::CannotTell | ComparisonWord::Incomparable | ComparisonWord::Invalid
+                )
+            });
         let fastest = all
             .iter()
             .enumerate()
             .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
-        let faster: Vec<&str> = with_word(Word::Faster).map(&name).collect();
+        let faster: Vec<&str> = with_word(ComparisonWord::Faster).map(&name).collect();
         let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
         let (word, conclusion) = match (fastest, faster.as_slice()) {
-            _ if !is_whole => {
+            _ if !is_complete => {
                 (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
             }
             (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),
-            (None, []) if with_word(Word::NoDifferenceSeen).next().is_some() => (
+            (None, []) if with_word(ComparisonWord::NoDifferenceSeen).next().is_some() => (
                 AnswerWord::NoDifferenceSeen,
                 format!("no target is shown to be faster than {first} in {test}"),
             ),
@@ -68,7 +71,10 @@ impl Conclusion for Targets {
         let numbers: Vec<String> =
             all.iter().filter_map(|one| Some(describe_comparison(name(one), first, one.pair?))).collect();
         let others: Vec<String> = (1..self.names.len()).map(|target| count_outcomes(self, target)).collect();
-        Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
+        Some(ReportAnswer {
+            word,
+            sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")),
+        })
     }
 }
 
@@ -105,7 +111,7 @@ fn build_table(report: &Report, comparison: &TargetComparison, jobs: &[usize], h
     Targets { names: comparison.sides.iter().map(|s| s.name.clone()).collect(), rows }
 }
 
-/// Every test of any target, in the order of first occurrence.
+/// Returns every test of any target, in the order of first occurrence.
 fn list_tests(comparison: &TargetComparison) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (name, _) in comparison.sides.iter().flat_map(|s| &s.tests) {
@@ -128,11 +134,11 @@ impl Standing<'_> {
         self.pair.and_then(|pair| pair.metrics.first())
     }
 
-    /// Returns the outcome of the comparison with the first target; [`Word::Same`] for the first
+    /// Returns the outcome of the comparison with the first target; [`ComparisonWord::Same`] for the first
     /// target itself.
-    fn word(&self) -> Word {
+    fn word(&self) -> ComparisonWord {
         match self.pair {
-            None => Word::Same,
+            None => ComparisonWord::Same,
             Some(pair) => pair.metrics.first().map_or_else(|| pair.refusal(), |metric| metric.answer),
         }
     }
@@ -141,8 +147,8 @@ impl Standing<'_> {
     /// because their intervals do not overlap.
     fn beats(&self, other: &Self) -> bool {
         match (self.metric(), other.metric()) {
-            (_, None) => self.word() == Word::Faster,
-            (None, Some(_)) => other.word() == Word::Slower,
+            (_, None) => self.word() == ComparisonWord::Faster,
+            (None, Some(_)) => other.word() == ComparisonWord::Slower,
             (Some(own), Some(its)) => match (own.interval, its.interval) {
                 (Some(own_ends), Some(ends)) if own.more_is_better => own_ends[0] > ends[1],
                 (Some(own_ends), Some(ends)) => own_ends[1] < ends[0],
@@ -158,9 +164,9 @@ fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number is in every run"));
     };
     match (metric.answer, metric.bound()) {
-        (Word::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),
-        (Word::Slower, _) => format!("{name} is slower than {first} by {}", metric.size()),
-        (Word::NoDifferenceSeen, Some(bound)) => format!("{name} is {bound} than {first}"),
+        (ComparisonWord::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),
+        (ComparisonWord::Slower, _) => format!("{name} is slower than {first} by {}", metric.size()),
+        (ComparisonWord::NoDifferenceSeen, Some(bound)) => format!("{name} is {bound} than {first}"),
         _ => format!("{name} {}{}", show_change(metric.ratio), show_interval(metric)),
     }
 }
@@ -169,12 +175,14 @@ fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
 /// 2 (at most 7.0 %), not decided in 2.`
 fn count_outcomes(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
-    let answers: Vec<Word> =
+    let answers: Vec<ComparisonWord> =
         rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();
-    let count = |word: Word| answers.iter().filter(|w| **w == word).count();
-    let (faster, slower, same) = (count(Word::Faster), count(Word::Slower), count(Word::Same));
-    let unseen = count(Word::NoDifferenceSeen);
-    let bounds = rows().filter_map(|p| p.metrics.first()).filter(|m| m.answer == Word::NoDifferenceSeen);
+    let count = |word: ComparisonWord| answers.iter().filter(|w| **w == word).count();
+    let (faster, slower, same) =
+        (count(ComparisonWord::Faster), count(ComparisonWord::Slower), count(ComparisonWord::Same));
+    let unseen = count(ComparisonWord::NoDifferenceSeen);
+    let bounds =
+        rows().filter_map(|p| p.metrics.first()).filter(|m| m.answer == ComparisonWord::NoDifferenceSeen);
     let widest = bounds.filter_map(Metric::at_most).flatten().fold(0.0, f64::max);
     let parts = [
         (faster, format!("faster in {faster}")),

@@ -4,7 +4,7 @@
 use super::*;
 use crate::state::{HostRow, HostState, JobResult, Observed, Pulse, Rate, Sample};
 use crate::{Done, RemainingTime};
-use analysis::under_way::{Counted, Device, Row, SoFar};
+use analysis::under_way::{CountersBetween, Device, ReportedOps, Row};
 use model::finding::{CheckId, Finding, Outcome};
 use model::machine::{LayerKind, SameBy};
 use model::record::Disturbance;
@@ -52,7 +52,7 @@ fn busy() -> State {
     for at in 0..120_u32 {
         let iops = 60_000.0 + 20_000.0 * (f64::from(at) / 9.0).sin();
         state.seen = Some(Sample {
-            counted: Counted {
+            counted: CountersBetween {
                 device: Ok(device(iops * 0.9)),
                 pressure: [Ok(0.96), Ok(0.012), Ok(0.0)],
                 others: Ok(Some(Disturbance::ForeignIo {
@@ -68,7 +68,7 @@ fn busy() -> State {
             rate: Some(Rate { iops, bytes_per_s: iops * 4096.0, depth: 31.9 }),
             latency_ns: [Some(402_000), Some(1_210_000), Some(42_000_000)],
             is_new: true,
-            so_far: SoFar::default(),
+            so_far: ReportedOps::default(),
         });
     }
     let names = ["1M sequential read, depth 8", "1M sequential write, depth 8", "4K random read, depth 32"];
@@ -223,7 +223,7 @@ fn blind() -> State {
     state.begin_run(32);
     let why = || "permission denied".to_owned();
     state.seen = Some(Sample {
-        counted: Counted {
+        counted: CountersBetween {
             device: Err("iostats are switched off on vda".into()),
             pressure: [Err(why()), Err(why()), Err(why())],
             others: Err("the kernel charges nothing to fathom's cgroup on this device".into()),

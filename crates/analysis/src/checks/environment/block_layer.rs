@@ -15,7 +15,7 @@
 use super::cpu::waited_for_cpu;
 use crate::checks::io_as_requested::has_queue;
 use crate::checks::prelude::*;
-use crate::figures::{COUNTED, kernel_text, traffic};
+use crate::figures::{RATED_KINDS, kernel_text, traffic};
 use model::evidence::LIMITS;
 use model::record::StreamEnd;
 
@@ -132,7 +132,7 @@ pub(super) fn reaches_limit(case: &Case) -> bool {
 /// Returns the operations per second that the hard limits allow for the mix of this case, or `None` without a
 /// limit.
 pub(crate) fn most_iops(case: &Case) -> Option<f64> {
-    let all: u64 = COUNTED.map(|kind| case.in_windows(kind).ops).iter().sum();
+    let all: u64 = RATED_KINDS.map(|kind| case.in_windows(kind).ops).iter().sum();
     let allowed_iops = |limit: &Limit| {
         let done = case.in_windows(limit.kind);
         let part = if limit.unit == LimitUnit::Bytes { done.bytes } else { done.ops };
@@ -298,7 +298,7 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     }
     let parts = divide_latency(case, is_shared)?;
     let [least, most] = parts.above();
-    let pressure = kernel_text::waited(case, kernel_text::IO).ok();
+    let pressure = kernel_text::pressure_share(case, kernel_text::IO_PRESSURE_FILE).ok();
     let numbers = evidence([
         ("latency_ns", parts.latency_ns),
         ("device_ns", parts.device_ns[1]),
@@ -371,13 +371,13 @@ fn has_arrived(case: &Case, is_shared: bool) -> Known<bool> {
 
 /// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it (D01).
 fn own_traffic(case: &Case, is_shared: bool) -> Known<Amount> {
-    let total = case.device()?.total();
-    let others = match traffic::of_others(case).into_iter().next() {
+    let total = case.device_io()?.total();
+    let others = match traffic::traffic_of_others(case).into_iter().next() {
         _ if !is_shared => Amount::default(),
         Some(Ok(others)) => others.all(),
         _ => return Err(NOT_ALONE.into()),
     };
-    if is_shared && !traffic::comparable(case) {
+    if is_shared && !traffic::has_countable_requests(case) {
         // Requests of large operations cannot be attributed, so it is unknown whether several operations share a
         // request.
         return Err(NOT_ALONE.into());
@@ -413,12 +413,12 @@ fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
 /// Returns the lower and upper bound of the time inside the device per operation, in ns. Requests
 /// of other processes only add to it.
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
-    let device = case.device()?;
+    let device = case.device_io()?;
     let total = device.total();
     let (requests, ms) =
         (own_traffic(case, is_shared)?.ops as f64, total.ms as f64 + device.flushes().ms as f64);
     // The count of each direction, run and device may be off by one.
-    let rounding_ms = 2.0 * case.runs.len() as f64 * case.tops()?.len() as f64;
+    let rounding_ms = 2.0 * case.runs.len() as f64 * case.top_layers()?.len() as f64;
     let merged = share(issued, requests).max(1.0);
     let per_op = |ms: f64| ms.max(0.0) * merged * 1e6 / issued;
     let is_split = requests > ONE_TO_ONE * issued && !case.syncs();
@@ -733,7 +733,8 @@ fn the_sentence_names_the_probable_place() {
     };
     let (severity, sentence) = answer_after(&|_| {}, dsync);
     assert!(severity == Severity::Note && sentence.contains("journal"), "{sentence}");
-    let (_, sentence) = answer_after(&|r| kernel_text::fixture(r, kernel_text::IO, 0.9), with_device(0.1));
+    let (_, sentence) =
+        answer_after(&|r| kernel_text::fixture(r, kernel_text::IO_PRESSURE_FILE, 0.9), with_device(0.1));
     assert!(sentence.contains("counts it as I/O wait"), "{sentence}");
     let (_, sentence) = answer_after(&|_| {}, with_device(0.1));
     assert!(sentence.contains("user space"), "{sentence}");

@@ -68,7 +68,7 @@ struct AtTicks {
 }
 
 fn check_tick_quantised(case: &Case) -> Known<Answer> {
-    let total = case.device()?.total();
+    let total = case.device_io()?.total();
     let histograms: Vec<Histogram> = Kind::ALL.iter().filter_map(|k| case.latency(*k)).collect();
     let ops = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
     if ops < LEAST_OPS {
@@ -84,7 +84,9 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
     let numbers = evidence([("device_ns", device_ns)]);
     let Some(strongest) = strongest else { return holds(NOT_AT_TICKS, numbers) };
     // The operations of a busy worker may really take 3 ms. A tick matters only to a task that waits for a CPU.
-    if kernel_text::waited(case, kernel_text::CPU).or_else(|_| waited_for_cpu(case))? < READY_FROM {
+    if kernel_text::pressure_share(case, kernel_text::CPU_PRESSURE_FILE).or_else(|_| waited_for_cpu(case))?
+        < READY_FROM
+    {
         return holds(NOT_AT_TICKS, numbers);
     }
     finding!(
@@ -234,7 +236,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
 /// little and may decrease.
 fn slept_ns(case: &Case) -> Known<u64> {
     let suspended_ns = |ran: &CaseRun, moment| {
-        let text = ran.at(moment)?.text(SUSPENDED)?.trim();
+        let text = ran.snapshot(moment)?.text(SUSPENDED)?.trim();
         text.parse::<u64>().map_err(|_| format!("{SUSPENDED} is not a number: '{text}'"))
     };
     let slept_in_run = |ran: &CaseRun| {
@@ -267,7 +269,7 @@ fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> Record {
     let latency_ns = Some(latency_ns);
     let fixture = Fixture { latency_ns, device_time_share, runs: 1, ..Fixture::honest() };
     let mut record = fixture.record();
-    kernel_text::fixture(&mut record, kernel_text::CPU, ready);
+    kernel_text::fixture(&mut record, kernel_text::CPU_PRESSURE_FILE, ready);
     record
 }
 

@@ -11,7 +11,7 @@
 //! - D21: the NUMA nodes of the workers, compared with those of the target's devices.
 
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{entries, pauses, stolen_ticks};
+use crate::figures::kernel_text::{path_values, quota_pauses, stolen_ticks};
 use crate::strategy::disturbed::STOLEN_ABOVE;
 use model::evidence::{CPU_STAT, GOVERNORS, LIMITS, NODES, SLEEPS};
 use model::job::{MemoryNodes, Placement};
@@ -306,7 +306,8 @@ pub(super) const STEAL: Check = Check {
 fn check_steal(case: &Case) -> Known<Answer> {
     let (mut stolen, mut all) = (0_u64, 0_u64);
     for ran in &case.runs {
-        let (before, after) = (stolen_ticks(ran.at(Moment::Start)?)?, stolen_ticks(ran.at(Moment::Stop)?)?);
+        let (before, after) =
+            (stolen_ticks(ran.snapshot(Moment::Start)?)?, stolen_ticks(ran.snapshot(Moment::Stop)?)?);
         // The kernel's idle time may decrease by a tick, so a difference may be slightly too small.
         stolen = stolen.saturating_add(after[0].saturating_sub(before[0]));
         all = all.saturating_add(after[1].saturating_sub(before[1]));
@@ -402,8 +403,8 @@ struct PausesInRuns {
 fn pauses_in_runs(case: &Case) -> Known<Option<PausesInRuns>> {
     let mut sum = PausesInRuns { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
     for ran in &case.runs {
-        let (start, stop) = (ran.at(Moment::Start)?, ran.at(Moment::Stop)?);
-        let (before, after) = match (pauses(start), pauses(stop)) {
+        let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
+        let (before, after) = match (quota_pauses(start), quota_pauses(stop)) {
             (Ok(before), Ok(after)) => (before, after),
             // Pauses that are not counted are no problem if no cgroup has a quota.
             (Err(_), _) | (_, Err(_)) if has_no_quota(case) => return Ok(None),
@@ -475,7 +476,7 @@ fn check_clocking(case: &Case) -> Known<Answer> {
         );
     }
     let slower_governors: BTreeSet<&str> =
-        entries(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
+        path_values(governors).map(|(_, g)| g).filter(|g| *g != AT_FULL_CLOCK).collect();
     let waking = machine.fact(SLEEPS).and_then(|sleeps| find_waking_time(case, sleeps));
     let known_waking = waking.as_ref().ok().copied().flatten();
     let mut causes = Vec::new();
@@ -515,7 +516,7 @@ fn find_waking_time(case: &Case, sleeps: &str) -> Known<Option<Waking>> {
         return Ok(None);
     }
     let mut deepest = None;
-    for (path, text) in entries(sleeps) {
+    for (path, text) in path_values(sleeps) {
         let us: f64 = text.parse().map_err(|_| format!("{path} is not a number: '{text}'"))?;
         let ns = us * 1e3;
         if ns.is_finite() && ns * WORTH_SLEEPING <= median_ns {
@@ -600,7 +601,7 @@ fn parse_nodes(text: &str) -> Known<Vec<Node>> {
         let bad_list = || format!("{path} is not a list of CPUs: '{list}'");
         number.zip(cpus).map(|(number, cpus)| Node { number, cpus }).ok_or_else(bad_list)
     };
-    entries(text).map(node).collect()
+    path_values(text).map(node).collect()
 }
 
 /// Returns the nodes of the target's devices.

@@ -16,8 +16,8 @@ use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
 use crate::strategy::disturbed::{
-    BYTES_PER_S, FLOOR_BYTES as REPEAT_FLOOR_BYTES, FLOOR_IOS as REPEAT_FLOOR_IOS, IOS_PER_S, OutsideLoad,
-    STOLEN_ABOVE,
+    FLOOR_BYTES as REPEAT_FLOOR_BYTES, FLOOR_IOS as REPEAT_FLOOR_IOS, MAX_FOREIGN_BYTES_PER_S,
+    MAX_FOREIGN_IOS_PER_S, OutsideLoad, STOLEN_ABOVE,
 };
 use model::record::WorkerStates;
 use stats::intervals;
@@ -70,7 +70,7 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     let mut disks = Vec::new();
     let mut not_counted = None;
     // The list begins with the whole disk, followed by the disks below it.
-    for (at, traffic) in traffic::of_others(case).into_iter().enumerate() {
+    for (at, traffic) in traffic::traffic_of_others(case).into_iter().enumerate() {
         match traffic {
             Ok(traffic) => disks.push(ForeignIo::new(case, traffic, at > 0)),
             Err(why) => not_counted = not_counted.or(Some(why)),
@@ -131,7 +131,7 @@ impl ForeignIo {
             bytes: total.bytes.saturating_sub(foreign.bytes).max(issued.bytes),
         };
         let share_of = |others: u64, own: u64| share(others as f64, others as f64 + own as f64);
-        let ios_share = traffic::comparable(case).then(|| share_of(foreign.ops, own.ops));
+        let ios_share = traffic::has_countable_requests(case).then(|| share_of(foreign.ops, own.ops));
         let bytes_share = share_of(foreign.bytes, own.bytes);
         let floor = FLOOR_BYTES.saturating_mul(runs);
         let has_enough_ios = foreign.ops > FLOOR_IOS.saturating_mul(runs);
@@ -373,7 +373,7 @@ pub(super) const RUNS_DISTURBED: Check = Check {
             and of the disks below it, compared with the charges to fathom's cgroup (see D01), stolen time \
             in `/proc/stat`, and the limits of the cgroups above fathom.",
     formula: formula!(
-        "A run is disturbed if other processes move {rate} MB/s or {IOS_PER_S} requests per second on its \
+        "A run is disturbed if other processes move {rate} MB/s or {MAX_FOREIGN_IOS_PER_S} requests per second on its \
          disks (and more than {floor} or {REPEAT_FLOOR_IOS} requests), if more than {stolen} of all CPU \
          time is stolen, or if a limit changed since before the first run. fathom repeats it at the end of \
          its round, at most twice unless --attempts is given. The last undisturbed attempt counts, and the \
@@ -382,7 +382,7 @@ pub(super) const RUNS_DISTURBED: Check = Check {
          disk was as busy before the first run. The thresholds are rates, since the same traffic is a \
          smaller share of a faster run. Runs of `--until steady` and of a sweep in order are never \
          repeated, because a repeat would change the state of the device.",
-        rate = BYTES_PER_S / 1e6,
+        rate = MAX_FOREIGN_BYTES_PER_S / 1e6,
         floor = show_bytes(REPEAT_FLOOR_BYTES),
         stolen = Share(STOLEN_ABOVE)
     ),

@@ -8,7 +8,7 @@
 
 use super::virtualization::is_virtual;
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{Link, link, sensors_below};
+use crate::figures::kernel_text::{Link, read_link, sensors_below};
 use model::evidence::{RAID, TEMPERATURES};
 use model::record::{Cell, Interval};
 
@@ -86,7 +86,7 @@ fn find_hottest(case: &Case) -> Known<Option<Sensor>> {
     let mut hottest: Option<Sensor> = None;
     let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
     for (ran, moment) in samples {
-        for (place, sensor) in sensors_below(case, ran.at(moment)?.text(TEMPERATURES)?) {
+        for (place, sensor) in sensors_below(case, ran.snapshot(moment)?.text(TEMPERATURES)?) {
             let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
             let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
             if hottest.as_ref().is_none_or(|h| limit.saturating_sub(reading) < headroom(h)) {
@@ -144,10 +144,10 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
         return Err("no block device is known below".into());
     }
     let state_of_link = |drive: &Layer| -> Known<LinkState> {
-        let Link { bytes_per_s, below, .. } = link(drive)?;
+        let Link { bytes_per_s, below, .. } = read_link(drive)?;
         Ok(LinkState { drive: drive.name.clone(), bytes_per_s, degradation: below? })
     };
-    let (links, all_known) = known_part(Ok(leaves.iter().map(|drive| state_of_link(drive)).collect()));
+    let (links, all_known) = split_known(Ok(leaves.iter().map(|drive| state_of_link(drive)).collect()));
     let slowest = links.iter().map(|link| link.bytes_per_s).min_by(f64::total_cmp);
     let degraded = links.into_iter().find_map(|link| Some((link.degradation?, link.drive, link.bytes_per_s)));
     let Some((degradation, drive, bytes_per_s)) = degraded else {
@@ -284,7 +284,8 @@ fn check_power_state(case: &Case) -> Known<Answer> {
 }
 
 fn read_run_beginning(case: &Case, ran: &CaseRun) -> Known<RunBeginning> {
-    let mut rows: Vec<&Interval> = ran.run.intervals.iter().filter(|i| i.stream == case.index).collect();
+    let mut rows: Vec<&Interval> =
+        ran.run.intervals.iter().filter(|i| i.stream == case.stream_index).collect();
     rows.sort_by_key(|i| i.start_ns);
     let slowest_cell = |row: &&Interval| {
         Kind::MOVING.iter().filter_map(|kind| row.cells.get(kind)).max_by_key(|cell| cell.max_ns).copied()
@@ -373,7 +374,7 @@ fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     }
     let mut was_read = false;
     let mut why_not_read = format!("{RAID} was not read");
-    for snapshot in case.runs.iter().flat_map(|r| [r.at(Moment::Start), r.at(Moment::Stop)]) {
+    for snapshot in case.runs.iter().flat_map(|r| [r.snapshot(Moment::Start), r.snapshot(Moment::Stop)]) {
         match snapshot.and_then(|s| s.text(RAID)).and_then(|text| problems_in_mdstat(text, &array.name)) {
             Ok(problems) => {
                 was_read = true;

@@ -6,12 +6,12 @@
 //! virtual machine, served by a program (FUSE), or on a disk that a cluster shares, by the kind of the file system. On
 //! NFS, it also computes the share of the reads that the client's cache answered.
 
-use crate::case::written;
+use crate::case::written_between;
 use crate::checks::prelude::*;
 use crate::checks::storage_reached::page_cache::{
     CACHED_ABOVE, CACHED_RELABELLED_FROM, severity_of_cached_share,
 };
-use crate::figures::kernel_text::{discarded_bytes, grown};
+use crate::figures::kernel_text::{discarded_bytes, growth_in_run};
 use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 
@@ -112,7 +112,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
 fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     for ran in &case.runs {
         for moment in [Moment::Start, Moment::Stop] {
-            let text = ran.at(moment)?.text(HOUSEKEEPERS)?;
+            let text = ran.snapshot(moment)?.text(HOUSEKEEPERS)?;
             let names = || text.lines().filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()));
             let is_in_use = |fs: &str| case.places().any(|p| p.kind() == fs);
             let worker =
@@ -133,15 +133,17 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     if ns < IDLE_FROM_NS {
         return Ok(None);
     }
-    Ok(Some(written(&case.shared()?, start, end)? as f64 * 1e9 / ns as f64))
+    Ok(Some(written_between(&case.shared_layers()?, start, end)? as f64 * 1e9 / ns as f64))
 }
 
 /// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
 fn count_discarded_bytes(case: &Case) -> Known<u64> {
-    let disks = case.shared()?;
+    let disks = case.shared_layers()?;
     let count = |text: &str| Ok(discarded_bytes(text)?.unwrap_or(0));
     sum_over_runs(case, |ran| {
-        disks.iter().try_fold(0_u64, |sum, disk| Ok(sum.saturating_add(grown(ran, &disk.stat_file, count)?)))
+        disks
+            .iter()
+            .try_fold(0_u64, |sum, disk| Ok(sum.saturating_add(growth_in_run(ran, &disk.stat_file, count)?)))
     })
 }
 
@@ -178,7 +180,7 @@ pub(super) const NEARLY_FULL: Check = Check {
 
 fn check_nearly_full(case: &Case) -> Known<Answer> {
     let states = case.states(Moment::Start)?.into_iter().flatten();
-    let (rooms, all_known): (Vec<Room>, _) = known_part(Ok(states.filter_map(|s| s.room.clone()).collect()));
+    let (rooms, all_known): (Vec<Room>, _) = split_known(Ok(states.filter_map(|s| s.room.clone()).collect()));
     let free = |room: &Room| share(room.free_bytes as f64, room.total_bytes as f64);
     // Some network file systems report a size of 0.
     let known = rooms.iter().filter(|r| r.total_bytes > 0);
@@ -255,7 +257,7 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
         place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path))
     };
     let known = case.places().map(|place| place.file_system.as_ref().ok_or_else(|| why_unknown(place)));
-    let (file_systems, all_known) = known_part(Ok(known.collect()));
+    let (file_systems, all_known) = split_known(Ok(known.collect()));
     let has_file_system = !file_systems.is_empty();
     let remote = file_systems.into_iter().find_map(|fs| Some((fs, describe_location(&fs.kind)?)));
     let Some((fs, location)) = remote else {
@@ -341,8 +343,10 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
     }
     let (mut requested, mut served) = (0_u64, 0_u64);
     for ran in &case.runs {
-        let (before, after) =
-            (bytes_since_mount(ran.at(Moment::Start)?, fs)?, bytes_since_mount(ran.at(Moment::Stop)?, fs)?);
+        let (before, after) = (
+            bytes_since_mount(ran.snapshot(Moment::Start)?, fs)?,
+            bytes_since_mount(ran.snapshot(Moment::Stop)?, fs)?,
+        );
         let backwards = || format!("{MOUNT_STATS} went backwards");
         let growth = |before: u64, after: u64| after.checked_sub(before).ok_or_else(backwards);
         requested = requested.saturating_add(growth(before.requested, after.requested)?);

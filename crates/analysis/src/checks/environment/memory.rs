@@ -8,7 +8,9 @@
 //! limit.
 
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{MEMORY, entries, grown, keyed, pressure_us};
+use crate::figures::kernel_text::{
+    MEMORY_PRESSURE_FILE, growth_in_run, number_of_key, path_values, pressure_us,
+};
 use model::evidence::{BACKLOG_BYTES, PAGE_REPORTING, meminfo_bytes};
 
 pub(super) const DIRTY_BACKLOG: Check = Check {
@@ -46,7 +48,7 @@ const MEMINFO: &str = "/proc/meminfo";
 fn check_dirty_backlog(case: &Case) -> Known<Answer> {
     let mut worst = None;
     for ran in &case.runs {
-        let text = ran.at(Moment::Start)?.text(MEMINFO)?;
+        let text = ran.snapshot(Moment::Start)?.text(MEMINFO)?;
         let bytes = meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?);
         worst = worst.max(Some(bytes));
     }
@@ -94,18 +96,23 @@ pub(super) const MEMORY_PRESSURE: Check = Check {
     blind: || {
         let mut record = Fixture::honest().record();
         let files = record.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
-        files.for_each(|f| drop(f.insert(MEMORY.into(), Err("not built into this kernel".into()))));
+        files.for_each(|f| {
+            drop(f.insert(MEMORY_PRESSURE_FILE.into(), Err("not built into this kernel".into())))
+        });
         record
     },
 };
 
 fn check_memory_pressure(case: &Case) -> Known<Answer> {
     let active = sum_over_runs(case, CaseRun::active_ns)? as f64;
-    let sum =
-        |file: &str, read: &dyn Fn(&str) -> Known<u64>| sum_over_runs(case, |ran| grown(ran, file, read));
-    let stalled_us = sum(MEMORY, &|text| pressure_us(text, "some"));
-    let swapped = sum(VMSTAT, &|text| Ok(keyed(text, "pswpin")?.saturating_add(keyed(text, "pswpout")?)));
-    let faults = sum(VMSTAT, &|text| keyed(text, "pgmajfault"));
+    let sum = |file: &str, read: &dyn Fn(&str) -> Known<u64>| {
+        sum_over_runs(case, |ran| growth_in_run(ran, file, read))
+    };
+    let stalled_us = sum(MEMORY_PRESSURE_FILE, &|text| pressure_us(text, "some"));
+    let swapped = sum(VMSTAT, &|text| {
+        Ok(number_of_key(text, "pswpin")?.saturating_add(number_of_key(text, "pswpout")?))
+    });
+    let faults = sum(VMSTAT, &|text| number_of_key(text, "pgmajfault"));
     let stalled = stalled_us.map(|us| share(us as f64 * 1e3, active));
     let pages_per_s = swapped.clone().map(|pages| share(pages as f64, active / 1e9));
     let known = |count: &Known<u64>| count.as_ref().map_or(f64::NAN, |count| *count as f64);
@@ -154,9 +161,9 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
         return Ok(None);
     }
     let dirty_share_at_stop = |ran: &CaseRun| {
-        let text = ran.at(Moment::Stop)?.text(VMSTAT)?;
-        let pages = keyed(text, "nr_dirty")?.saturating_add(keyed(text, "nr_writeback")?);
-        Ok(share(pages as f64, keyed(text, "nr_dirty_threshold")? as f64))
+        let text = ran.snapshot(Moment::Stop)?.text(VMSTAT)?;
+        let pages = number_of_key(text, "nr_dirty")?.saturating_add(number_of_key(text, "nr_writeback")?);
+        Ok(share(pages as f64, number_of_key(text, "nr_dirty_threshold")? as f64))
     };
     let all: Vec<f64> = case.runs.iter().map(dirty_share_at_stop).collect::<Known<_>>()?;
     Ok(all.into_iter().max_by(f64::total_cmp))
@@ -209,7 +216,7 @@ pub(super) const FREED_MEMORY_GIVEN_UP: Check = Check {
 
 fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
     let machine = case.machine.ok_or("the record names no host")?;
-    let order = entries(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
+    let order = path_values(machine.fact(PAGE_REPORTING)?).next().map(|(_, order)| order.parse::<i64>());
     let order = order.transpose().map_err(|_| format!("{PAGE_REPORTING} is not a number"))?;
     if order.is_none_or(|order| NOT_REPORTING.contains(&order)) {
         let sentence = "As far as fathom can see, this machine keeps the memory that it frees.";
@@ -247,7 +254,7 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
 
 /// Returns the growth of the page cache during a run. These pages were free before.
 fn taken_bytes(ran: &CaseRun) -> Known<u64> {
-    let pages = |moment| keyed(ran.at(moment)?.text(VMSTAT)?, "nr_file_pages");
+    let pages = |moment| number_of_key(ran.snapshot(moment)?.text(VMSTAT)?, "nr_file_pages");
     Ok(pages(Moment::Stop)?.saturating_sub(pages(Moment::Start)?).saturating_mul(VMSTAT_PAGE_BYTES))
 }
 
@@ -298,7 +305,9 @@ fn at_stop(fixture: &Fixture, file: &str, text: impl Fn(u64) -> String) -> Recor
 /// A record in which tasks waited `us` us for memory in each second.
 #[cfg(test)]
 fn pressed(us: u64) -> Record {
-    at_stop(&Fixture::honest(), MEMORY, |_| format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n"))
+    at_stop(&Fixture::honest(), MEMORY_PRESSURE_FILE, |_| {
+        format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={us}\n")
+    })
 }
 
 #[cfg(test)]
@@ -321,7 +330,7 @@ fn swapping_biases_without_pressure_counters() {
     assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
     assert!(matches!(MEMORY_PRESSURE.answer(&with(200)), Ok(Answer::Holds(..))));
     let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
-    files.for_each(|f| drop(f.remove(MEMORY)));
+    files.for_each(|f| drop(f.remove(MEMORY_PRESSURE_FILE)));
     assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
 }
 

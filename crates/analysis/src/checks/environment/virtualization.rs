@@ -5,7 +5,7 @@
 //! or the container runtime refused to show.
 
 use crate::checks::prelude::*;
-use crate::figures::time_series::rows_of;
+use crate::figures::time_series::intervals_of;
 use model::evidence::{PRODUCT, VENDOR};
 use model::machine::Machine;
 use model::record::Interval;
@@ -204,13 +204,13 @@ struct IntervalRate {
 /// Returns the intervals of the stream over all runs.
 fn interval_rates(case: &Case) -> Vec<IntervalRate> {
     let rates_in_run = |ran: &CaseRun| -> Vec<IntervalRate> {
-        let from = rows_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
+        let from = intervals_of(ran).map(|row| row.start_ns).min().unwrap_or(0);
         let interval_rate = |row: &Interval| {
             let ops: f64 = Kind::MOVING.iter().filter_map(|k| row.cells.get(k)).map(|c| c.ops as f64).sum();
             let iops = ops / ((row.end_ns - row.start_ns) as f64 / 1e9);
             IntervalRate { iops, run: ran.run.start.repeat, at_s: (row.start_ns - from) as f64 / 1e9 }
         };
-        rows_of(ran).map(interval_rate).collect()
+        intervals_of(ran).map(interval_rate).collect()
     };
     case.runs.iter().flat_map(rates_in_run).collect()
 }

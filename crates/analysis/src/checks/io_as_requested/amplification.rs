@@ -9,7 +9,7 @@
 
 use super::page_bytes;
 use crate::case::ledger::repeats_refused;
-use crate::case::written;
+use crate::case::written_between;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::FLOOR_BYTES;
@@ -48,7 +48,7 @@ pub(super) const READ_AMPLIFIED: Check = Check {
          issued bytes. If other streams use the disk at the same time, the reads that the stream's \
          own workers submitted count instead (`read_bytes` in /proc/thread-self/io).",
         odd = show_bytes(FLOOR_BYTES),
-        windows = traffic::WINDOWS
+        windows = traffic::READ_AHEAD_WINDOWS
     ),
     provoke: "`fathom run --rw randread --bs 4k --engine mmap --size 512m --warmup 0s --ops 300 DIR`: each \
               fault reads a window around it. `cat /sys/block/DISK/queue/read_ahead_kb` shows how large that \
@@ -66,13 +66,13 @@ pub(super) const READ_AMPLIFIED: Check = Check {
 
 fn check_read_amplified(case: &Case) -> Known<Answer> {
     let requested = issued_bytes(case, Kind::Read)?;
-    if !case.sharers(&case.shared()?).is_empty() {
+    if !case.sharers(&case.shared_layers()?).is_empty() {
         return decide_by_workers(case, requested);
     }
-    let read = match case.own() {
+    let read = match case.own_io() {
         Ok(own) => own.bytes[0],
         Err(why) => {
-            let device = case.device()?.read.bytes;
+            let device = case.device_io()?.read.bytes;
             if device as f64 > READ_AMPLIFIED_ABOVE * requested as f64 {
                 return Err(format!(
                     "the device read more than requested, and no cgroup shows for which process: {why}"
@@ -110,7 +110,7 @@ fn describe_reads(ratio: f64) -> &'static str {
 
 /// Returns the answer for a stream that shares its disks, from the reads that its own workers submitted.
 fn decide_by_workers(case: &Case, requested: u64) -> Known<Answer> {
-    let read = case.counted_by_workers(case.index, |io| io.read_bytes);
+    let read = case.counted_by_workers(case.stream_index, |io| io.read_bytes);
     let is_within_limit = |bytes: u64| share(bytes as f64, requested as f64) <= READ_AMPLIFIED_ABOVE;
     let numbers = evidence([
         ("read_bytes", requested as f64),
@@ -145,7 +145,7 @@ fn read_ahead_finding(
         show_bytes(requested),
         show_bytes(traffic::read_ahead_setting_bytes(case))
     );
-    let disks = layer_names(&case.shared().unwrap_or_default());
+    let disks = layer_names(&case.shared_layers().unwrap_or_default());
     let cure = READ_AMPLIFIED.fix.replace("DISK", &disks);
     Detail::new(Severity::Biased, sentence, numbers).with_cure(cure).found()
 }
@@ -189,17 +189,17 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
 
 fn check_write_amplified(case: &Case) -> Known<Answer> {
     let requested = issued_bytes(case, Kind::Write)?;
-    let layers = case.shared()?;
+    let layers = case.shared_layers()?;
     let idle_rate = idle_rate(case, &layers);
     let written_beyond_idle = |ran: &CaseRun| {
-        let (start, synced) = (ran.at(Moment::Start)?, ran.at(Moment::Synced)?);
+        let (start, synced) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Synced)?);
         let ns = synced.at_ns.saturating_sub(start.at_ns) as f64;
-        Ok((written(&layers, start, synced)? as f64 - ns * idle_rate).max(0.0))
+        Ok((written_between(&layers, start, synced)? as f64 - ns * idle_rate).max(0.0))
     };
     let device = case.runs.iter().map(written_beyond_idle).sum::<Known<f64>>()?;
     // The charge is a lower bound: cgroup v1 charges the journal to the root group, and the charge
     // is read before the final sync.
-    let own = case.own().map_or(0.0, |own| own.bytes[1] as f64);
+    let own = case.own_io().map_or(0.0, |own| own.bytes[1] as f64);
     let most_written = device.max(own);
     let ratio = share(most_written, requested as f64);
     let numbers = evidence([
@@ -209,7 +209,7 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
         ("bytes_per_byte_written", ratio),
     ]);
     let incidental = incidental_bytes(case) as f64;
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     if !case.sharers_moving(&tops, Kind::Write).is_empty() {
         // As an upper bound, all bytes that other streams did not submit belong to this stream.
         let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
@@ -263,7 +263,7 @@ fn idle_rate(case: &Case, layers: &[&Layer]) -> f64 {
     let at = |moment| case.snapshot_before_runs(moment);
     let (Some(start), Some(end)) = (at(Moment::IdleStart), at(Moment::IdleEnd)) else { return 0.0 };
     let ns = end.at_ns.saturating_sub(start.at_ns) as f64;
-    written(layers, start, end).map_or(0.0, |bytes| share(bytes as f64, ns))
+    written_between(layers, start, end).map_or(0.0, |bytes| share(bytes as f64, ns))
 }
 
 /// Above this number of bytes read per byte written, the rate is biased.
@@ -302,12 +302,12 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
 
 fn check_pages_read_first(case: &Case) -> Known<Answer> {
     let written = issued_bytes(case, Kind::Write)?;
-    let disks = case.shared()?;
+    let disks = case.shared_layers()?;
     let is_shared = !case.sharers(&disks).is_empty();
     let incidental = incidental_bytes(case);
     let read = if is_shared {
         // Use the reads that the stream's own workers submitted.
-        let read = case.counted_by_workers(case.index, |io| io.read_bytes);
+        let read = case.counted_by_workers(case.stream_index, |io| io.read_bytes);
         let is_small =
             |bytes: u64| share(bytes as f64, written as f64) <= READ_FIRST_ABOVE || bytes <= incidental;
         if is_small(read.least) && !is_small(read.most) {
@@ -315,8 +315,8 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         }
         read.least
     } else {
-        let device = case.device()?.read.bytes;
-        case.own().map_or(device, |own| own.bytes[0]).saturating_sub(first_fill_bytes(case))
+        let device = case.device_io()?.read.bytes;
+        case.own_io().map_or(device, |own| own.bytes[0]).saturating_sub(first_fill_bytes(case))
     };
     let part = share(read as f64, written as f64);
     let numbers = evidence([
@@ -328,7 +328,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         let sentence = if read > 0 { "The writes caused few reads." } else { "The writes caused no reads." };
         return holds(sentence, numbers);
     }
-    if !is_shared && case.own().is_err() {
+    if !is_shared && case.own_io().is_err() {
         return Err(format!(
             "the device read {} although the job only writes, and no cgroup shows for which process",
             show_bytes(read)
@@ -360,7 +360,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
 /// span.
 fn first_fill_bytes(case: &Case) -> u64 {
     let first = case.runs.first().filter(|_| !case.record.header.plan.cold && case.runs.len() > 1);
-    let read = first.and_then(|ran| Some(ran.counted(&case.tops().ok()?).ok()?.read.bytes));
+    let read = first.and_then(|ran| Some(ran.counted(&case.top_layers().ok()?).ok()?.read.bytes));
     read.unwrap_or(0).min(case.span_bytes())
 }
 

@@ -159,7 +159,7 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
     if case.on_block_devices() {
         return Ok(None);
     }
-    let (extents, mut all_known) = known_part(case.extents());
+    let (extents, mut all_known) = split_known(case.extents());
     for extents in extents.iter().filter(|e| e.count > 0 && e.inline_bytes == 0) {
         match extents.physical_align {
             Some(begin) if !begin.is_multiple_of(block) => {
@@ -215,7 +215,7 @@ pub(super) const FRAGMENTED: Check = Check {
 };
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
-    let (extents, all_known) = known_part(case.extents());
+    let (extents, all_known) = split_known(case.extents());
     // Compressed files are stored in extents of 128 KiB, wherever these are.
     if extents.iter().any(|e| e.encoded_bytes > 0) {
         return not_checked(
@@ -254,7 +254,7 @@ fn mean_extent_bytes(extents: &Extents) -> u64 {
 /// nothing.
 fn is_spinning(case: &Case) -> Known<bool> {
     let mut is_rotational = false;
-    for layer in case.leaves()? {
+    for layer in case.lowest_layers()? {
         is_rotational |= layer.queue_number("rotational")? == 1;
     }
     if !is_rotational {
@@ -302,7 +302,7 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         let sentence = "The job requests a new file in each run, so its writes also allocate blocks.";
         return finding!(Severity::Note, evidence([]), "{sentence}");
     }
-    let (extents, all_known) = known_part(case.extents());
+    let (extents, all_known) = split_known(case.extents());
     let worst = extents.iter().filter(|e| e.span_bytes > 0).map(share_without_blocks).max_by(f64::total_cmp);
     let Some(worst) = worst else {
         return all_known.and(not_checked("the map of the file's extents is empty"));

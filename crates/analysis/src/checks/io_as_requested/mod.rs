@@ -60,7 +60,7 @@ pub(super) fn has_queue(layer: &Layer) -> bool {
 /// # Errors
 /// Fails if there is none, or if the stack below a target is not known down to the lowest layer.
 fn layers_with_queues<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
-    case.grounded()?;
+    case.need_resolved_stack()?;
     let out = case.layers(has_queue);
     if out.is_empty() { Err("no disk is known below the target".into()) } else { Ok(out) }
 }

@@ -46,7 +46,7 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
 };
 
 fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let requested = asked_depth(&case.stream);
+    let requested = requested_depth(&case.stream);
     let reached = case.depth_mean()?;
     let mut numbers = evidence([("asked_depth", requested), ("depth_mean", reached)]);
     if reached < REACHED_FROM * requested {
@@ -67,7 +67,7 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("The queue was as deep as requested.", numbers);
     }
     // If fewer operations are in the device than in flight, the rest wait in a layer above it.
-    let device = case.device()?;
+    let device = case.device_io()?;
     let issued = case.issued_total();
     let ms: f64 = case.runs.iter().map(|r| r.active_ns().map(|ns| ns as f64 / 1e6)).sum::<Known<f64>>()?;
     let total = device.total();
@@ -303,7 +303,7 @@ impl Sides {
 }
 
 fn check_little_violated(case: &Case) -> Known<Answer> {
-    let depth = asked_depth(&case.stream);
+    let depth = requested_depth(&case.stream);
     let sides: Vec<Sides> = case.runs.iter().filter_map(|r| measure_sides(r, depth)).collect();
     let worst = sides.iter().max_by(|a, b| (a.gap() - a.tolerated).total_cmp(&(b.gap() - b.tolerated)));
     let worst = worst.ok_or("no run has operations in a measured window")?;

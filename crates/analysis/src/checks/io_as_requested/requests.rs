@@ -12,7 +12,7 @@ use model::units::show_block;
 
 /// The device's requests count as fathom's if the device's bytes and the issued bytes differ by at most this share. A
 /// difference of 5 % moves the mean request size by as much.
-pub(crate) const SAME_BYTES: f64 = 0.05;
+pub(crate) const SAME_BYTES_WITHIN: f64 = 0.05;
 
 /// Requests that the file system and other programs may add in all runs without a finding.
 fn incidental_requests(case: &Case) -> u64 {
@@ -63,9 +63,9 @@ fn is_comparable(case: &Case) -> bool {
 /// Returns the requests of each direction of the job.
 ///
 /// # Errors
-/// Fails if the device was not counted, or if its bytes differ from the issued ones by more than [`SAME_BYTES`].
+/// Fails if the device was not counted, or if its bytes differ from the issued ones by more than [`SAME_BYTES_WITHIN`].
 fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
-    let all = case.device()?;
+    let all = case.device_io()?;
     let mut out = Vec::new();
     for kind in Kind::MOVING {
         let (mut device, issued) = (flow_of(&all, kind), case.issued(kind));
@@ -79,7 +79,7 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
             continue;
         }
         let difference = (device.bytes as f64 - issued.bytes as f64).abs();
-        if difference > SAME_BYTES * issued.bytes as f64 {
+        if difference > SAME_BYTES_WITHIN * issued.bytes as f64 {
             return Err(format!(
                 "fathom issued {} of {}s, but the device moved {}, so its requests are not only fathom's",
                 show_bytes(issued.bytes),
@@ -116,7 +116,7 @@ struct SharedBounds {
 /// # Errors
 /// Fails if the device was not counted, or if the stream's bytes may not have reached it.
 fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     let sharers = case.sharers(&tops);
     if sharers.is_empty() {
         return Ok(None);
@@ -124,7 +124,7 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     let total = case.counted_together(&tops)?.total();
     for kind in Kind::MOVING {
         let (issued, seen) = (case.issued(kind).bytes as f64, case.at_device(kind)?);
-        if (seen.least as f64) < (1.0 - SAME_BYTES) * issued {
+        if (seen.least as f64) < (1.0 - SAME_BYTES_WITHIN) * issued {
             return Err(case.why_shared()?);
         }
     }
@@ -167,7 +167,7 @@ pub(super) const MERGED: Check = Check {
          device's bytes beyond the issued ones may be small requests of other processes that hide merges. \
          If other streams use the device at the same time, the check holds if even all merges together \
          could not exceed the limit for this stream; otherwise it does not answer.",
-        same = Share(SAME_BYTES)
+        same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`fathom run --rw read --bs 4k --depth 32 --batch 16 DIR`: sixteen neighbours are submitted in \
               one call, and the kernel makes one request of them.",
@@ -219,7 +219,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         return holds("The device saw operations of the requested size.", numbers);
     }
     let is_relabelled = worst.ops_per_request() >= MERGED_RELABELLED_FROM;
-    let disk = case.shared().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
+    let disk = case.shared_layers().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
     detail!(
         if is_relabelled { Severity::Rename } else { Severity::Biased },
         numbers,
@@ -274,7 +274,7 @@ pub(super) const SPLIT: Check = Check {
          more than {same}. If other streams use the device at the same time, the check holds if \
          the requests stay within the limit even if the others made as few as possible; otherwise \
          it does not answer.",
-        same = Share(SAME_BYTES)
+        same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`echo 256 > /sys/block/DISK/queue/max_sectors_kb`, then `fathom run --rw read --bs 1m DIR`: \
               each operation becomes four requests. On most disks `--bs 8m` is enough without the first \
@@ -355,7 +355,7 @@ fn check_split(case: &Case) -> Known<Answer> {
 /// operations; otherwise `None`.
 fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
     let largest = u64::from(case.stream.access.largest_bytes());
-    for layer in case.shared().unwrap_or_default() {
+    for layer in case.shared_layers().unwrap_or_default() {
         let Ok(limit) = layer.queue_number("max_sectors_kb").map(|kb| kb.saturating_mul(1024)) else {
             continue;
         };
@@ -378,7 +378,7 @@ fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)
     // One operation in ten crosses a border if a piece is ten operations long.
     let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
     let has_short_pieces = |e: &Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
-    known_part(case.extents()).0.iter().any(has_short_pieces).then(|| {
+    split_known(case.extents()).0.iter().any(has_short_pieces).then(|| {
         let cure = "Let fathom make its own file on a file system with more contiguous free space.";
         (" (the file has small extents)".into(), cure.into())
     })
@@ -486,7 +486,7 @@ fn odds_of_neighbour(case: &Case) -> f64 {
     let span = case.targets().iter().map(|(at, _)| case.span_bytes_of(*at)).min().unwrap_or(0);
     let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));
     // An unknown span, or one smaller than a block, makes every merge possible.
-    if blocks < 1.0 { 1.0 } else { (2.0 * asked_depth(&case.stream) / blocks).min(1.0) }
+    if blocks < 1.0 { 1.0 } else { (2.0 * requested_depth(&case.stream) / blocks).min(1.0) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use super::DEVIATIONS;
 use crate::checks::prelude::*;
-use crate::figures::{COUNTED, errors};
+use crate::figures::{RATED_KINDS, count_errors};
 use model::errno;
 use model::job::{Line, PerKind, Sizes};
 use model::record::{Issued, SyncFailure};
@@ -45,12 +45,12 @@ pub(super) const ERRORS_COUNTED: Check = Check {
 };
 
 fn check_errors_counted(case: &Case) -> Known<Answer> {
-    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.index);
+    let streams = case.ends.iter().flat_map(|e| &e.streams).filter(|s| s.stream == case.stream_index);
     let issued_by_kind: Vec<&Issued> = streams.flat_map(|s| s.issued.values()).collect();
     if issued_by_kind.is_empty() {
         return Err("no run recorded the results of its operations".into());
     }
-    let errors = errors(case);
+    let errors = count_errors(case);
     let failed = errors.values().fold(0_u64, |a, b| a.saturating_add(*b));
     let short = issued_by_kind.iter().fold(0_u64, |sum, i| sum.saturating_add(i.short));
     let sync_failures: Vec<&SyncFailure> = case.ends.iter().flat_map(|end| case.sync_failures(end)).collect();
@@ -136,9 +136,9 @@ struct Deviation {
 
 fn check_mix_drift(case: &Case) -> Known<Answer> {
     let planned_mix = PlannedMix::from_case(case)?;
-    let edges = EDGES * asked_depth(&case.stream);
+    let edges = EDGES * requested_depth(&case.stream);
     // If directions have their own rates, those decide the shares.
-    let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) { &[] } else { &COUNTED };
+    let drawable: &[Kind] = if matches!(case.stream.pace, Pace::Each { .. }) { &[] } else { &RATED_KINDS };
     let deviations: Vec<Deviation> =
         case.runs.iter().flat_map(|ran| deviations_in_run(ran, &planned_mix, drawable, edges)).collect();
     let worst = deviations.iter().max_by(|a, b| a.tolerances.total_cmp(&b.tolerances));
@@ -159,7 +159,7 @@ fn deviations_in_run(
     edges: f64,
 ) -> Vec<Deviation> {
     let amount = |kind| ran.in_window(kind);
-    let total_ops: f64 = COUNTED.iter().map(|k| amount(*k).ops as f64).sum();
+    let total_ops: f64 = RATED_KINDS.iter().map(|k| amount(*k).ops as f64).sum();
     let mut out = Vec::new();
     if total_ops <= 0.0 {
         return out;

@@ -9,9 +9,9 @@
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::checks::waited_for_cpu;
-use crate::figures::COUNTED;
+use crate::figures::RATED_KINDS;
 use model::histogram::{FEWEST_ABOVE_PERCENTILE, supports_quantile};
-use stats::bimodality::{FEWEST_OPS, RATIO_FROM, SHARE_FROM, VALLEY_TO, modes};
+use stats::bimodality::{MAX_VALLEY, MIN_GROUP_SHARE, MIN_OPS, MIN_RATIO, find_modes};
 
 pub(super) const BIMODAL: Check = Check {
     id: CheckId::E07,
@@ -20,11 +20,11 @@ pub(super) const BIMODAL: Check = Check {
     reads: "The latency histograms of the measured windows, for each direction, over all runs.",
     formula: formula!(
         "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
-         most {VALLEY_TO} times as high as the lower of the neighbouring peaks, with at least {share} of the \
-         operations on each side and medians at least a factor of {RATIO_FROM} apart. Fewer than {fewest} \
+         most {MAX_VALLEY} times as high as the lower of the neighbouring peaks, with at least {share} of the \
+         operations on each side and medians at least a factor of {MIN_RATIO} apart. Fewer than {fewest} \
          operations are not checked. Runs with a step (E02) have two levels and are reported there.",
-        share = Share(SHARE_FROM),
-        fewest = show_count(FEWEST_OPS as f64)
+        share = Share(MIN_GROUP_SHARE),
+        fewest = show_count(MIN_OPS as f64)
     ),
     provoke: "`fathom run --rw randread --cache buffered --depth 1 FILE` with about half of FILE in memory \
               (`head -c 512M FILE > /dev/null`).",
@@ -41,10 +41,10 @@ pub(super) const BIMODAL: Check = Check {
 
 fn check_bimodal(case: &Case) -> Known<Answer> {
     let mut checked = 0;
-    for kind in COUNTED {
-        let Some(latencies) = case.latency(kind).filter(|h| h.count() >= FEWEST_OPS) else { continue };
+    for kind in RATED_KINDS {
+        let Some(latencies) = case.latency(kind).filter(|h| h.count() >= MIN_OPS) else { continue };
         checked += 1;
-        let Some(groups) = modes(&latencies) else { continue };
+        let Some(groups) = find_modes(&latencies) else { continue };
         let mean = latencies.mean_ns().unwrap_or(0.0);
         let is_cached = kind == Kind::Read && has_cache_hits(case);
         let cached = if is_cached { " The faster group has the page cache hits (A01)." } else { "" };
@@ -67,7 +67,7 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
         );
     }
     if checked == 0 {
-        return Err(format!("no direction has the {FEWEST_OPS} operations that a distribution needs"));
+        return Err(format!("no direction has the {MIN_OPS} operations that a distribution needs"));
     }
     holds("Latencies form one group.", evidence([]))
 }
@@ -108,7 +108,7 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
 };
 
 fn check_tail_unsupported(case: &Case) -> Known<Answer> {
-    let ops_by_kind: Vec<u64> = COUNTED.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
+    let ops_by_kind: Vec<u64> = RATED_KINDS.iter().filter_map(|k| Some(case.latency(*k)?.count())).collect();
     let fewest = *ops_by_kind.iter().min().ok_or("no operation completed within a measured window")?;
     let withheld: Vec<&(&str, f64)> = SHOWN.iter().filter(|(_, q)| !supports_quantile(fewest, *q)).collect();
     let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
@@ -194,7 +194,7 @@ struct Stalls {
 }
 
 fn check_coordinated_omission(case: &Case) -> Known<Answer> {
-    let worst = COUNTED
+    let worst = RATED_KINDS
         .iter()
         .filter_map(|kind| find_stalls(*kind, &case.latency(*kind)?))
         .max_by(|a, b| (a.moments_p99_ns / a.ops_p99_ns).total_cmp(&(b.moments_p99_ns / b.ops_p99_ns)))

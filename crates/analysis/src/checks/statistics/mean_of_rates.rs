@@ -1,8 +1,8 @@
 //! E17: a rate that is not operations divided by time. This checks fathom itself: the operations of the intervals
 //! must add up to the totals of the run.
 use crate::checks::prelude::*;
-use crate::figures::COUNTED;
-use crate::figures::time_series::{moved, rows_of};
+use crate::figures::RATED_KINDS;
+use crate::figures::time_series::{intervals_of, sum_moved};
 
 /// Share by which intervals and totals may differ. fathom counts every operation in both; the tolerance is for session
 /// files of other versions.
@@ -36,8 +36,9 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     let (mut in_intervals, mut in_totals) = (0_u64, 0_u64);
     for ran in &case.runs {
         require_all_intervals(ran)?;
-        in_intervals = rows_of(ran).fold(in_intervals, |sum, row| sum.saturating_add(moved(row).ops));
-        in_totals = COUNTED.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
+        in_intervals =
+            intervals_of(ran).fold(in_intervals, |sum, row| sum.saturating_add(sum_moved(row).ops));
+        in_totals = RATED_KINDS.iter().fold(in_totals, |sum, k| sum.saturating_add(ran.in_window(*k).ops));
     }
     let numbers = evidence([("course_ops", in_intervals as f64), ("total_ops", in_totals as f64)]);
     if in_intervals.abs_diff(in_totals) as f64 <= SAME.0 * in_totals as f64 {
@@ -55,7 +56,7 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
 
 /// Fails if intervals are missing: a session file that reaches its size limit leaves some out.
 fn require_all_intervals(ran: &CaseRun) -> Known<()> {
-    let covered_ns: u64 = rows_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
+    let covered_ns: u64 = intervals_of(ran).map(|r| r.end_ns - r.start_ns).fold(0, u64::saturating_add);
     // Intervals of several workers overlap a little, so together they are never shorter than the window.
     let is_complete = covered_ns as f64 >= (1.0 - SAME.0) * ran.stream.window_ns as f64;
     if is_complete && covered_ns > 0 {

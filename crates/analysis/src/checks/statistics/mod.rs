@@ -11,7 +11,7 @@ mod too_short;
 
 use crate::case::Case;
 use crate::checks::Check;
-use crate::figures::steadiness::cliff;
+use crate::figures::steadiness::find_cliff;
 use crate::figures::time_series::series_of_runs;
 #[cfg(test)]
 use model::job::Kind;
@@ -45,7 +45,7 @@ fn is_long(seconds: f64) -> bool {
 /// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
 /// checks leave it to E02.
 fn has_step(case: &Case) -> bool {
-    series_of_runs(case).is_ok_and(|all| cliff(&all).is_some())
+    series_of_runs(case).is_ok_and(|all| find_cliff(&all).is_some())
 }
 
 /// A record with `rows` intervals over `seconds` seconds. `rate` gives the operations per second by run and by

@@ -5,9 +5,9 @@
 //! above what the storage serves: the median latency grows from quarter to quarter in most runs.
 
 use crate::checks::prelude::*;
-use crate::figures::time_series::{moved, rows_of};
-use crate::figures::{COUNTED, LATE_SHARE, PERCENTILES, is_late};
-use crate::runs::{ARRIVALS_VARY, SERVED_FROM, falls_short};
+use crate::figures::time_series::{intervals_of, sum_moved};
+use crate::figures::{LATE_SHARE, PERCENTILES, RATED_KINDS, is_late};
+use crate::runs::{MAX_ARRIVAL_DEVIATIONS, SERVED_FROM, falls_short};
 use model::record::Interval;
 use stats::sample::median;
 
@@ -24,7 +24,7 @@ pub(in crate::checks) const GENERATOR_LATE: Check = Check {
         "A percentile is withheld if the submission lateness at the same percentile is more than {late} of \
          it: then it describes fathom more than the storage. If less than {served} of the requested \
          operations were served within the windows, and more are missing than random arrivals vary by \
-         ({ARRIVALS_VARY} times the square root of their number), the latencies are void: the rest waits in \
+         ({MAX_ARRIVAL_DEVIATIONS} times the square root of their number), the latencies are void: the rest waits in \
          a queue that grows with the length of the run. A replay is void if more than {starved} of its \
          operations were read from the capture too late.",
         starved = Share(STARVED_TO),
@@ -52,7 +52,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     }
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
     let seconds = case.window_ns() / 1e9;
-    let ops: u64 = COUNTED.iter().map(|k| case.in_windows(*k).ops).sum();
+    let ops: u64 = RATED_KINDS.iter().map(|k| case.in_windows(*k).ops).sum();
     let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), requested);
     let unserved = falls_short(ops as f64, requested, seconds, arrivals);
     let late = late_percentiles(case)?;
@@ -170,7 +170,7 @@ pub(in crate::checks) const OVERLOADED: Check = Check {
 
 fn check_overloaded(case: &Case) -> Known<Answer> {
     let Pace::Open { iops: requested, arrivals } = case.stream.pace else { return Ok(Answer::DoesNotApply) };
-    let ops: u64 = COUNTED.iter().map(|k| case.in_windows(*k).ops).sum();
+    let ops: u64 = RATED_KINDS.iter().map(|k| case.in_windows(*k).ops).sum();
     case.need_run()?;
     // E10 reports operations that were not served.
     if falls_short(ops as f64, requested, case.window_ns() / 1e9, arrivals) {
@@ -210,7 +210,7 @@ struct Growth {
 }
 
 fn measure_growth(ran: &CaseRun) -> Known<Growth> {
-    let rows: Vec<_> = rows_of(ran).filter(|r| moved(r).ops > 0).collect();
+    let rows: Vec<_> = intervals_of(ran).filter(|r| sum_moved(r).ops > 0).collect();
     if rows.len() < FEWEST_ROWS {
         return Err(format!(
             "the run is too short: it has {} intervals, and {FEWEST_ROWS} are needed",

@@ -7,7 +7,7 @@ use crate::checks::prelude::*;
 use crate::figures::iops;
 use crate::figures::time_series::series_of_runs;
 use stats::intervals;
-use stats::intervals::{FEWEST_RUNS, GOAL_HALF_WIDTH, MOST_RUNS, Variability};
+use stats::intervals::{FEWEST_RUNS, GOAL_HALF_WIDTH, MAX_RECOMMENDED_RUNS, Variability};
 use stats::sample::{mean, median, variance};
 use stats::series::{Series, correlation_time};
 
@@ -159,14 +159,16 @@ fn describe_fix(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     }
     let goal = format!("an interval of +- {}", show_share(GOAL_HALF_WIDTH));
     let Some(runs) = intervals::runs_for(variance, GOAL_HALF_WIDTH) else {
-        return format!("{general_fix} Without a fix, {goal} would take more than {MOST_RUNS} runs.");
+        return format!(
+            "{general_fix} Without a fix, {goal} would take more than {MAX_RECOMMENDED_RUNS} runs."
+        );
     };
     let seconds = case.window_ns() / 1e9 / rates.len() as f64;
     let plain =
         format!("{general_fix} Without a fix, about {runs} runs in total would give {goal} (--runs {runs})");
     let best = within.zip(overhead_s(case)).and_then(|(within, overhead_s)| {
-        let spread = Variability { variance, within, seconds, overhead_s };
-        intervals::best_seconds(&spread)
+        let spread = Variability { variance, variance_within: within, run_seconds: seconds, overhead_s };
+        intervals::best_run_seconds(&spread)
     });
     match best {
         Some(best) if best > WORTH_ADVISING * seconds => {

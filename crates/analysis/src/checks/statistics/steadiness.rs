@@ -12,12 +12,14 @@
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
 use crate::figures::steadiness::{
-    A_MINUTE_FROM_S, Cliff, DRIFT_TO, Drifts, STEP_FROM, cliff, steps, whole_change,
+    Cliff, Drifts, MAX_DRIFT, MIN_PER_MINUTE_S, MIN_STEP, find_cliff, find_steps_of_run, whole_change,
 };
 use crate::figures::time_series::{DeviceWork, series_of_runs};
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
-use stats::series::{FEWEST, MATTERS_FROM, SIGNIFICANT_ERRORS, Series, observations, warm_ups};
+use stats::series::{
+    MATTERS_FROM, MIN_INDEPENDENT, SIGNIFICANT_ERRORS, Series, compare_warm_ups, count_independent,
+};
 
 pub(super) const NOT_STEADY: Check = Check {
     id: CheckId::E01,
@@ -32,12 +34,12 @@ pub(super) const NOT_STEADY: Check = Check {
          Fires if that interval is above {minute} in runs of a minute or more, {ten} from ten seconds on, \
          {shorter} below, in most runs and in one direction. Also fires if most runs have no steady part \
          (MSER-5) and each quarter changes less than the one before. Holds if the interval is within that \
-         limit. Otherwise, or with fewer than {FEWEST} independent steps, it is not checked: no proof of \
+         limit. Otherwise, or with fewer than {MIN_INDEPENDENT} independent steps, it is not checked: no proof of \
          change is no proof of steadiness. With --until steady it also relabels results that did not become \
          steady from round to round.",
-        minute = Share(DRIFT_TO.minute),
-        ten = Share(DRIFT_TO.ten_seconds),
-        shorter = Share(DRIFT_TO.shorter)
+        minute = Share(MAX_DRIFT.minute),
+        ten = Share(MAX_DRIFT.ten_seconds),
+        shorter = Share(MAX_DRIFT.shorter)
     ),
     provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
               `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in \
@@ -46,7 +48,7 @@ pub(super) const NOT_STEADY: Check = Check {
           --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want to measure the change over time.",
     // E02 reports steps, with all levels.
-    applies: |case| case.unsteady.is_some() || (!case.stream.load_changes() && !has_step(case)),
+    applies: |case| case.unsteady_rounds.is_some() || (!case.stream.load_changes() && !has_step(case)),
     ask: Ask::Alone(check_not_steady),
     #[cfg(test)]
     fires: Some(|| super::shaped(&Fixture::honest(), 100, 1, |_, t| 12_000.0 - 8_000.0 * t)),
@@ -55,12 +57,12 @@ pub(super) const NOT_STEADY: Check = Check {
 };
 
 fn check_not_steady(case: &Case) -> Known<Answer> {
-    if let Some(rounds) = case.unsteady {
+    if let Some(rounds) = case.unsteady_rounds {
         return Ok(Answer::Finding(never_steady(rounds)));
     }
     let all_series = series_of_runs(case)?;
     let drifts = Drifts::within(&all_series);
-    let shares: Vec<f64> = if drifts.settle() {
+    let shares: Vec<f64> = if drifts.most_are_settling() {
         all_series.iter().filter_map(whole_change).collect()
     } else {
         drifts.each.iter().map(|run| run.drift.share).collect()
@@ -68,7 +70,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     let limit = drifts.each.first().map_or(0.0, |run| run.limit);
     let numbers =
         evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", all_series.len() as f64)]);
-    if drifts.exceed() || drifts.settle() {
+    if drifts.most_exceed() || drifts.most_are_settling() {
         let (seconds, share) = (all_series.first().map_or(0.0, Series::seconds), mean(&shares));
         let direction = if share < 0.0 { "falling" } else { "rising" };
         return finding!(
@@ -77,16 +79,16 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
             "The rate was still {direction} when the run ended: by {} of its mean within {}{}{}.",
             show_share(share.abs()),
             show_seconds(seconds),
-            if drifts.settle() { ", most of it at the beginning" } else { "" },
+            if drifts.most_are_settling() { ", most of it at the beginning" } else { "" },
             // The drift of a short run cannot be scaled to a minute.
-            if seconds >= A_MINUTE_FROM_S {
+            if seconds >= MIN_PER_MINUTE_S {
                 format!(", {} a minute", show_share(share.abs() / seconds * 60.0))
             } else {
                 String::new()
             }
         );
     }
-    if drifts.hold() {
+    if drifts.most_are_within() {
         return holds("The rate did not drift within the runs.", numbers);
     }
     Err(if drifts.each.len() < all_series.len() {
@@ -136,9 +138,9 @@ pub(super) const CLIFF: Check = Check {
          square root of the factor by which the rate changed, the cause is in or below the device \
          (its fast cache is full, garbage collection, heat, a cloud's credits). Otherwise the \
          cause is above it (a cgroup limit, the CPU, the file system).",
-        minute = Share(STEP_FROM.minute),
-        ten = Share(STEP_FROM.ten_seconds),
-        shorter = Share(STEP_FROM.shorter),
+        minute = Share(MIN_STEP.minute),
+        ten = Share(MIN_STEP.ten_seconds),
+        shorter = Share(MIN_STEP.shorter),
         sure = REQUIRED_ERRORS,
         more = REQUIRED_ERRORS_BY_LENGTH
     ),
@@ -159,14 +161,14 @@ pub(super) const CLIFF: Check = Check {
 
 fn check_cliff(case: &Case) -> Known<Answer> {
     let all_series = series_of_runs(case)?;
-    let Some(cliff) = cliff(&all_series) else {
-        if all_series.iter().any(|c| steps(c) == Change::Unclear) {
+    let Some(cliff) = find_cliff(&all_series) else {
+        if all_series.iter().any(|series| find_steps_of_run(series) == Change::Unclear) {
             return not_checked(
                 "the rate changes within a run, but in a way that could be chance or a slow drift; a longer run \
                  would settle it",
             );
         }
-        let least = all_series.first().map_or(0.0, |c| STEP_FROM.share_for(c));
+        let least = all_series.first().map_or(0.0, |c| MIN_STEP.for_run(c));
         let numbers = evidence([("smallest_step_share", least)]);
         return holds("The rate stayed on one level within each run.", numbers);
     };
@@ -187,7 +189,7 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     let severity = if is_relabelled { Severity::Rename } else { Severity::Biased };
     let runs_note =
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
-    let levels = cliff.in_words(series);
+    let levels = cliff.describe(series);
     let [latency_before, latency_after] = latencies.unwrap_or([f64::NAN; 2]);
     detail!(
         severity,
@@ -214,7 +216,7 @@ fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) 
     if !case.has_storage() {
         return Err("the job uses no storage".into());
     }
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     case.alone_on(&tops)?;
     let device = DeviceWork::from_run(ran, &tops)?;
     let place = |step: usize| series.from_ns + series.step_ns * step as f64;
@@ -288,12 +290,12 @@ pub(super) const WARMUP_IN_MEAN: Check = Check {
 
 fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
     let all_series = series_of_runs(case)?;
-    let warm_up = warm_ups(&all_series)
+    let warm_up = compare_warm_ups(&all_series)
         .ok_or("no run has a steady part to compare its beginning with; measure longer")?;
-    let moved = warm_up.whole / warm_up.rest - 1.0;
+    let moved = warm_up.mean_with / warm_up.mean_without - 1.0;
     let numbers = evidence([
-        ("with_iops", warm_up.whole),
-        ("without_iops", warm_up.rest),
+        ("with_iops", warm_up.mean_with),
+        ("without_iops", warm_up.mean_without),
         ("warmup_s", warm_up.seconds),
         ("moved_share", moved),
     ]);
@@ -306,8 +308,8 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
         "The first {} differ from the rest and are part of the mean: {} IOPS with them and {} \
          without ({} {}).",
         show_seconds(warm_up.seconds),
-        show_rate(warm_up.whole),
-        show_rate(warm_up.rest),
+        show_rate(warm_up.mean_with),
+        show_rate(warm_up.mean_without),
         show_share(moved.abs()),
         if moved > 0.0 { "less" } else { "more" }
     )
@@ -324,7 +326,7 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
         "The correlation time of the rates is 1 + 2 times the sum of their autocorrelations, up to the first \
          pair that is not positive (Geyer), after removing steps (E02). The observations are the intervals \
          of all runs divided by that time. Fires if {LONG_S} seconds of measuring or more contain fewer than \
-         {FEWEST}. Fewer observations in less time are not checked."
+         {MIN_INDEPENDENT}. Fewer observations in less time are not checked."
     ),
     provoke: "`fathom run --rw randwrite --cache buffered --time 30s --runs 1 DIR`, if writeback comes in \
               waves of many seconds.",
@@ -341,11 +343,11 @@ pub(super) const FEW_INDEPENDENT: Check = Check {
 
 fn check_few_independent(case: &Case) -> Known<Answer> {
     let all_series = series_of_runs(case)?;
-    let independent: f64 = all_series.iter().map(|c| observations(&without_steps(c))).sum();
+    let independent: f64 = all_series.iter().map(|c| count_independent(&without_steps(c))).sum();
     let seconds: f64 = all_series.iter().map(Series::seconds).sum();
     let numbers = evidence([("independent_observations", independent), ("seconds", seconds)]);
     // Allows for rounding errors.
-    if independent >= FEWEST - 1e-6 {
+    if independent >= MIN_INDEPENDENT - 1e-6 {
         return holds("The runs contain enough independent observations for a mean.", numbers);
     }
     // E12 reports short runs.
@@ -359,14 +361,14 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
          in waves that are too long for a mean."
     )
     .with_cure(format!(
-        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {FEWEST:.0}.",
-        (seconds * FEWEST / independent).ceil()
+        "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {MIN_INDEPENDENT:.0}.",
+        (seconds * MIN_INDEPENDENT / independent).ceil()
     ))
     .found()
 }
 
 fn without_steps(series: &Series) -> Vec<f64> {
-    match steps(series).steps() {
+    match find_steps_of_run(series).steps() {
         [] => series.rates.clone(),
         found_steps => without_levels(&series.rates, found_steps),
     }
@@ -375,13 +377,13 @@ fn without_steps(series: &Series) -> Vec<f64> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 #[cfg(test)]
-use stats::series::flat;
+use stats::series::generate_series;
 
 #[test]
 fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
     let drifting = |share: f64| {
         super::shaped(&Fixture::honest(), 100, 1, move |run, t| {
-            let noise = flat(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
+            let noise = generate_series(100, 0.02, 0.0, u64::from(run))[(t * 100.0) as usize];
             10_000.0 * noise * (1.0 + share * (t - 0.5))
         })
     };
@@ -443,7 +445,7 @@ fn noise_is_not_a_drift() {
     for seed in 0..150 {
         for (deviation, rho) in [(0.3, 0.0), (0.1, 0.8), (0.3, 0.8)] {
             let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 40, 1, |_, t| {
-                4_000.0 * flat(40, deviation, rho, seed)[(t * 40.0) as usize]
+                4_000.0 * generate_series(40, deviation, rho, seed)[(t * 40.0) as usize]
             });
             alarms += usize::from(NOT_STEADY.severity(&noisy).is_some());
         }
@@ -493,7 +495,7 @@ fn counters_across_the_step_give_no_cause() {
 fn the_size_of_a_step_decides_the_severity() {
     let stepped = |seconds, after: f64| {
         super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 100, seconds, move |_, t| {
-            let noise = flat(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
+            let noise = generate_series(100, 0.02, 0.0, 5)[(t * 100.0) as usize];
             1_000.0 * noise * if t < 0.6 { 1.0 } else { after }
         })
     };
@@ -542,7 +544,7 @@ fn a_warm_up_is_a_note_with_both_means_and_noise_is_silent() {
     assert_eq!(WARMUP_IN_MEAN.severity(&weak), None);
     let alarms = (0..100).filter(|seed| {
         let noisy = super::shaped(&Fixture { runs: 1, ops: 100, ..Fixture::honest() }, 25, 1, |_, t| {
-            4_000.0 * flat(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
+            4_000.0 * generate_series(25, 0.2, 0.3, *seed)[(t * 25.0) as usize]
         });
         WARMUP_IN_MEAN.severity(&noisy).is_some()
     });

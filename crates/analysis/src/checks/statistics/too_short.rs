@@ -7,7 +7,7 @@
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::discarded_bytes;
-use crate::figures::{LEAST_NS, LEAST_OPS, TICK_NS, TooLittle, WRONG_BY, too_little};
+use crate::figures::{MAX_RATE_ERROR, MIN_WINDOW_NS, MIN_WINDOW_OPS, TICK_NS, TooShort, why_too_short};
 
 /// Below this number of measured seconds, periodic work is missed: ext4 commits its journal and the kernel writes back
 /// old pages every five seconds.
@@ -24,7 +24,7 @@ pub(super) const TOO_SHORT: Check = Check {
     reads: "The lengths of the measured windows of all runs and the bytes written in them. For the drive: \
             `queue/rotational`, its driver and its capacity.",
     formula: formula!(
-        "Biased, and without an interval, if the windows contain fewer than {LEAST_OPS} operations on \
+        "Biased, and without an interval, if the windows contain fewer than {MIN_WINDOW_OPS} operations on \
          average: with fewer, one operation at the edges of a window changes the rate by more than {wrong}. \
          Also if windows that end by the clock are shorter than {least}: in less time, a delay of a worker \
          by a scheduler tick (up to {tick}) changes the rate by more than {wrong}. Runs that are equally \
@@ -33,8 +33,8 @@ pub(super) const TOO_SHORT: Check = Check {
          sd, not rotational, not in a virtual machine) are biased if all runs of the result wrote less than \
          {FAST_SHARE} of its capacity, or {most} GB if that is less: its fast cache (SLC) may have taken all \
          of it. A09 reports writes that memory took.",
-        wrong = Share(WRONG_BY),
-        least = Ns(LEAST_NS),
+        wrong = Share(MAX_RATE_ERROR),
+        least = Ns(MIN_WINDOW_NS),
         tick = Ns(TICK_NS),
         most = FAST_AT_MOST / 1_000_000_000
     ),
@@ -56,9 +56,9 @@ fn check_too_short(case: &Case) -> Known<Answer> {
     let seconds = case.window_ns() / 1e9;
     let written = case.issued(Kind::Write).bytes;
     let mut numbers = evidence([("seconds", seconds), ("written_bytes", written as f64)]);
-    if let Some(shortage) = too_little(case) {
+    if let Some(shortage) = why_too_short(case) {
         return match shortage {
-            TooLittle::Operations(ops) => {
+            TooShort::Operations(ops) => {
                 numbers.insert("operations_per_window".into(), ops);
                 detail!(
                     Severity::Biased,
@@ -67,9 +67,9 @@ fn check_too_short(case: &Case) -> Known<Answer> {
                      of the rate, so fathom gives no interval.",
                     show_share(1.0 / ops)
                 )
-                .with_cure(format!("Use a longer --time: each run needs {LEAST_OPS:.0} operations."))
+                .with_cure(format!("Use a longer --time: each run needs {MIN_WINDOW_OPS:.0} operations."))
             }
-            TooLittle::Time(ns) => {
+            TooShort::Time(ns) => {
                 numbers.insert("window_ns".into(), ns);
                 detail!(
                     Severity::Biased,
@@ -78,7 +78,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
                      of that, so fathom gives no interval.",
                     show_ns(ns)
                 )
-                .with_cure(format!("Use a longer --time: at least {}.", show_ns(LEAST_NS)))
+                .with_cure(format!("Use a longer --time: at least {}.", show_ns(MIN_WINDOW_NS)))
             }
         }
         .found();
@@ -112,7 +112,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
 /// Returns the bytes that the fast caches of the drives may hold. `None` if a drive is not flash or
 /// has an unknown driver.
 fn fast_cache_bytes(case: &Case) -> Option<u64> {
-    let leaves = case.leaves().ok()?;
+    let leaves = case.lowest_layers().ok()?;
     let is_known = |driver: Option<&str>| matches!(driver, Some("nvme" | "sd"));
     let flash = is_flash(case).ok()? && leaves.iter().all(|l| is_known(l.driver.as_deref()));
     let fast = |bytes: u64| ((bytes as f64 * FAST_SHARE.0) as u64).min(FAST_AT_MOST);
@@ -157,9 +157,9 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
     if !is_flash(case)? {
         return Ok(Answer::DoesNotApply);
     }
-    let start = case.runs.first().ok_or_else(no_run)?.at(Moment::Start)?;
+    let start = case.runs.first().ok_or_else(no_run)?.snapshot(Moment::Start)?;
     let (mut capacity, mut written, mut discarded) = (0_u64, 0_u64, 0_u64);
-    for leaf in case.leaves()? {
+    for leaf in case.lowest_layers()? {
         let text = start.text(&leaf.stat_file)?;
         capacity = capacity.saturating_add(leaf.bytes);
         written = written.saturating_add(BlockStat::parse(text)?.write.bytes);
@@ -210,7 +210,7 @@ pub(super) fn is_flash(case: &Case) -> Known<bool> {
     if machine.virtual_by.as_ref().map_err(Clone::clone)?.is_some() {
         return Ok(false);
     }
-    for leaf in case.leaves()? {
+    for leaf in case.lowest_layers()? {
         if leaf.queue_number("rotational")? != 0 {
             return Ok(false);
         }

@@ -10,7 +10,7 @@ use crate::checks::prelude::*;
 use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};
 use model::evidence::Probe;
 use model::job::Start;
-use stats::comparison::{FEWEST, TimesComparison, compare};
+use stats::comparison::{MIN_TIMES, TimesComparison, compare_times};
 
 /// Returns the expected share of operations, 0 to 1, on blocks that the stream already touched in
 /// the run, if it moves `bytes` in one run. Computed from the order of offsets, without a list of
@@ -259,7 +259,7 @@ pub(super) const FIRST_TOUCH: Check = Check {
          logarithms). The probability of chance comes from the Mann-Whitney rank test. Biased if the factor \
          is above {FACTOR} or below 1/{FACTOR} and the probability is below {CHANCE_BELOW}. Smaller factors \
          mostly come from other threads on the CPU: of 200 quiet pairs on a virtual disk the largest was \
-         1.7. Fewer than {FEWEST} blocks are not compared. Not checked if the disk did more than \
+         1.7. Fewer than {MIN_TIMES} blocks are not compared. Not checked if the disk did more than \
          {FLOOR_IOS} requests or {bytes} for other processes in that time.",
         bytes = show_bytes(FLOOR_BYTES)
     ),
@@ -280,9 +280,9 @@ pub(super) const FIRST_TOUCH: Check = Check {
 fn check_first_touch(case: &Case) -> Known<Answer> {
     let mut worst: Option<(TimesComparison, &Probe)> = None;
     for probe in case.probes()? {
-        let both = compare(&probe.first_ns, &probe.again_ns);
+        let both = compare_times(&probe.first_ns, &probe.again_ns);
         let both =
-            both.ok_or_else(|| format!("fewer than {FEWEST} blocks were read twice before the runs"))?;
+            both.ok_or_else(|| format!("fewer than {MIN_TIMES} blocks were read twice before the runs"))?;
         if worst.is_none_or(|(w, _)| distance(both) > distance(w)) {
             worst = Some((both, probe));
         }

@@ -86,7 +86,11 @@ fn written_before(case: &Case) -> f64 {
         let shares_target = stream.targets.iter().any(|target| case.stream.targets.contains(target));
         shares_target && stream.data != Data::Zeros
     };
-    for run in case.record.runs.iter().filter(|run| run.start.job == case.at && run.start.phase < case.phase)
+    for run in case
+        .record
+        .runs
+        .iter()
+        .filter(|run| run.start.job == case.job_index && run.start.phase < case.phase_index)
     {
         let streams = case.job.phases.get(run.start.phase).map_or(&[][..], |phase| &phase.streams);
         let ends = run.end.iter().flat_map(|end| &end.streams);
@@ -101,7 +105,7 @@ fn written_before(case: &Case) -> f64 {
 /// or after a discard. Assumed if unknown.
 fn zeros_are_free(case: &Case) -> bool {
     let spins = |disk: &&Layer| disk.queue_number("rotational") == Ok(1) && !case.is_virtual(disk);
-    case.on_block_devices() || !case.leaves().is_ok_and(|disks| disks.iter().all(spins))
+    case.on_block_devices() || !case.lowest_layers().is_ok_and(|disks| disks.iter().all(spins))
 }
 
 /// If a compressor can save more than this percentage, the rate is biased. Random data save nothing, and smaller savings make
@@ -139,7 +143,7 @@ pub(super) const PAYLOAD_TOO_EASY: Check = Check {
     accept: "Accept it if your data are as compressible.",
     // Plain memory stores every byte as it is. Compressed memory (zram) does not.
     applies: |case| {
-        case.does(Kind::Write) && case.has_storage() && (case.ram().is_none() || compresses(case))
+        case.does(Kind::Write) && case.has_storage() && (case.memory_reason().is_none() || compresses(case))
     },
     ask: Ask::Alone(check_payload_too_easy),
     #[cfg(test)]

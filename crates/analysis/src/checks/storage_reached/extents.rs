@@ -37,7 +37,7 @@ pub(super) const HOLES_READ: Check = Check {
 
 fn check_holes_read(case: &Case) -> Known<Answer> {
     let measured = !case.runs.is_empty();
-    let (maps, all_known) = known_part(if measured { case.extents() } else { case.extents_before_runs() });
+    let (maps, all_known) = split_known(if measured { case.extents() } else { case.extents_before_runs() });
     let known_before = never_written_share(&maps);
     let before = known_before.unwrap_or(0.0);
     let after = never_written_share(&case.extents_at_ends()).unwrap_or(before);
@@ -107,7 +107,7 @@ pub(super) const INLINE_OR_TAIL: Check = Check {
 };
 
 fn check_inline_or_tail(case: &Case) -> Known<Answer> {
-    let (extents, all_known) = known_part(case.extents());
+    let (extents, all_known) = split_known(case.extents());
     let part = extents.iter().map(|e| share(e.inline_bytes as f64, e.span_bytes as f64)).fold(0.0, f64::max);
     let numbers = evidence([("inline_share", part)]);
     if part <= INLINE_ABOVE {
@@ -167,7 +167,7 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
     }
     let mut sentence =
         format!("{} of the file is stored compressed or encrypted, which costs CPU time.", show_share(part));
-    if let Ok(device) = case.device() {
+    if let Ok(device) = case.device_io() {
         let bytes = device.total().bytes;
         sentence +=
             &format!(" fathom issued {}, and the disk moved {}.", show_bytes(issued), show_bytes(bytes));
@@ -180,9 +180,9 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
 /// writes, after its final sync: the file system may encode written data as late as that. The
 /// second value is the reason if a share is unknown.
 fn encoded_share(case: &Case) -> (f64, Known<()>) {
-    let (mut maps, mut all_known) = known_part(case.extents());
+    let (mut maps, mut all_known) = split_known(case.extents());
     if case.does(Kind::Write) {
-        let (pairs, pairs_known) = known_part(case.extents_over_runs());
+        let (pairs, pairs_known) = split_known(case.extents_over_runs());
         maps.extend(pairs.into_iter().map(|(_, after)| after));
         all_known = all_known.and(pairs_known);
     }
@@ -228,7 +228,7 @@ pub(super) const SHARED_EXTENTS: Check = Check {
 fn check_shared_extents(case: &Case) -> Known<Answer> {
     let trims = case.does(Kind::Trim) || case.issued(Kind::Trim).ops > 0;
     let (mut shared, mut grown) = (0.0_f64, None);
-    let (pairs, all_known) = known_part(case.extents_over_runs());
+    let (pairs, all_known) = split_known(case.extents_over_runs());
     for (before, after) in pairs {
         let span = before.span_bytes as f64;
         shared = shared.max(share(before.shared_bytes as f64, span));

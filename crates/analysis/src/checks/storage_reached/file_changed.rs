@@ -156,8 +156,8 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
     let mut out = Vec::new();
     for ran in attempts {
-        let start = state(ran.at(Moment::Start)?, target)?;
-        let stop = state(ran.at(Moment::Stop)?, target)?;
+        let start = state(ran.snapshot(Moment::Start)?, target)?;
+        let stop = state(ran.snapshot(Moment::Stop)?, target)?;
         if let Some(last) = last {
             add_changes(last, start, never_written, &mut out)?;
         }

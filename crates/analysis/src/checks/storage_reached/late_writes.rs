@@ -151,7 +151,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
         }
         return holds("No write was dropped before it was stored.", numbers);
     }
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     let others = case.submitted_by_sharers(Kind::Write, &tops);
     let synced = case.synced_write_bytes()?;
     let arrived = synced.saturating_sub(others.least);
@@ -166,7 +166,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
         }
         return holds("The written data were stored after the final sync.", numbers);
     }
-    if known_part(case.extents_over_runs()).1.is_err() || earlier.finds(CheckId::A07) {
+    if split_known(case.extents_over_runs()).1.is_err() || earlier.finds(CheckId::A07) {
         return not_checked(
             "the file may be stored compressed, so the bytes at the device do not show how much was stored",
         );

@@ -11,7 +11,7 @@
 
 use crate::case::ledger::{Refused, why_refused};
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{grown, keyed};
+use crate::figures::kernel_text::{growth_in_run, number_of_key};
 use crate::figures::traffic;
 use crate::figures::traffic::FLOOR_BYTES;
 use model::evidence::{CgroupIo, TargetState};
@@ -45,9 +45,9 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let device = case.tops().and_then(|tops| case.counted_together(&tops));
+    let device = case.top_layers().and_then(|tops| case.counted_together(&tops));
     let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
-    if !case.sharers(&case.tops()?).is_empty() {
+    if !case.sharers(&case.top_layers()?).is_empty() {
         let unknown = ARRIVED.iter().find_map(|id| earlier.answer(*id)?.as_ref().err());
         if let Some(why) = unknown {
             return Err(format!("this number could not be compared with the device: {why}"));
@@ -99,7 +99,7 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
          wrong, so only the bytes that a stream issued and the kernel's count for its own workers \
          are compared.",
         floor = show_bytes(FLOOR_BYTES),
-        windows = traffic::WINDOWS
+        windows = traffic::READ_AHEAD_WINDOWS
     ),
     provoke: "No command: the finding means that a counter of the kernel or of fathom is wrong. A session \
               file with 3 % added to the issued bytes shows it.",
@@ -115,7 +115,7 @@ pub(super) const LEDGER_DISAGREES: Check = Check {
 };
 
 fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let tops = case.tops()?;
+    let tops = case.top_layers()?;
     if !case.sharers(&tops).is_empty() {
         return check_own_submissions(case);
     }
@@ -198,7 +198,7 @@ fn full_queue_note(case: &Case, numbers: &Evidence) -> Option<Detail> {
         kind.word(),
         show_bytes(case.issued(kind).bytes),
         show_count(requests as f64),
-        show_count(asked_depth(&case.stream)),
+        show_count(requested_depth(&case.stream)),
     ))
 }
 
@@ -240,8 +240,8 @@ struct Ledger {
 
 impl Ledger {
     fn from_case(case: &Case) -> Known<Self> {
-        let device = case.device()?;
-        let disks = case.shared()?;
+        let device = case.device_io()?;
+        let disks = case.shared_layers()?;
         let shared = case.counted(&disks)?;
         let synced =
             case.runs.iter().map(|r| Some(r.counted_until(Moment::Synced, &disks).ok()?.write.bytes));
@@ -250,7 +250,7 @@ impl Ledger {
         Ok(Self {
             in_flight: device.in_flight.max(shared.in_flight) as f64 * largest,
             floor: FLOOR_BYTES.saturating_add(traffic::unread_bytes(case)) as f64 * case.runs.len() as f64,
-            own: case.own().ok(),
+            own: case.own_io().ok(),
             until_synced: until_synced.unwrap_or(0).max(shared.write.bytes),
             device,
             shared,
@@ -300,7 +300,7 @@ impl Ledger {
             }
             let charged = self
                 .own
-                .filter(|_| kind == Kind::Read || traffic::is_modest(case))
+                .filter(|_| kind == Kind::Read || traffic::has_modest_overhead(case))
                 .map(|o| o.bytes[cgroup_slot(kind)]);
             if let Some(charged) = charged.filter(|c| below(*c)) {
                 return Some(format!(
@@ -423,12 +423,12 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
         let moved = if streams > 1 {
             // The process-wide count includes all streams, so use the count of the stream's own workers.
             let count: fn(&ThreadIo) -> u64 = if kind == Kind::Read { |io| io.rchar } else { |io| io.wchar };
-            let own = case.counted_by_workers(case.index, count);
+            let own = case.counted_by_workers(case.stream_index, count);
             let enough = |bytes: u64| bytes as f64 >= from.0 * issued as f64;
             is_undecided |= enough(own.most) && !enough(own.least);
             own.most
         } else {
-            sum_over_runs(case, |ran| grown(ran, IO_FILE, |text| keyed(text, key)))?
+            sum_over_runs(case, |ran| growth_in_run(ran, IO_FILE, |text| number_of_key(text, key)))?
         };
         if (moved as f64) < from.0 * issued as f64 {
             return finding!(

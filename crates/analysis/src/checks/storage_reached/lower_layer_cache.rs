@@ -6,7 +6,7 @@
 //!    fathom.
 //! 3. If other streams of the phase use the chain, subtracts the bytes that they submitted and decides by bounds.
 //! 4. Reads of never-written blocks of an image are named as the cause instead of a cache.
-use crate::case::{COUNTS_AT_ALL, SAME_BYTES};
+use crate::case::{COUNTS_AT_ALL, SAME_BYTES_WITHIN};
 use crate::checks::prelude::*;
 use model::evidence::TargetState;
 
@@ -37,7 +37,7 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
          are one device. If other streams use the disks below too, the bytes that they submitted \
          are subtracted, and the check answers if that decides. RAID levels that write more than \
          requested pass: only missing bytes point to a cache.",
-        same = Share(SAME_BYTES)
+        same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`losetup -f --show IMAGE` (without --direct-io=on) and `fathom run --rw randread /dev/loopN`.",
     fix: "Set the layer up without its cache (`losetup --direct-io=on`, no bcache, no dm-cache), or measure \
@@ -53,7 +53,7 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
 
 fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     // A partition and its disk are one device.
-    let (tops, leaves) = (case.shared()?, case.leaves()?);
+    let (tops, leaves) = (case.shared_layers()?, case.lowest_layers()?);
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
@@ -122,8 +122,9 @@ fn check_shared_chain(case: &Case, sides: Sides) -> Known<Answer> {
         // If all streams use the same top device and no layer in between reads ahead, this stream cannot lack more
         // bytes than all streams together.
         let all = case.with_sharers();
-        let same_top =
-            all.shared().is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
+        let same_top = all
+            .shared_layers()
+            .is_ok_and(|t| t.iter().all(|t| tops.iter().any(|own| own.stat_file == t.stat_file)));
         if same_top && can_tell && !may_be_kept(case, kind, leaves) {
             let missing = flow_of(&case.counted_together(tops)?, kind).bytes.saturating_sub(done);
             least = least.max(above.least.saturating_sub(missing));
@@ -193,7 +194,7 @@ fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64
 /// Whether the page cache of a loop device's image may answer for one of these disks. False for
 /// writes that the stream itself makes stable: C01 and C03 check those.
 fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
-    let may_stay = kind == Kind::Read || !case.syncs_itself();
+    let may_stay = kind == Kind::Read || !case.syncs_within_window();
     may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
 }
 
@@ -206,7 +207,7 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
 /// processes may have used the disk while the page cache served fathom.
 fn own_flows(case: &Case, kind: Kind, sides: Sides, flows: Flows) -> Known<Flows> {
     let above_bytes = flows.above.bytes;
-    if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES * above_bytes as f64 {
+    if (flows.below.bytes as f64 - above_bytes as f64).abs() <= SAME_BYTES_WITHIN * above_bytes as f64 {
         return Ok(flows);
     }
     let (mut at_tops, mut at_leaves) = (BlockFlow::default(), BlockFlow::default());

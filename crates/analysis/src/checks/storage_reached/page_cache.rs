@@ -6,9 +6,9 @@
 //! I/O at all. Holes (A04) and targets in memory (A11) have their own checks.
 
 use super::extents::{ENCODED_ABOVE, encoded_share_of};
-use crate::case::{SAME_BYTES, new_page_bytes};
+use crate::case::{SAME_BYTES_WITHIN, new_page_bytes};
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::{grown, keyed};
+use crate::figures::kernel_text::{growth_in_run, number_of_key};
 
 /// Above this share of bytes read from the page cache, the rate is biased. A smaller share can come from pages that
 /// other readers left.
@@ -32,7 +32,7 @@ pub(super) const CACHE_SERVED: Check = Check {
          answers if both lead to one answer. Not checked if only a part of the bytes was delivered \
          and more than {ENCODED_ABOVE} of the file is stored compressed or encrypted: the bytes on \
          its disk are not the bytes of the file.",
-        same = Share(SAME_BYTES)
+        same = Share(SAME_BYTES_WITHIN)
     ),
     provoke: "`dd if=/dev/urandom of=FILE bs=1M count=256`, `cat FILE > /dev/null` and `fathom run --rw \
               randread --cache buffered FILE`.",
@@ -71,7 +71,7 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
         return case.cannot_tell("how many of this stream's reads came from memory");
     };
     let is_encoded = |extents: &Extents| encoded_share_of(extents) > ENCODED_ABOVE;
-    if delivered > 0 && known_part(case.extents()).0.iter().any(is_encoded) {
+    if delivered > 0 && split_known(case.extents()).0.iter().any(is_encoded) {
         return not_checked(
             "the file is stored compressed or encrypted, so the bytes at the device do not show \
              what the cache served",
@@ -222,7 +222,7 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
         return Ok(None);
     }
     let bytes = |key: &str| -> Known<f64> {
-        let pages = sum_over_runs(case, |ran| grown(ran, VMSTAT, |text| keyed(text, key)))?;
+        let pages = sum_over_runs(case, |ran| growth_in_run(ran, VMSTAT, |text| number_of_key(text, key)))?;
         Ok(pages as f64 * VMSTAT_PAGE_BYTES as f64)
     };
     let mut copied = bytes("nr_dirtied")?.min(bytes("nr_written")?);

@@ -39,7 +39,7 @@ pub(super) const RAM_BACKED: Check = Check {
 };
 
 fn check_ram_backed(case: &Case) -> Known<Answer> {
-    if let Some(ram) = case.ram() {
+    if let Some(ram) = case.memory_reason() {
         let all = case.places().count();
         let in_memory = case.places().filter(|place| place.ram.is_some()).count();
         let (sentence, renames) = if in_memory < all {
@@ -62,7 +62,7 @@ fn check_ram_backed(case: &Case) -> Known<Answer> {
     if !memory_layers.is_empty() {
         return partly_memory(case, &memory_layers);
     }
-    case.grounded()?;
+    case.need_resolved_stack()?;
     holds("The target is on a device that is not memory.", evidence([]))
 }
 
@@ -101,8 +101,8 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
 /// each layer among the layers below in proportion to their requests. Other users of a disk further down
 /// therefore do not change the shares.
 fn served<'a>(case: &Case<'a>) -> Known<Vec<(&'a Layer, f64)>> {
-    let mut ends: Vec<(&Layer, f64)> = case.leaves()?.into_iter().map(|end| (end, 0.0)).collect();
-    let mut level = divide_share(case, &case.tops()?, 1.0)?;
+    let mut ends: Vec<(&Layer, f64)> = case.lowest_layers()?.into_iter().map(|end| (end, 0.0)).collect();
+    let mut level = divide_share(case, &case.top_layers()?, 1.0)?;
     // A chain has at most as many levels as layers. The limit ends the loop in a damaged record in which a layer
     // is below itself.
     for _ in case.places().flat_map(|p| &p.layers) {

@@ -7,7 +7,7 @@
 //! half a turn, and with the shortest time per operation that such disks reach at high depth.
 
 use crate::checks::prelude::*;
-use crate::figures::kernel_text::link;
+use crate::figures::kernel_text::read_link;
 
 /// Below this median latency, no medium answered: the fastest (Optane) take 8 us or more, including the kernel path,
 /// and flash takes 25 us.
@@ -130,7 +130,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let rate = if ceiling.is_shared { rates.iter().sum() } else { rates.into_iter().fold(0.0, f64::max) };
     let numbers = evidence([("bytes_per_s", rate), ("ceiling_bytes_per_s", ceiling.bytes_per_s)]);
     if rate <= ceiling.bytes_per_s {
-        let sentence = if case.ram().is_some() {
+        let sentence = if case.memory_reason().is_some() {
             "Memory can be copied at this rate."
         } else {
             "The link to the storage can carry this rate."
@@ -149,7 +149,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the bandwidth limit of the targets, or `None` if there is no known limit.
 fn find_ceiling(case: &Case) -> Known<Option<Ceiling>> {
-    if case.ram().is_some() {
+    if case.memory_reason().is_some() {
         if WITHOUT_COPY.contains(&case.stream.engine.as_str()) {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ fn find_ceiling(case: &Case) -> Known<Option<Ceiling>> {
         let name = "memory copies".to_owned();
         return Ok(Some(Ceiling { bytes_per_s: copied * workers * NEAREST_CACHE, is_shared: true, name }));
     }
-    let leaves = case.leaves()?;
+    let leaves = case.lowest_layers()?;
     let links: Known<Vec<Ceiling>> = leaves.iter().map(|leaf| link_ceiling(leaf)).collect();
     let links = match links {
         // A passed-through device has a link. A simulated device has none.
@@ -177,7 +177,7 @@ fn find_ceiling(case: &Case) -> Known<Option<Ceiling>> {
 
 /// Returns the bandwidth limit of a drive's link.
 fn link_ceiling(layer: &Layer) -> Known<Ceiling> {
-    let link = link(layer)?;
+    let link = read_link(layer)?;
     let name = format!("{} to {}", link.description, layer.name);
     Ok(Ceiling { bytes_per_s: link.bytes_per_s, is_shared: link.is_shared, name })
 }
@@ -239,7 +239,7 @@ fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if earlier.relabels(CheckId::A01) || explaining.into_iter().any(|id| earlier.finds(id)) {
         return Ok(Answer::DoesNotApply);
     }
-    let leaves = case.leaves()?;
+    let leaves = case.lowest_layers()?;
     let spinning: Known<Vec<u64>> = leaves.iter().map(|l| l.queue_number("rotational")).collect();
     if spinning?.contains(&0) {
         return holds("At least one disk below is not rotational.", evidence([]));
@@ -308,7 +308,7 @@ fn linked(block_bytes: u32, files: &[(&str, &str)]) -> model::record::Record {
 fn a_lane_carries_its_specified_bandwidth() {
     let per_lane = |speed| {
         let record = linked(4096, &[("current_link_speed", speed), ("current_link_width", "1")]);
-        let rate = link(&record.header.hosts[0].places[0].layers[0]).unwrap().bytes_per_s;
+        let rate = read_link(&record.header.hosts[0].places[0].layers[0]).unwrap().bytes_per_s;
         (rate / 1e6).round() as u64
     };
     assert_eq!(

@@ -19,7 +19,7 @@ fn setting(block_kib: u32, depth: u32, rw: &str) -> Setting {
 type Truth = fn(&Setting) -> f64;
 
 /// The sizes and counts of CCSIO below its cap, for some works.
-fn grid(works: &[&str], search: How) -> Grid {
+fn grid(works: &[&str], search: Search) -> Grid {
     let mut cells = Vec::new();
     for work in works {
         for block_kib in (3..15).map(|i| 1_u32 << i) {
@@ -42,14 +42,14 @@ fn grid(works: &[&str], search: How) -> Grid {
 }
 
 /// The default budget for this number of cells, each of which takes [`ADAPTIVE_RUN_NS`].
-fn budget(cells: usize) -> How {
-    How::Adaptive { budget_ns: (4 * (cells + 20) as u64 * ADAPTIVE_RUN_NS).min(110_000_000_000) }
+fn budget(cells: usize) -> Search {
+    Search::Adaptive { budget_ns: (4 * (cells + 20) as u64 * ADAPTIVE_RUN_NS).min(110_000_000_000) }
 }
 
 /// One cell for each depth, all with the same size.
 fn row(cells: u32) -> Grid {
     let cells = (0..cells).map(|at| Cell { setting: setting(4, at + 1, "read"), job: at as usize });
-    Grid { cells: cells.collect(), ..grid(&[], How::Exhaustive) }
+    Grid { cells: cells.collect(), ..grid(&[], Search::Exhaustive) }
 }
 
 /// A device that is full at a few MiB in flight, and a little slower when it is flooded.
@@ -144,8 +144,8 @@ impl Device {
 }
 
 /// A run of a job with this rate; without a rate, the run failed.
-fn sample(job: usize, bytes_per_s: Option<f64>, took_ns: u64) -> Sample {
-    Sample { job, bytes_per_s, took_ns, ..Sample::default() }
+fn sample(job: usize, bytes_per_s: Option<f64>, took_ns: u64) -> CellRun {
+    CellRun { job, bytes_per_s, took_ns, ..CellRun::default() }
 }
 
 /// Numbers between 0 and 1, drawn by seed.
@@ -170,16 +170,21 @@ impl Draws {
 }
 
 /// Plays a search to its end; returns its samples.
-fn play(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<Sample> {
+fn play(grid: &Grid, truth: Truth, noise: Noise, seed: u64) -> Vec<CellRun> {
     let mut device = Device::new(noise, seed);
     let mut samples = Vec::new();
-    let mut search = Search::new(grid, RUNS, seed);
+    let mut search = BestCellSearch::new(grid, RUNS, seed);
     while let Some(job) = search.next() {
         let rate = truth(grid.setting(job).unwrap()) * device.draw_log(search.spent_ns() as f64 / 1e9).exp();
-        let took_ns = if grid.search == How::Exhaustive { EXHAUSTIVE_RUN_NS } else { ADAPTIVE_RUN_NS };
-        let sample =
-            Sample { job, bytes_per_s: Some(rate), cpu_ns_per_byte: Some(0.1), took_ns, ..Sample::default() };
-        search.take(&sample);
+        let took_ns = if grid.search == Search::Exhaustive { EXHAUSTIVE_RUN_NS } else { ADAPTIVE_RUN_NS };
+        let sample = CellRun {
+            job,
+            bytes_per_s: Some(rate),
+            cpu_ns_per_byte: Some(0.1),
+            took_ns,
+            ..CellRun::default()
+        };
+        search.add(&sample);
         samples.push(sample);
         assert!(samples.len() < 20_000, "it does not end");
     }
@@ -210,22 +215,22 @@ fn play_all(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
     let mut shares = Shares::default();
     for seed in 0..seeds {
         let samples = play(grid, truth, noise, seed);
-        let search = Search::after(grid, RUNS, seed, &samples);
+        let search = BestCellSearch::after(grid, RUNS, seed, &samples);
         let race = &search.races[0];
         let rivals = race.rivals().unwrap();
         let lost = best - log(race.winner().unwrap().job);
         let each = 1.0 / seeds as f64;
-        let decided = rivals.open == 0;
-        let bound = if decided { race.tolerance } else { rivals.at_most };
+        let decided = rivals.above_tolerance == 0;
+        let bound = if decided { race.tolerance } else { rivals.bound };
         let add = |to: &mut f64, is: bool| *to += if is { each } else { 0.0 };
-        if race.fall().is_none() {
+        if race.slowdown().is_none() {
             add(&mut shares.wrong, lost > bound);
             add(&mut shares.decided, decided);
         }
         add(&mut shares.far, lost > race.tolerance + 1e-9);
-        add(&mut shares.fallen, race.fall().is_some());
+        add(&mut shares.fallen, race.slowdown().is_some());
         shares.bound += each * bound.min(1.0);
-        if let How::Adaptive { budget_ns } = grid.search {
+        if let Search::Adaptive { budget_ns } = grid.search {
             shares.longest = shares.longest.max(search.spent_ns() as f64 / budget_ns as f64);
         }
     }
@@ -234,23 +239,23 @@ fn play_all(grid: &Grid, truth: Truth, noise: Noise, seeds: u64) -> Shares {
 
 #[test]
 fn progress_counts_cells_and_passes() {
-    let stages = |how: How| {
-        let grid = Grid { search: how, ..row(3) };
-        let mut search = Search::new(&grid, 2, 1);
+    let stages = |search: Search| {
+        let grid = Grid { search, ..row(3) };
+        let mut search = BestCellSearch::new(&grid, 2, 1);
         let mut stages = Vec::new();
         while let Some(job) = search.next().filter(|_| stages.len() < 7) {
-            stages.push(search.stage());
-            search.take(&Sample {
+            stages.push(search.describe_progress());
+            search.add(&CellRun {
                 job,
                 bytes_per_s: Some(1.0),
                 took_ns: EXHAUSTIVE_RUN_NS,
-                ..Sample::default()
+                ..CellRun::default()
             });
         }
         stages
     };
     let passes = [1, 2].map(|pass| [1, 2, 3].map(|cell| format!("pass {pass} of 2, cell {cell} of 3")));
-    assert_eq!(stages(How::Exhaustive)[..6], passes.concat());
+    assert_eq!(stages(Search::Exhaustive)[..6], passes.concat());
     let adaptive = stages(budget(3));
     assert_eq!(adaptive[..4], ["cell 1 of 3", "cell 2 of 3", "cell 3 of 3", "3 of 3 cells may be the best"]);
 }
@@ -258,7 +263,7 @@ fn progress_counts_cells_and_passes() {
 /// Checks that bounds hold in 95 % of the searches of each surface with each noise. Where the time is enough, the winner is within the
 /// tolerance of the best cell in 95 %.
 fn check_bounds(seeds: u64, names: &[&str]) {
-    let whole = || grid(&["read"], How::Exhaustive);
+    let whole = || grid(&["read"], Search::Exhaustive);
     let surfaces: [(&str, Grid, Truth, bool); 7] = [
         ("plateau", whole(), plateau, true),
         ("peak", whole(), peak, true),
@@ -306,22 +311,22 @@ fn the_recommended_budget_is_likely_to_reach_the_tolerance() {
     let (mut open, mut reached) = (0, 0);
     for seed in 0..12 {
         let mut grid = row(12);
-        grid.search = How::Adaptive { budget_ns: 25_000_000_000 };
+        grid.search = Search::Adaptive { budget_ns: 25_000_000_000 };
         let noise = Noise { spread: 0.06, ..QUIET };
         let samples = play(&grid, level, noise, seed);
-        let search = Search::after(&grid, RUNS, seed, &samples);
+        let search = BestCellSearch::after(&grid, RUNS, seed, &samples);
         let Some(budget_ns) = search.sufficient_budget_ns().filter(|ns| *ns > 25_000_000_000) else {
             continue;
         };
-        grid.search = How::Adaptive { budget_ns };
+        grid.search = Search::Adaptive { budget_ns };
         let samples = play(&grid, level, noise, seed);
         open += 1;
-        let search = Search::after(&grid, RUNS, seed, &samples);
-        reached += u32::from(search.races[0].rivals().is_some_and(|r| r.open == 0));
+        let search = BestCellSearch::after(&grid, RUNS, seed, &samples);
+        reached += u32::from(search.races[0].rivals().is_some_and(|r| r.above_tolerance == 0));
         println!(
             "{:.0} s: {:?}",
             budget_ns as f64 / 1e9,
-            search.races[0].rivals().map(|r| (r.open, r.at_most))
+            search.races[0].rivals().map(|r| (r.above_tolerance, r.bound))
         );
     }
     assert!(open >= 8 && reached * 3 >= open * 2, "{reached} of {open}");
@@ -329,81 +334,85 @@ fn the_recommended_budget_is_likely_to_reach_the_tolerance() {
 
 #[test]
 fn a_stall_rules_no_cell_out() {
-    let mut grid = grid(&["read"], How::Exhaustive);
+    let mut grid = grid(&["read"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
     let best = grid.cells.iter().max_by(|a, b| peak(&a.setting).total_cmp(&peak(&b.setting))).unwrap().job;
     for stalled in [0, 1] {
-        let (mut search, mut draws) = (Search::new(&grid, RUNS, 3), Draws(3));
+        let (mut search, mut draws) = (BestCellSearch::new(&grid, RUNS, 3), Draws(3));
         while let Some(job) = search.next() {
-            let is_stalled = job == best && search.times(job) == stalled;
+            let is_stalled = job == best && search.count_runs_of(job) == stalled;
             let log = 0.01 * draws.normal() - if is_stalled { 1.6 } else { 0.0 };
             let rate = peak(grid.setting(job).unwrap()) * log.exp();
-            search.take(&sample(job, Some(rate), ADAPTIVE_RUN_NS));
+            search.add(&sample(job, Some(rate), ADAPTIVE_RUN_NS));
         }
         let race = &search.races[0];
         assert_eq!(race.winner().map(|w| w.job), Some(best), "stalled in run {stalled}: {:?}", race.rivals());
-        assert_eq!(race.rivals().map(|r| r.open), Some(0), "stalled in run {stalled}");
+        assert_eq!(race.rivals().map(|r| r.above_tolerance), Some(0), "stalled in run {stalled}");
     }
 }
 
 #[test]
 fn a_disturbed_run_is_measured_again_after_its_pass_or_at_once() {
-    let mut grid = grid(&["read"], How::Exhaustive);
+    let mut grid = grid(&["read"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
     let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
     let cells = grid.cells.len();
-    let may = |runs: usize, repeat: u32| Search::after(&grid, RUNS, 5, &samples[..runs]).may_repeat(repeat);
+    let may =
+        |runs: usize, repeat: u32| BestCellSearch::after(&grid, RUNS, 5, &samples[..runs]).may_repeat(repeat);
     assert!(!may(cells / 2, 0), "other cells were not measured at all yet");
     // The reference cell was measured more often.
-    let pass =
-        (cells..2 * cells).find(|runs| Search::after(&grid, RUNS, 5, &samples[..*runs]).missing_runs() == 0);
+    let pass = (cells..2 * cells)
+        .find(|runs| BestCellSearch::after(&grid, RUNS, 5, &samples[..*runs]).missing_runs() == 0);
     let pass = pass.unwrap();
     assert!(may(pass, 0) && may(pass + 1, 4), "each cell was measured");
 }
 
 #[test]
 fn a_search_that_an_earlier_version_ended_has_a_winner() {
-    let mut grid = grid(&["read"], How::Exhaustive);
+    let mut grid = grid(&["read"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
     let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 5);
-    let mut search = Search::after(&grid, RUNS, 5, &samples[..grid.cells.len() * 3 / 2]);
+    let mut search = BestCellSearch::after(&grid, RUNS, 5, &samples[..grid.cells.len() * 3 / 2]);
     assert!(search.races[0].winner().is_none());
-    search.close();
+    search.decide_open_races();
     assert!(search.races[0].winner().is_some());
 }
 
 #[test]
 fn a_quiet_device_is_decided_early() {
-    let mut grid = grid(&["read"], How::Exhaustive);
+    let mut grid = grid(&["read"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
     let samples = play(&grid, peak, Noise { spread: 0.002, ..QUIET }, 7);
-    let search = Search::after(&grid, RUNS, 7, &samples);
+    let search = BestCellSearch::after(&grid, RUNS, 7, &samples);
     let rivals = search.races[0].rivals().unwrap();
-    assert_eq!(rivals.open, 0, "surely nothing is 5 % faster: {rivals:?}");
+    assert_eq!(rivals.above_tolerance, 0, "surely nothing is 5 % faster: {rivals:?}");
     assert_eq!(
         search.races[0].winner().and_then(|w| grid.setting(w.job)).map(Setting::shape),
         Some("8 x 512K".into())
     );
-    let How::Adaptive { budget_ns } = grid.search else { panic!("it is adaptive") };
+    let Search::Adaptive { budget_ns } = grid.search else { panic!("it is adaptive") };
     assert!(search.spent_ns() < budget_ns * 7 / 10, "{} of {budget_ns}", search.spent_ns());
 }
 
 #[test]
 fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
-    let mut grid = grid(&["read", "write"], How::Exhaustive);
+    let mut grid = grid(&["read", "write"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
     let jobs = grid.cells.len();
     let cp = Baseline { name: "cp".into(), setting: setting(128, 1, "read"), job: jobs };
     grid.baselines.push(cp);
     let samples = play(&grid, plateau, Noise { spread: 0.03, ..QUIET }, 3);
-    let search = Search::after(&grid, RUNS, 3, &samples);
-    assert!((0..jobs).all(|job| search.times(job) > 0));
+    let search = BestCellSearch::after(&grid, RUNS, 3, &samples);
+    assert!((0..jobs).all(|job| search.count_runs_of(job) > 0));
     for race in &search.races {
-        let (winner, cheapest) = (race.winner().unwrap(), race.cheapest().unwrap());
-        assert!(winner.fresh.len() >= FRESH_RUNS && cheapest.fresh.len() >= FRESH_RUNS, "{race:#?}");
-        assert!(cheapest.memory <= winner.memory);
+        let (winner, cheapest) = (race.winner().unwrap(), race.cheapest_equal().unwrap());
+        assert!(
+            winner.fresh_scores.len() >= FRESH_RUNS && cheapest.fresh_scores.len() >= FRESH_RUNS,
+            "{race:#?}"
+        );
+        assert!(cheapest.memory_bytes <= winner.memory_bytes);
     }
-    assert_eq!(search.races[0].baselines[0].fresh.len(), FRESH_RUNS);
+    assert_eq!(search.races[0].baselines[0].fresh_scores.len(), FRESH_RUNS);
     assert!(search.races[1].baselines.is_empty());
     let references: Vec<usize> = search.races.iter().filter_map(|r| search.reference_of(r)).collect();
     assert_eq!(references.len(), 2, "each work has its own");
@@ -413,14 +422,14 @@ fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
 
 #[test]
 fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
-    let grid = grid(&["read", "write"], How::Exhaustive);
+    let grid = grid(&["read", "write"], Search::Exhaustive);
     let best = grid.cells.iter().map(|c| peak(&c.setting)).fold(0.0, f64::max);
     for seed in 0..50 {
         let mut random = Draws(split_mix(seed));
-        let mut search = Search::new(&grid, 1, seed);
+        let mut search = BestCellSearch::new(&grid, 1, seed);
         while let Some(job) = search.next() {
             let rate = peak(grid.setting(job).unwrap()) * (0.02 * random.normal()).exp();
-            search.take(&sample(job, Some(rate), EXHAUSTIVE_RUN_NS));
+            search.add(&sample(job, Some(rate), EXHAUSTIVE_RUN_NS));
         }
         for race in &search.races {
             assert!(race.knows_its_noise(), "{seed}: {}", race.work);
@@ -430,26 +439,26 @@ fn with_one_run_each_any_cell_may_win_and_the_noise_is_that_of_the_reference() {
                 search.reference_of(race),
                 "{seed}: the reference is far from the peak"
             );
-            let rate = |lane: &Lane| peak(grid.setting(lane.job).unwrap());
-            let known = |at: &usize| rate(&race.lanes[*at]) >= best;
+            let rate = |cell: &RacingCell| peak(grid.setting(cell.job).unwrap());
+            let known = |at: &usize| rate(&race.cells[*at]) >= best;
             assert!(
                 rate(winner) >= best || rivals.within_noise.iter().any(known),
                 "{seed}: the best is not named"
             );
-            assert!(rivals.within_noise.len() < race.lanes.len() / 3, "{seed}: {rivals:?}");
-            assert_eq!(race.fall(), None, "{seed}: luck is no change of the target");
+            assert!(rivals.within_noise.len() < race.cells.len() / 3, "{seed}: {rivals:?}");
+            assert_eq!(race.slowdown(), None, "{seed}: luck is no change of the target");
         }
     }
 }
 
 #[test]
 fn an_exhaustive_search_measures_all_equally_often() {
-    let grid = grid(&["read"], How::Exhaustive);
+    let grid = grid(&["read"], Search::Exhaustive);
     let samples = play(&grid, peak, Noise { spread: 0.03, ..QUIET }, 1);
-    let search = Search::after(&grid, RUNS, 1, &samples);
+    let search = BestCellSearch::after(&grid, RUNS, 1, &samples);
     let reference = search.reference();
-    for lane in search.races[0].lanes.iter().filter(|l| Some(l.job) != reference) {
-        assert_eq!(lane.logs.len(), RUNS as usize);
+    for cell in search.races[0].cells.iter().filter(|l| Some(l.job) != reference) {
+        assert_eq!(cell.race_scores.len(), RUNS as usize);
     }
     let first: Vec<usize> = samples.iter().take(20).map(|s| s.job).collect();
     assert!(!first.is_sorted(), "the order is random: {first:?}");
@@ -457,56 +466,56 @@ fn an_exhaustive_search_measures_all_equally_often() {
 
 #[test]
 fn replaying_a_part_continues_identically() {
-    let mut grid = grid(&["read", "write"], How::Exhaustive);
+    let mut grid = grid(&["read", "write"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
     let samples = play(&grid, plateau, Noise { spread: 0.05, stalls: 0.01, ..QUIET }, 11);
     for cut in (0..samples.len()).step_by(7) {
-        let search = Search::after(&grid, RUNS, 11, &samples[..cut]);
+        let search = BestCellSearch::after(&grid, RUNS, 11, &samples[..cut]);
         assert_eq!(search.next(), Some(samples[cut].job), "after {cut} runs");
     }
-    assert_eq!(Search::after(&grid, RUNS, 11, &samples).next(), None);
+    assert_eq!(BestCellSearch::after(&grid, RUNS, 11, &samples).next(), None);
 }
 
 #[test]
 fn failed_cells_are_out_and_without_cells_there_is_no_winner() {
-    let mut grid = grid(&["read"], How::Exhaustive);
+    let mut grid = grid(&["read"], Search::Exhaustive);
     grid.search = budget(grid.cells.len());
-    let mut search = Search::new(&grid, RUNS, 5);
+    let mut search = BestCellSearch::new(&grid, RUNS, 5);
     let mut runs = 0;
     while let Some(job) = search.next() {
         let broken = grid.setting(job).is_some_and(|s| s.depth != 1);
         let rate = (!broken).then(|| plateau(grid.setting(job).unwrap()));
-        search.take(&sample(job, rate, ADAPTIVE_RUN_NS));
+        search.add(&sample(job, rate, ADAPTIVE_RUN_NS));
         runs += 1;
         assert!(runs < 2_000);
     }
     let winner = search.races[0].winner().and_then(|w| grid.setting(w.job)).unwrap();
     assert_eq!(winner.depth, 1);
 
-    let mut search = Search::new(&grid, RUNS, 5);
+    let mut search = BestCellSearch::new(&grid, RUNS, 5);
     while let Some(job) = search.next() {
-        search.take(&sample(job, None, ADAPTIVE_RUN_NS));
+        search.add(&sample(job, None, ADAPTIVE_RUN_NS));
     }
     assert!(search.races[0].decision.is_some() && search.races[0].winner().is_none());
 }
 
 #[test]
 fn no_forged_sample_stops_the_search() {
-    let empty = Grid { cells: Vec::new(), ..grid(&[], How::Exhaustive) };
-    assert_eq!(Search::new(&empty, 0, 0).next(), None);
-    let mut search = Search::new(&empty, 3, 0);
-    search.take(&sample(usize::MAX, None, ADAPTIVE_RUN_NS));
-    let one = grid(&["read"], How::Adaptive { budget_ns: 0 });
-    let mut search = Search::new(&one, 3, 0);
+    let empty = Grid { cells: Vec::new(), ..grid(&[], Search::Exhaustive) };
+    assert_eq!(BestCellSearch::new(&empty, 0, 0).next(), None);
+    let mut search = BestCellSearch::new(&empty, 3, 0);
+    search.add(&sample(usize::MAX, None, ADAPTIVE_RUN_NS));
+    let one = grid(&["read"], Search::Adaptive { budget_ns: 0 });
+    let mut search = BestCellSearch::new(&one, 3, 0);
     for rate in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
         let job = search.next().unwrap();
-        search.take(&Sample {
+        search.add(&CellRun {
             job,
             bytes_per_s: Some(rate),
             bytes_per_operation: Some(f64::NAN),
             cpu_ns_per_byte: Some(f64::NAN),
             took_ns: u64::MAX,
-            ..Sample::default()
+            ..CellRun::default()
         });
     }
     assert!(search.next().is_some());
@@ -537,20 +546,20 @@ mod in_order {
         }
     }
 
-    fn sample(job: usize, bytes_per_s: Option<f64>) -> Sample {
-        Sample { job, bytes_per_s, took_ns: 2, written_bytes: 1_000, ..Sample::default() }
+    fn sample(job: usize, bytes_per_s: Option<f64>) -> CellRun {
+        CellRun { job, bytes_per_s, took_ns: 2, written_bytes: 1_000, ..CellRun::default() }
     }
 
     /// Plays a sweep to its end; `rate` gets the job and the round.
-    fn play(grid: &Grid, until: Until, rate: impl Fn(usize, usize) -> Option<f64>) -> InOrder<'_> {
+    fn play(grid: &Grid, until: Until, rate: impl Fn(usize, usize) -> Option<f64>) -> OrderedSweep<'_> {
         let mut done = Vec::new();
         loop {
-            let mut sweep = InOrder::after(grid, until, &done);
+            let mut sweep = OrderedSweep::after(grid, until, &done);
             let Some(job) = sweep.next() else { return sweep };
-            let next = sample(job, rate(job, sweep.times(job)));
-            sweep.take(&next);
+            let next = sample(job, rate(job, sweep.count_runs_of(job)));
+            sweep.add(&next);
             done.push(next);
-            assert_eq!(sweep.next(), InOrder::after(grid, until, &done).next(), "replayed");
+            assert_eq!(sweep.next(), OrderedSweep::after(grid, until, &done).next(), "replayed");
         }
     }
 
@@ -562,8 +571,8 @@ mod in_order {
     fn one_round_measures_all_cells_in_order() {
         let grid = grid(&[512, 1024, 2048], 32, Until::Slow);
         let sweep = play(&grid, Until::Slow, |_, _| Some(1e9));
-        assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 1, 2]);
-        assert!(sweep.left_out().is_empty() && sweep.window().is_none());
+        assert_eq!(sweep.runs.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(sweep.skipped_cells().is_empty() && sweep.window().is_none());
     }
 
     #[test]
@@ -572,16 +581,16 @@ mod in_order {
         let grid32 = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 32, Until::Slow);
         let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
         let sweep = play(&grid32, Until::Slow, |job, _| at(if job == 1 { 8.0 } else { 9.0 }, job));
-        assert_eq!(sweep.left_out(), [2, 3].map(|job| (job, SlowCell { job: 1, iops: 8.0 })));
+        assert_eq!(sweep.skipped_cells(), [2, 3].map(|job| (job, SlowCell { job: 1, iops: 8.0 })));
         let sweep = play(&grid32, Until::Slow, |job, _| at(8.1, job));
-        assert!(sweep.left_out().is_empty());
+        assert!(sweep.skipped_cells().is_empty());
         // One thread: one operation a second.
         let alone = grid(&[1 << 20, 2 << 20, 4 << 20, 8 << 20], 1, Until::Slow);
         let sweep = play(&alone, Until::Slow, |job, _| at(if job == 2 { 1.0 } else { 2.0 }, job));
-        assert_eq!(sweep.left_out(), [(3, SlowCell { job: 2, iops: 1.0 })]);
+        assert_eq!(sweep.skipped_cells(), [(3, SlowCell { job: 2, iops: 1.0 })]);
         // A failed cell shows nothing about larger ones.
         let sweep = play(&grid32, Until::Slow, |job, _| if job == 1 { None } else { at(9.0, job) });
-        assert_eq!((sweep.samples.len(), sweep.left_out().len()), (4, 0));
+        assert_eq!((sweep.runs.len(), sweep.skipped_cells().len()), (4, 0));
     }
 
     #[test]
@@ -594,8 +603,8 @@ mod in_order {
         let at = |iops: f64, block: usize| Some(iops * f64::from(1 << (20 + block)));
         // Eight operations a second are too few for 32 threads and enough for four.
         let sweep = play(&both, Until::Slow, |job, _| at(if job == 0 { 8.0 } else { 2.0 }, job % 3));
-        assert_eq!(sweep.samples.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
-        assert_eq!(sweep.left_out(), [1, 2].map(|job| (job, SlowCell { job: 0, iops: 8.0 })));
+        assert_eq!(sweep.runs.iter().map(|s| s.job).collect::<Vec<_>>(), [0, 3, 4, 5]);
+        assert_eq!(sweep.skipped_cells(), [1, 2].map(|job| (job, SlowCell { job: 0, iops: 8.0 })));
         assert_eq!(sweep.left_ns(5), 0);
     }
 
@@ -611,9 +620,9 @@ mod in_order {
         assert_eq!((sweep.rounds(), sweep.window()), (8, Some([4, 8])));
         assert!(sweep.snia().is_some_and(|r| r.met && r.rounds == 8));
         assert_eq!(sweep.window_mean(), Some(100.0));
-        assert_eq!((sweep.window_samples(0).count(), sweep.times(0)), (5, 8));
+        assert_eq!((sweep.window_runs(0).count(), sweep.count_runs_of(0)), (5, 8));
         assert!(
-            sweep.window_samples(1).all(|s| s.bytes_per_s == Some(409_600.0)),
+            sweep.window_runs(1).all(|s| s.bytes_per_s == Some(409_600.0)),
             "what came before the window counts nowhere"
         );
     }
@@ -642,15 +651,15 @@ mod in_order {
     #[test]
     fn forged_grids_are_over_and_do_not_panic() {
         let none = grid(&[], 32, Until::Slow);
-        assert_eq!(InOrder::after(&none, Until::Slow, &[sample(3, Some(1.0))]).next(), None);
+        assert_eq!(OrderedSweep::after(&none, Until::Slow, &[sample(3, Some(1.0))]).next(), None);
         let until =
             Until::Rounds { tracked: 9, variable: Variable::LatencyMeanNs, bytes: None, rounds_at_most: 2 };
         let one = grid(&[512], 32, until);
-        let mut sweep = InOrder::after(&one, until, &[]);
+        let mut sweep = OrderedSweep::after(&one, until, &[]);
         for job in [0, 5] {
-            sweep.take(&sample(job, Some(f64::NAN)));
+            sweep.add(&sample(job, Some(f64::NAN)));
         }
         assert_eq!((sweep.next(), sweep.tracked_values(), sweep.left_ns(1)), (None, vec![None, None], 0));
-        assert!(sweep.stage().contains("round 3"));
+        assert!(sweep.describe_progress().contains("round 3"));
     }
 }

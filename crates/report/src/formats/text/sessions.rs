@@ -17,7 +17,7 @@ use crate::view::sessions::{
 };
 use crate::view::table::Table;
 use crate::{Detail, Style};
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
+use model::comparison::{Comparison, ComparisonWord, Comparisons, Gate, Passing};
 use model::finding::{Finding, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
@@ -189,9 +189,9 @@ fn show_gate(out: &mut Page, gate: Option<&Gate>) {
 
 fn show_answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
-        Answer::Faster | Answer::Same => "1;32",
-        Answer::NoDifferenceSeen | Answer::CannotTell => "1;33",
-        Answer::Slower | Answer::Incomparable | Answer::Invalid => "1;31",
+        ComparisonWord::Faster | ComparisonWord::Same => "1;32",
+        ComparisonWord::NoDifferenceSeen | ComparisonWord::CannotTell => "1;33",
+        ComparisonWord::Slower | ComparisonWord::Incomparable | ComparisonWord::Invalid => "1;31",
     };
     let word = out.paint(comparison.answer.word(), code);
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
