@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Names, Row};
-use trace::{Decoder, Event, OF_REQUESTS, Step};
+use trace::{Decoder, Event, EventKind, REQUEST_EVENTS};
 
 /// Size of the kernel's trace buffer for each CPU.
 const BUFFER_BYTES: u64 = 4 << 20;
@@ -27,7 +27,7 @@ const REORDER_NS: u64 = 50_000_000;
 /// new recording, so that memory is bounded.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion event of a bio. Devices without requests report only bios.
-const BIO_ENDS: (&str, Step) = ("block_bio_complete", Step::Completed);
+const BIO_ENDS: (&str, EventKind) = ("block_bio_complete", EventKind::Completed);
 
 /// A running instance of the tracer.
 pub(crate) struct BlockEvents {
@@ -66,7 +66,7 @@ impl BlockEvents {
         let mut formats = Vec::new();
         // Always record insertions: if a request waits in the scheduler, another task issues it, and only the insertion names the task
         // that asked for it.
-        for (event, step) in OF_REQUESTS.into_iter().chain([BIO_ENDS]) {
+        for (event, step) in REQUEST_EVENTS.into_iter().chain([BIO_ENDS]) {
             let all: Vec<String> = devices
                 .iter()
                 .filter_map(|device| Some(format!("({})", device.filter(step, event)?)))
@@ -133,7 +133,7 @@ impl BlockEvents {
         let (decoder, waiting) = (&mut self.decoder, &mut self.merge.waiting);
         let root = Root::real();
         let mut ask = |tid| process_of(&root, tid);
-        let drained = self.tracer.drain(&mut self.page, |page| decoder.page(page, &mut ask, waiting));
+        let drained = self.tracer.drain(&mut self.page, |page| decoder.decode_page(page, &mut ask, waiting));
         drained.map_err(|e| e.to_string())
     }
 
@@ -144,7 +144,7 @@ impl BlockEvents {
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {
                 if let Some(event) = event_on(event, traced) {
-                    pairing.take(&event, names, &mut |row| rows.push(*row));
+                    pairing.add_event(&event, names, &mut |row| rows.push(*row));
                     rows.drain(..).for_each(|row| each(at, &row, names));
                 }
             }
@@ -190,12 +190,12 @@ impl BlockEvents {
 /// Returns an event as the pairing of this device needs it; `None` if it belongs to another device.
 /// Lost events concern every device.
 fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
-    if event.step == Step::Lost {
+    if event.step == EventKind::Lost {
         return Some(*event);
     }
     let step = match (traced.unit, event.step) {
         // A device without requests has no issue event, so the start of the bio takes its place.
-        (Unit::Bios, Step::Asked) => Step::Issued,
+        (Unit::Bios, EventKind::FlushRequested) => EventKind::Issued,
         (_, step) => step,
     };
     (u64::from(event.device) == traced.number).then_some(Event { step, ..*event })
@@ -242,13 +242,13 @@ impl TracedDevice {
     }
 
     /// Returns the tracer's filter for an event; `None` if the device does not need the event.
-    pub(crate) fn filter(&self, step: Step, event: &str) -> Option<String> {
+    pub(crate) fn filter(&self, step: EventKind, event: &str) -> Option<String> {
         let device = format!("dev == {}", self.number);
         match (self.unit, step) {
-            (Unit::Bios, Step::Asked) => Some(device),
+            (Unit::Bios, EventKind::FlushRequested) => Some(device),
             (Unit::Bios, _) => event.starts_with("block_bio").then_some(device),
             // Match the `F` of a flush at the start of the text: for a pattern in the middle the kernel reads beyond the end.
-            (_, Step::Asked) => Some(format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")")),
+            (_, EventKind::FlushRequested) => Some(format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")")),
             _ => event.starts_with("block_rq").then_some(device),
         }
     }
@@ -355,12 +355,12 @@ fn a_partition_uses_the_events_of_its_disk() {
     assert_eq!((of_part.number, of_part.span()), (253 << 20 | 16, Some((2048, 16384))));
     let of_disk = TracedDevice::from_layer(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_disk.unit, of_disk.span()), (Unit::Requests, None));
-    let filter = of_disk.filter(Step::Issued, "block_rq_issue");
+    let filter = of_disk.filter(EventKind::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
-    assert_eq!(of_disk.filter(Step::Completed, "block_bio_complete"), None);
+    assert_eq!(of_disk.filter(EventKind::Completed, "block_bio_complete"), None);
     // The filter of a device with only bios selects all bios.
     let zram = layer("zram0", "252:0");
-    let bios =
-        TracedDevice::from_layer(&[], &zram).and_then(|zram| zram.filter(Step::Asked, "block_bio_queue"));
+    let bios = TracedDevice::from_layer(&[], &zram)
+        .and_then(|zram| zram.filter(EventKind::FlushRequested, "block_bio_queue"));
     assert_eq!(bios.as_deref(), Some("dev == 264241152"));
 }

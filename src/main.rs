@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// Makes a failed allocation end the program with a message.
 #[global_allocator]
-static ALLOCATOR: sys::allocator::OrEnd = sys::allocator::OrEnd;
+static ALLOCATOR: sys::allocator::EndOnFailure = sys::allocator::EndOnFailure;
 
 /// Stack of the thread that runs the command. `ulimit -s` limits only the initial thread.
 const STACK_BYTES: usize = 8 << 20;

@@ -76,7 +76,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     let stop = signals::watch(machine::test_file::remove_all_now)?;
     // The watching thread reads the signals, so no I/O call here is interrupted.
     sys::thread::block_signals().map_err(|e| Failure::Refused(format!("signals cannot be blocked: {e}")))?;
-    fleet.stops(&stop);
+    fleet.register_stop(&stop);
     let mut run = VerifyRun::prepare(options, plan, machine, &host_task, stop, fleet)?;
     let outcome = match &host_task {
         HostTask::Write(state) => run.write_and_read(state.as_deref())?,
@@ -87,7 +87,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
             outcome
         }
     };
-    let Some(hosts) = fleet.verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
+    let Some(hosts) = fleet.collect_verified(outcome)? else { return Ok(ExitCode::SUCCESS) };
     conclude(options, hosts, &outlets, fleet)
 }
 
@@ -464,7 +464,7 @@ impl<'a> VerifyRun<'a> {
         if self.options.shift_hosts.is_some() {
             self.live.begin("waiting for the other hosts");
         }
-        match self.fleet.written(own.clone(), self.options.shift_hosts) {
+        match self.fleet.exchange_written(own.clone(), self.options.shift_hosts) {
             Ok(theirs) => self.read(&theirs, outcome),
             // The host that ended the measurement reports why, and includes the writes of this host.
             Err(_) if self.fleet.early_exit_code().is_some() || self.stop.load(Ordering::Relaxed) => Ok(()),
@@ -521,7 +521,7 @@ impl<'a> VerifyRun<'a> {
     fn show(&self, since: Instant, done: u64, total: u64) {
         self.live.tick_step(done, total, RemainingTime::by(since, done, total));
         for words in self.fleet.progress(done, || None) {
-            self.live.tell(&words);
+            self.live.say_even_if_quiet(&words);
         }
     }
 

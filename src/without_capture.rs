@@ -103,7 +103,7 @@ pub mod fit {
 pub(crate) mod replay {
     use super::left_out;
     use crate::failure::Failure;
-    use engine::source::replay::{Counts, Replay as Source};
+    use engine::source::replay::{Replay as Source, ReplayCounts};
     use model::captured::Origin;
     use model::histogram::Histogram;
     use model::job::{Changes, Kind, Original, Replay};
@@ -125,7 +125,7 @@ pub(crate) mod replay {
     }
 
     /// Refuses to replay.
-    pub(crate) fn source(_: &Replay, _: u32, _: bool, _: &Arc<Counts>) -> Result<Source, Failure> {
+    pub(crate) fn source(_: &Replay, _: u32, _: bool, _: &Arc<ReplayCounts>) -> Result<Source, Failure> {
         left_out("the replay of a capture")
     }
 

@@ -19,7 +19,7 @@ use model::verification::State;
 use model::{record, units};
 use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::Names;
-use trace::{Decoder, Step};
+use trace::{Decoder, EventKind};
 
 /// Job files and flags: any text is a job without contradictions, or a message with its place.
 /// The input is read as a file, and as values of flags with one `key value` per line.
@@ -288,19 +288,23 @@ fn pages(bytes: &[u8]) {
         .replace("ID: 1", "ID: 2")
         .replace("field:char comm", "field:int error; offset:28; size:4;\nfield:char other");
     let asked = EVENT.replace("ID: 1", "ID: 3");
-    let formats = [(Step::Issued, EVENT.into()), (Step::Completed, completed), (Step::Asked, asked)];
+    let formats = [
+        (EventKind::Issued, EVENT.into()),
+        (EventKind::Completed, completed),
+        (EventKind::FlushRequested, asked),
+    ];
     let Ok(mut decoder) = Decoder::new(PAGE, &formats) else { panic!("the formats above are valid") };
     let mut merge = Merge::default();
     for page in bytes.chunks(4096) {
-        decoder.page(page, &mut |_| (None, false), &mut merge.waiting);
+        decoder.decode_page(page, &mut |_| (None, false), &mut merge.waiting);
     }
     for unit in [Unit::Requests, Unit::Bios] {
         let mut pairing = Pairing::new(Scope { unit, span: Some((8, 1 << 40)), start_ns: 7 });
         let (mut rows, mut issued) = (0_u64, 0_u64);
         let events = merge.waiting.clone();
         for event in &events {
-            issued += u64::from(event.step != Step::Completed);
-            pairing.take(event, &mut decoder.names, &mut |_| rows += 1);
+            issued += u64::from(event.step != EventKind::Completed);
+            pairing.add_event(event, &mut decoder.names, &mut |_| rows += 1);
         }
         pairing.finish(&mut |_| rows += 1);
         assert!(rows <= issued, "{rows} rows of {issued} requests");

@@ -143,7 +143,7 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
                 latency_ns: row.latency_ns,
                 queued_ns: row.queued_ns,
                 op: flags.op(row.sectors),
-                asked: flags.kind == RowKind::Asked,
+                asked: flags.kind == RowKind::RequestedFlush,
                 letters: &flags.rwbs,
                 error: flags.error,
                 sector: row.sector,

@@ -13,7 +13,9 @@ use capture::capture_file::Reader;
 use capture::completeness::completeness;
 use capture::foreign::{Language, Trouble};
 use capture::replay::{self as rows, Load, ReplaySettings, Scan, Steps};
-use engine::source::replay::{Counts, Feed, Given, MAX_TASKS, REACH, Replay as Source, Step, feed};
+use engine::source::replay::{
+    MAX_TASKS, REACH, Replay as Source, ReplayCounts, Sent, Step, StepSender, connect,
+};
 use model::captured::{Ending, Origin};
 use model::job::{Changes, Original, Replay, ReplayPace};
 use model::name;
@@ -138,7 +140,7 @@ pub(crate) fn source(
     replay: &Replay,
     depth: u32,
     has_stable_file: bool,
-    counts: &Arc<Counts>,
+    counts: &Arc<ReplayCounts>,
 ) -> Result<Source, Failure> {
     let path = name::path(&replay.file);
     let Scanned { load, original, .. } = scan(&path, &replay.changes)?;
@@ -155,7 +157,7 @@ pub(crate) fn source(
         ReplaySettings { pace: replay.pace, speed: replay.speed, dense: replay.dense, reach: REACH };
     let steps = Steps::new(rows.origin(), &replay.changes, load, settings);
     let tasks = steps.lanes();
-    let (to, from) = feed();
+    let (to, from) = connect();
     let (counts_there, is_timed) = (Arc::clone(counts), replay.pace != ReplayPace::Fast);
     let thread = std::thread::Builder::new().name("fathom-replay".into());
     let started = thread.spawn(move || {
@@ -174,7 +176,7 @@ pub(crate) fn source(
 }
 
 /// Reads a capture or trace, and passes its operations on in order.
-fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, counts: &Counts) {
+fn read(rows: Rows, mut steps: Steps, mut to: StepSender, has_stable_file: bool, counts: &ReplayCounts) {
     let mut block = Vec::new();
     // A read error ends the replay early, with fewer operations than the original.
     let _ = rows.each(|rows, names| {
@@ -185,19 +187,19 @@ fn read(rows: Rows, mut steps: Steps, mut to: Feed, has_stable_file: bool, count
 }
 
 /// Passes an operation to the engine as soon as the feed has room. Returns false if the replay is over.
-fn push_step(to: &mut Feed, step: Step) -> bool {
+fn push_step(to: &mut StepSender, step: Step) -> bool {
     loop {
-        match to.give(step) {
-            Given::Taken => return true,
-            Given::Full => std::thread::sleep(READER_SLEEP),
-            Given::Gone => return false,
+        match to.send(step) {
+            Sent::InRing => return true,
+            Sent::Full => std::thread::sleep(READER_SLEEP),
+            Sent::LoopEnded => return false,
         }
     }
 }
 
 /// Converts a step to the engine's form.
 fn to_engine_step(step: &rows::Step, has_stable_file: bool) -> Step {
-    let rows::Step { offset, length, kind, is_stable, lane, after, wait_ns } = *step;
+    let rows::Step { offset, length, kind, is_stable, lane, waits_back, wait_ns } = *step;
     let file = u16::from(is_stable && has_stable_file);
-    Step { offset, wait_ns, length, after, task: lane, file, kind }
+    Step { offset, wait_ns, length, waits_back, task: lane, file, kind }
 }

@@ -67,8 +67,8 @@ fn seed_from_clock() -> u32 {
 }
 
 /// Shortens each region that reaches beyond the end of an existing file. Refuses a directory, a
-/// missing target without -c, a -c whose size differs from that of an existing file (unless fathom
-/// made the file), and a file of -Z that is larger than its buffer.
+/// missing target without -c, and a file of -Z that is larger than its buffer. Also refuses a -c whose
+/// size differs from that of an existing file, unless fathom made the file.
 fn fit_to_files(command_line: &CommandLine, job: &mut JobSpec) -> Result<(), Failure> {
     for target in command_line.profile.spans.iter().flat_map(|span| &span.targets) {
         check_target(target)?;

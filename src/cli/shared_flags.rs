@@ -15,7 +15,7 @@ use analysis::catalogue::pages;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use engine::engines::Number;
+use engine::engines::TakesNumber;
 use machine::devices;
 use machine::root::Root;
 use model::finding::{CheckId, CheckPage};
@@ -447,9 +447,9 @@ pub(super) fn list_engines() -> String {
         lines.push(format!("- {}: {}", engine.name, engine.about));
         for option in engine.options {
             let number = match option.number {
-                Number::No => "",
-                Number::May => "[=N]",
-                Number::Must => "=N",
+                TakesNumber::No => "",
+                TakesNumber::Optional => "[=N]",
+                TakesNumber::Required => "=N",
             };
             lines.push(format!("  - {}:{}{number}: {}", engine.name, option.name, option.about));
         }

@@ -22,7 +22,7 @@
 mod launcher;
 
 use crate::failure::Failure;
-use crate::live::{HostRow, ProgressMode};
+use crate::live::{HostProgress, ProgressMode};
 use crate::request::Request;
 #[cfg(feature = "fleet")]
 use crate::request::{BenchSpec, JobSource, Work};
@@ -168,7 +168,7 @@ impl Fleet {
     /// # Errors
     /// If the measurement ended elsewhere.
     pub fn all_made(&self) -> Result<(), Failure> {
-        self.any_reason(None).map(|_| ())
+        self.agree_to_continue(None).map(|_| ())
     }
 
     /// Waits until every host has reached this step. Returns the first reason why a host cannot continue, the same on all hosts. With
@@ -176,13 +176,13 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended elsewhere.
-    pub fn any_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
-        several!(self, hosts => hosts.any_reason(own), alone => Ok(own))
+    pub fn agree_to_continue(&self, own: Option<String>) -> Result<Option<String>, Failure> {
+        several!(self, hosts => hosts.agree_to_continue(own), alone => Ok(own))
     }
 
     /// Registers a flag that is set when the measurement ends on another host.
-    pub fn stops(&self, stop: &Arc<AtomicBool>) {
-        several!(self, hosts => hosts.stops(stop), alone => {});
+    pub fn register_stop(&self, stop: &Arc<AtomicBool>) {
+        several!(self, hosts => hosts.register_stop(stop), alone => {});
     }
 
     /// Begins the session of all hosts, with this name.
@@ -222,14 +222,14 @@ impl Fleet {
 
     /// Returns a row of progress for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does
     /// not report.
-    pub fn rows(&self) -> Option<(Vec<HostRow>, usize)> {
-        several!(self, hosts => self.reports_results().then(|| (hosts.rows(), hosts.size)), alone => None)
+    pub fn host_progress(&self) -> Option<(Vec<HostProgress>, usize)> {
+        several!(self, hosts => self.reports_results().then(|| (hosts.host_progress(), hosts.size)), alone => None)
     }
 
     /// Reports that the load of a phase has ended on this host. The last of this host's workers
     /// began `late_ns` after the common start.
-    pub fn ended(&self, late_ns: u64) {
-        several!(self, hosts => hosts.ended_phase(late_ns), alone => {});
+    pub fn end_phase(&self, late_ns: u64) {
+        several!(self, hosts => hosts.end_phase(late_ns), alone => {});
     }
 
     /// Merges one run of all hosts. On this host, `runs` are the phases of the run,
@@ -239,14 +239,14 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn agree(
+    pub fn merge_run(
         &self,
         runs: &[Run],
         interval_series: &[Vec<Interval>],
         own: Summary,
         report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
-        several!(self, hosts => hosts.agree(runs, interval_series, &own, report), alone => Ok((own, None)))
+        several!(self, hosts => hosts.merge_run(runs, interval_series, &own, report), alone => Ok((own, None)))
     }
 
     /// Returns why another host ended the measurement early; `None` if none did.
@@ -269,10 +269,10 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn written(&self, own: State, shift: Option<u32>) -> Result<State, Failure> {
+    pub fn exchange_written(&self, own: State, shift: Option<u32>) -> Result<State, Failure> {
         match (self, shift) {
             #[cfg(feature = "fleet")]
-            (Self::Several(hosts), Some(shift)) => hosts.written(own, shift as usize),
+            (Self::Several(hosts), Some(shift)) => hosts.exchange_written(own, shift as usize),
             _ => Ok(own),
         }
     }
@@ -302,8 +302,8 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended early, and another host reports it.
-    pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
-        several!(self, hosts => hosts.verified(own), alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])))
+    pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
+        several!(self, hosts => hosts.collect_verified(own), alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])))
     }
 
     /// The exit code for the reason that ended the measurement early; `None` if it did not end

@@ -186,13 +186,16 @@ pub(super) fn interface_jobs(
     let ApiSpec { sizes, interfaces: named, all } = api_spec;
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
-    let target::Found { target: found, place } = target::inspect_target(root, &given, &path)?;
+    let target::PlacedTarget { target: found, place } = target::inspect_target(root, &given, &path)?;
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let available_bytes = if found.role == Role::Made { u64::MAX } else { found.bytes };
-    let memory = [memory, machine::cgroup::memory(root).map(|limit| limit.bytes)].into_iter().flatten().min();
+    let memory = [memory, machine::cgroup::tightest_memory_limit(root).map(|limit| limit.bytes)]
+        .into_iter()
+        .flatten()
+        .min();
     let fits = |bytes: &u64| {
         memory.is_none_or(|memory| *bytes <= memory / MEMORY_PART)
-            && (found.role != Role::Made || machine::test_file::fits(&path, *bytes).is_ok())
+            && (found.role != Role::Made || machine::test_file::check_room(&path, *bytes).is_ok())
     };
     let usual = SPANS.iter().copied().find(fits).unwrap_or(SPANS[SPANS.len() - 1]).min(available_bytes);
     let span = origins.choose("--size", spec.size, usual, |b| show_bytes(*b));

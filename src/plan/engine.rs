@@ -13,7 +13,7 @@ use crate::plan::origins::Origins;
 use crate::plan::{Draft, DraftJob};
 use crate::request::{JobSource, Request, Work};
 use dialect::Tool;
-use engine::engines::{self, ENGINES, Entry, Number};
+use engine::engines::{self, ENGINES, Entry, TakesNumber};
 use model::job::{Cache, EngineFallback, Stream, SyncCall};
 use model::machine::Machine;
 use model::spec::number::MAX_WORKERS;
@@ -264,10 +264,12 @@ fn check_options(entry: &Entry, asked: &EngineSpec) -> Result<(), String> {
             });
         };
         match (option.number, value) {
-            (Number::No, Some(_)) => {
+            (TakesNumber::No, Some(_)) => {
                 return Err(format!("option '{name}' takes no number; type {name} alone"));
             }
-            (Number::Must, None) => return Err(format!("option '{name}' needs a number; type {name}=N")),
+            (TakesNumber::Required, None) => {
+                return Err(format!("option '{name}' needs a number; type {name}=N"));
+            }
             _ => {}
         }
     }

@@ -60,7 +60,7 @@ pub(super) fn layer_jobs(
 ) -> Result<Jobs, Failure> {
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
-    let target::Found { target, place } = target::inspect_target(root, &given, &path)?;
+    let target::PlacedTarget { target, place } = target::inspect_target(root, &given, &path)?;
     let spec = request.job.streams().next().cloned().unwrap_or_default();
     let engine = crate::plan::engine::find(&spec).map_err(|problem| Failure::Usage(problem.in_flags()))?;
     if !engine.moves_bytes {

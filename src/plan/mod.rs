@@ -90,7 +90,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     engine::replace_denied(request, &mut drafts, denial, &mut origins)?;
     let mut targets = Targets::new(request, &root);
     let mut jobs: Vec<Job> =
-        drafts.into_iter().map(|job| targets.settle(job, &mut origins)).collect::<Result<_, _>>()?;
+        drafts.into_iter().map(|job| targets.assign_targets(job, &mut origins)).collect::<Result<_, _>>()?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) = if is_quick {
         origins.record("--runs", "1", "--quick");
@@ -111,7 +111,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     let op_log = settings::plan_op_log(&request.job, &mut jobs, &mut origins)?;
     let precondition = settings::plan_precondition(request, &jobs, &targets, denial, &mut origins)?;
     check_memory(&jobs, memory)?;
-    if let Some(limit) = machine::cgroup::memory(&root) {
+    if let Some(limit) = machine::cgroup::tightest_memory_limit(&root) {
         check_memory_limit(&jobs, &limit)?;
     }
     let is_touched = targets.iter().any(|t| t.role != Role::None);

@@ -7,7 +7,7 @@ use crate::plan::Draft;
 use crate::plan::engine::engine_names;
 use crate::plan::origins::Origins;
 use crate::request::Request;
-use machine::test_file::LEAST_BYTES;
+use machine::test_file::MIN_BYTES;
 use model::job::{
     Arrivals, Cache, Changes, Create, Filling, Kind, Mix, Order, Original, PerKind, Percent, Replay,
     ReplayPace, Sizes, Stream,
@@ -160,7 +160,7 @@ pub(crate) fn apply_capture(
         draft.spec.target.first().map(|path| name::path(path)).or_else(|| request.targets.first().cloned());
     let is_made = draft.engine.touches_targets() && named.is_none_or(|path| path.is_dir());
     if is_made {
-        draft.size = Some(original.footprint_bytes.max(LEAST_BYTES).next_multiple_of(MIB));
+        draft.size = Some(original.footprint_bytes.max(MIN_BYTES).next_multiple_of(MIB));
     }
     replay.dense = is_made;
     if replay.stable_writes && stream.cache == Cache::Mmap {

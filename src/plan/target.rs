@@ -38,41 +38,46 @@ use std::path::{Path, PathBuf};
 pub(super) struct Targets<'a> {
     request: &'a Request,
     root: &'a Root,
-    found: Vec<Found>,
+    known: Vec<PlacedTarget>,
     /// The target of streams that use no file or device; `None` without such streams. It comes
     /// after all others, since it has no place.
-    nothing: Option<Target>,
+    no_target: Option<Target>,
     /// Whether a file or device of the user is overwritten.
     is_overwriting: bool,
 }
 
 /// A target and its place.
-pub(super) struct Found {
+pub(super) struct PlacedTarget {
     pub(super) target: Target,
     pub(super) place: Place,
 }
 
-/// Placeholder for the index of `nothing`, until all other targets are known.
-const NOTHING: usize = usize::MAX;
+/// Placeholder for the index of `no_target`, until all other targets are known.
+const NO_TARGET: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
     pub(super) fn new(request: &'a Request, root: &'a Root) -> Self {
-        Self { request, root, found: Vec::new(), nothing: None, is_overwriting: false }
+        Self { request, root, known: Vec::new(), no_target: None, is_overwriting: false }
     }
 
     /// Gives every stream of a job its targets.
-    pub(super) fn settle(&mut self, job: DraftJob, origins: &mut Origins) -> Result<Job, Failure> {
+    pub(super) fn assign_targets(&mut self, job: DraftJob, origins: &mut Origins) -> Result<Job, Failure> {
         let mut phases = Vec::new();
         for DraftPhase { mut phase, drafts } in job.phases {
             for draft in drafts {
-                phase.streams.push(self.settle_stream(&job.name, &draft, origins)?);
+                phase.streams.push(self.assign_stream_targets(&job.name, &draft, origins)?);
             }
             phases.push(phase);
         }
         Ok(Job { name: job.name, phases })
     }
 
-    fn settle_stream(&mut self, job: &str, draft: &Draft, origins: &mut Origins) -> Result<Stream, Failure> {
+    fn assign_stream_targets(
+        &mut self,
+        job: &str,
+        draft: &Draft,
+        origins: &mut Origins,
+    ) -> Result<Stream, Failure> {
         let mut stream = draft.stream.clone();
         if draft.size == Some(0) {
             return Err(Failure::Usage(
@@ -83,7 +88,7 @@ impl<'a> Targets<'a> {
         let paths = if own.is_empty() { self.request.targets.clone() } else { own };
         if !draft.engine.touches_targets() {
             self.use_no_target(draft, &paths, origins)?;
-            stream.targets = vec![NOTHING];
+            stream.targets = vec![NO_TARGET];
             stream.access.span_bytes = draft.size.unwrap_or(MADE_BYTES);
             stream.limit.bytes = stream::limit_bytes(draft.spec.passes, &stream, &[stream.access.span_bytes]);
             return Ok(stream);
@@ -105,9 +110,9 @@ impl<'a> Targets<'a> {
                 }
             }
         }
-        assign_files(&mut stream, draft, &mut self.found)?;
+        assign_files(&mut stream, draft, &mut self.known)?;
         check_weights(&stream, paths.len())?;
-        let target_at = |at: &usize| Some(&self.found.get(*at)?.target);
+        let target_at = |at: &usize| Some(&self.known.get(*at)?.target);
         let targets: Vec<&Target> = stream.targets.iter().filter_map(target_at).collect();
         let compares =
             stream.access.reads() && stream.verify.as_ref().is_some_and(|v| v.checks && v.back.is_none());
@@ -172,14 +177,14 @@ impl<'a> Targets<'a> {
         } else {
             // A file that will be made may already exist, empty, as created by mkstemp.
             let inspect = if draft.spec.create.is_some() { inspect_path } else { inspect_target };
-            let Found { target, place } = inspect(self.root, typed_path, &path)?;
+            let PlacedTarget { target, place } = inspect(self.root, typed_path, &path)?;
             let target = Target { made_for: file.where_made(target.role), ..target };
-            self.found.push(Found { target, place });
+            self.known.push(PlacedTarget { target, place });
             origins.record("TARGET", &name::text(&path), from);
-            self.found.len() - 1
+            self.known.len() - 1
         };
         let is_preconditioned = self.request.job.precondition == Some(true);
-        let Found { target, place } = &mut self.found[index];
+        let PlacedTarget { target, place } = &mut self.known[index];
         let offset = draft.stream.access.offset_bytes;
         let writes = changes_target(draft, typed_path, target)?;
         if target.role == Role::Made {
@@ -252,8 +257,8 @@ impl<'a> Targets<'a> {
             let is_same_target = t.identity.as_ref().is_some_and(|i| i.is_same(&what)) || has_same_storage(t);
             is_same_target && t.made_for == file.where_made(t.role)
         };
-        let known = self.found.iter().position(|known| is_it(&known.target));
-        if let Some(Found { target, .. }) = known.and_then(|at| self.found.get_mut(at)) {
+        let known = self.known.iter().position(|known| is_it(&known.target));
+        if let Some(PlacedTarget { target, .. }) = known.and_then(|at| self.known.get_mut(at)) {
             let typed = name::text(typed_path);
             if name::path(&target.path) != path && !target.other_names.contains(&typed) {
                 target.other_names.push(typed);
@@ -270,9 +275,9 @@ impl<'a> Targets<'a> {
         stream: &Stream,
     ) -> Result<usize, Failure> {
         if was.role == Role::None {
-            let bytes = self.nothing.as_ref().map_or(was.bytes, |t| t.bytes.max(was.bytes));
-            self.nothing = Some(Target { bytes, ..was.clone() });
-            return Ok(NOTHING);
+            let bytes = self.no_target.as_ref().map_or(was.bytes, |t| t.bytes.max(was.bytes));
+            self.no_target = Some(Target { bytes, ..was.clone() });
+            return Ok(NO_TARGET);
         }
         let path = &name::path(&was.path);
         if let Ok(false) = path.try_exists() {
@@ -281,7 +286,7 @@ impl<'a> Targets<'a> {
                 was.path
             )));
         }
-        let Found { target: now, place } = inspect_target(self.root, path, path)?;
+        let PlacedTarget { target: now, place } = inspect_target(self.root, path, path)?;
         if now.role != was.role {
             return Err(Failure::Usage(format!(
                 "{} is not the target of that session: it is of another kind",
@@ -300,14 +305,14 @@ impl<'a> Targets<'a> {
             return Err(Failure::Usage(format!("{} is not where it was in that session: {why}", was.path)));
         }
         let index = self.find_known(path, path, was.made_for)?.unwrap_or_else(|| {
-            self.found.push(Found { target: Target { made_for: was.made_for, ..now }, place });
-            self.found.len() - 1
+            self.known.push(PlacedTarget { target: Target { made_for: was.made_for, ..now }, place });
+            self.known.len() - 1
         });
         let writes = stream.changes_targets();
-        let Found { target, place } = &mut self.found[index];
+        let PlacedTarget { target, place } = &mut self.known[index];
         if target.role == Role::Made {
             target.bytes = target.bytes.max(was.bytes);
-            machine::test_file::fits(path, target.bytes)?;
+            machine::test_file::check_room(path, target.bytes)?;
         } else if writes {
             guard_writing(self.request, self.root, path, path, target.role)?;
             self.is_overwriting = true;
@@ -323,14 +328,14 @@ impl<'a> Targets<'a> {
     fn find_unmade(&self, typed_path: &Path) -> Option<usize> {
         let folder = folder_of(typed_path);
         let path = folder.canonicalize().ok()?.join(typed_path.file_name()?);
-        self.found
-            .iter()
-            .position(|Found { target, .. }| target.create.is_some() && name::path(&target.path) == path)
+        self.known.iter().position(|PlacedTarget { target, .. }| {
+            target.create.is_some() && name::path(&target.path) == path
+        })
     }
 
     /// Lets a stream use a known target. Returns the target's index.
     fn use_target(&mut self, index: usize, draft: &Draft) -> usize {
-        if let Some(Found { target, place }) = self.found.get_mut(index) {
+        if let Some(PlacedTarget { target, place }) = self.known.get_mut(index) {
             target.writable |= draft.stream.changes_targets();
             if draft.stream.cache.is_direct() {
                 target.block_bytes = target.block_bytes.max(direct_alignment(place));
@@ -364,17 +369,17 @@ impl<'a> Targets<'a> {
             let place = machine::resolve::resolve(self.root, &folder)?;
             let path = name::text(&path);
             origins.record("TARGET", &format!("{path}, which is created and kept"), from);
-            self.found.push(Found { target: Target::new(path, Role::File, 0), place });
-            self.found.len() - 1
+            self.known.push(PlacedTarget { target: Target::new(path, Role::File, 0), place });
+            self.known.len() - 1
         };
-        let Found { target, .. } = &mut self.found[index];
+        let PlacedTarget { target, .. } = &mut self.known[index];
         make_again(target, create);
         check_size(typed_path, target, draft.size, draft.stream.access.offset_bytes)?;
         check_free_space(&folder, target.bytes)?;
         Ok(self.use_target(index, draft))
     }
 
-    /// Refuses flags without effect, so that they do not appear to work. Then records the target `nothing` for the stream.
+    /// Refuses flags without effect, so that they do not appear to work. Then records the target `no_target` for the stream.
     fn use_no_target(
         &mut self,
         draft: &Draft,
@@ -399,8 +404,8 @@ impl<'a> Targets<'a> {
         let bytes = origins.choose("--size", draft.size, MADE_BYTES, |b| show_bytes(*b));
         let path = format!("nothing: engine {}", draft.engine.name);
         let end = bytes.saturating_add(draft.stream.access.offset_bytes);
-        let most = self.nothing.as_ref().map_or(end, |t| t.bytes.max(end));
-        self.nothing = Some(Target::new(path, Role::None, most));
+        let most = self.no_target.as_ref().map_or(end, |t| t.bytes.max(end));
+        self.no_target = Some(Target::new(path, Role::None, most));
         Ok(())
     }
 
@@ -420,16 +425,16 @@ impl<'a> Targets<'a> {
                     .into(),
             ));
         }
-        refuse_storage_of_other_targets(&self.found)?;
+        refuse_storage_of_other_targets(&self.known)?;
         let (mut targets, mut places): (Vec<Target>, Vec<Place>) =
-            self.found.into_iter().map(|found| (found.target, found.place)).unzip();
+            self.known.into_iter().map(|found| (found.target, found.place)).unzip();
         if has_separate_jobs {
             give_new_files(jobs, &mut targets, &mut places);
         }
         let last = targets.len();
-        targets.extend(self.nothing);
+        targets.extend(self.no_target);
         let streams = jobs.iter_mut().flat_map(Job::streams_mut);
-        for target in streams.flat_map(|s| &mut s.targets).filter(|t| **t == NOTHING) {
+        for target in streams.flat_map(|s| &mut s.targets).filter(|t| **t == NO_TARGET) {
             *target = last;
         }
         Ok((targets, places))
@@ -535,7 +540,7 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
                 name::shown(typed_path)
             )));
         }
-        let Found { target, place } = inspect_target(root, typed_path, &path)?;
+        let PlacedTarget { target, place } = inspect_target(root, typed_path, &path)?;
         let is_direct = place.without_direct().is_none();
         all.push(TargetFacts {
             role: target.role,
@@ -550,7 +555,7 @@ pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetF
 }
 
 /// Inspects a path; refuses an empty file.
-pub(super) fn inspect_target(root: &Root, typed_path: &Path, path: &Path) -> Result<Found, Failure> {
+pub(super) fn inspect_target(root: &Root, typed_path: &Path, path: &Path) -> Result<PlacedTarget, Failure> {
     let found = inspect_path(root, typed_path, path)?;
     if found.target.bytes > 0 || found.target.role != Role::File {
         return Ok(found);
@@ -561,7 +566,7 @@ pub(super) fn inspect_target(root: &Root, typed_path: &Path, path: &Path) -> Res
     )))
 }
 
-fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<Found, Failure> {
+fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<PlacedTarget, Failure> {
     let facts = std::fs::metadata(path).map_err(|e| explain_unreachable(typed_path, &e))?;
     let kind = facts.file_type();
     if kind.is_dir() || kind.is_file() {
@@ -594,10 +599,10 @@ fn inspect_path(root: &Root, typed_path: &Path, path: &Path) -> Result<Found, Fa
     }
     let target = Target {
         writable: role == Role::Made,
-        identity: Some(machine::stack::marked(root, machine::identity::from_metadata(&facts))),
+        identity: Some(machine::stack::with_marks(root, machine::identity::from_metadata(&facts))),
         ..Target::new(name::text(path), role, bytes)
     };
-    Ok(Found { target, place })
+    Ok(PlacedTarget { target, place })
 }
 
 /// Reads identity and place of a target again after it was opened for writing. An overlay then copies the file to its
@@ -610,23 +615,23 @@ fn inspect_opened(
     place: &mut Place,
 ) -> Result<(), Failure> {
     let what = machine::identity::from_path(path).map_err(|e| explain_unreachable(typed_path, &e))?;
-    target.identity = Some(machine::stack::marked(root, what));
+    target.identity = Some(machine::stack::with_marks(root, what));
     *place = machine::resolve::resolve(root, path)?;
     Ok(())
 }
 
 /// Refuses to write a device that stores another target: a partition, a volume or a file on it.
-fn refuse_storage_of_other_targets(found: &[Found]) -> Result<(), Failure> {
+fn refuse_storage_of_other_targets(found: &[PlacedTarget]) -> Result<(), Failure> {
     let number = |t: &Target| match &t.identity {
         Some(Identity::Device { number, .. }) => Some(number.clone()),
         _ => None,
     };
     for disk in found.iter().map(|found| &found.target).filter(|target| target.writable) {
         let Some(number) = number(disk) else { continue };
-        let is_on_disk = |other: &&Found| {
+        let is_on_disk = |other: &&PlacedTarget| {
             other.target.path != disk.path && other.place.layers.iter().any(|l| l.number == number)
         };
-        if let Some(Found { target: other, .. }) = found.iter().find(is_on_disk) {
+        if let Some(PlacedTarget { target: other, .. }) = found.iter().find(is_on_disk) {
             return Err(Failure::Usage(format!(
                 "{} is stored on {}, so writing to one would change the other; name one of them",
                 other.path, disk.path
@@ -759,10 +764,10 @@ fn file_owners(draft: &Draft) -> Vec<MadeFor> {
 }
 
 /// Default bytes of a made file: all workers' files of a host together are as large as a single file, but each has at least
-/// [`test_file::LEAST_BYTES`].
+/// [`test_file::MIN_BYTES`].
 fn default_file_bytes(draft: &Draft) -> u64 {
     let files = if draft.spec.own { u64::from(draft.stream.workers.max(1)) } else { 1 };
-    (MADE_BYTES / files / MIB * MIB).max(test_file::LEAST_BYTES)
+    (MADE_BYTES / files / MIB * MIB).max(test_file::MIN_BYTES)
 }
 
 /// Assigns files to workers. Names each file that several hosts use, so that the other hosts find
@@ -770,7 +775,7 @@ fn default_file_bytes(draft: &Draft) -> u64 {
 ///
 /// # Errors
 /// If the file settings do not fit these targets.
-fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [Found]) -> Result<(), Failure> {
+fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [PlacedTarget]) -> Result<(), Failure> {
     let mut targets = stream.targets.iter().filter_map(|at| Some(&found.get(*at)?.target));
     let not_made = targets.find(|target| target.role != Role::Made).map(|target| target.path.clone());
     if let Some(path) = not_made.as_ref().filter(|_| draft.spec.own) {
@@ -791,10 +796,10 @@ fn assign_files(stream: &mut Stream, draft: &Draft, found: &mut [Found]) -> Resu
     }
     if stream.shared.is_some() || stream.shift_hosts > 0 {
         for at in &stream.targets {
-            if let Some(Found { target, .. }) =
+            if let Some(PlacedTarget { target, .. }) =
                 found.get_mut(*at).filter(|found| found.target.role == Role::Made)
             {
-                target.common.get_or_insert_with(|| Common { name: test_file::common_name(), maker: 0 });
+                target.common.get_or_insert_with(|| Common { name: test_file::unique_name(), maker: 0 });
             }
         }
     }
@@ -848,7 +853,7 @@ fn make_again(target: &mut Target, create: Create) {
 fn check_free_space(path: &Path, bytes: u64) -> Result<(), Failure> {
     let existing_bytes =
         std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |f| f.len());
-    Ok(machine::test_file::fits(path, bytes.saturating_sub(existing_bytes))?)
+    Ok(machine::test_file::check_room(path, bytes.saturating_sub(existing_bytes))?)
 }
 
 /// Refuses a span beyond the end of the target.
@@ -877,7 +882,7 @@ fn bytes_to_make(draft: &Draft, usual: u64, path: &Path, origins: &mut Origins) 
     let region = origins.choose("--size", draft.size, usual, |b| show_bytes(*b));
     let before = draft.size.map_or(0, |_| draft.stream.access.offset_bytes);
     let bytes = region.saturating_add(before);
-    draft.size.map_or(Ok(()), |_| machine::test_file::fits(path, bytes))?;
+    draft.size.map_or(Ok(()), |_| machine::test_file::check_room(path, bytes))?;
     Ok(bytes)
 }
 

@@ -1,8 +1,8 @@
 //! Collects what workers produce during a run.
 //!
-//! 1. `Collector` adds the workers' blocks (the counts and latencies of a short time) to the rows
+//! 1. `Collector` adds the workers' blocks (the counts and latencies of a short time) to the intervals
 //!    of the time series and to the totals.
-//! 2. `interval_ns` chooses the length of a row.
+//! 2. `interval_ns` chooses the length of an interval.
 //! 3. `Collector::add_outcome` adds the totals of a worker that has ended, and `close_streams` completes the totals of the streams. Notes
 //!    report wrong data that workers read, and workers that had to wait.
 //! 4. `OpLog` keeps logged operations in bounded memory, and `Files` writes them at the end.
@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::files::output::{Outlet, Rules};
 use crate::run::Measurement;
 use crate::run::stop_rules::StopRules;
-use engine::link::{Block, Difference, Outcome};
-use engine::workers::{Who, Workers};
+use engine::link::{Block, WorkerOutcome, WrongRead};
+use engine::workers::{WorkerId, Workers};
 use model::figures::{MAX_LOG_BYTES, Operation, Rows, WorkerLog};
 use model::histogram::Histogram;
 use model::job::{FoundDepth, Job, Kind, Phase, SHORTEST_INTERVAL_NS, Stream};
@@ -29,16 +29,17 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Most rows stored per second of a run: about 3 KiB per second, at 100 bytes per row.
-const ROWS_PER_SECOND: u64 = 32;
+/// Maximum number of intervals stored per second of a run: about 3 KiB per second, at 100 bytes each.
+const INTERVALS_PER_SECOND: u64 = 32;
 
-/// Rows and totals of a run.
+/// Time series and totals of a run.
 #[derive(Debug)]
 pub struct Collector {
     streams: Vec<StreamEnd>,
     /// Start of the first block and end of the last block of each stream, in ns since the run's start.
     spans: Vec<Option<Range<u64>>>,
-    rows: BTreeMap<(usize, u64), Row>,
+    /// The intervals that may still grow, by stream and number.
+    pending: BTreeMap<(usize, u64), PendingInterval>,
     interval_ns: u64,
     operations: u64,
     /// For each stream: the length of the intervals in which it reports its workers separately, in
@@ -46,9 +47,9 @@ pub struct Collector {
     each_worker: Vec<Option<u64>>,
 }
 
-/// A row that may still grow: the blocks of one stream's workers whose middles are in one interval.
+/// An interval that may still grow: the blocks of one stream's workers whose middles are in it.
 #[derive(Debug, Default)]
-struct Row {
+struct PendingInterval {
     start_ns: u64,
     end_ns: u64,
     depth_ns: u64,
@@ -61,7 +62,7 @@ impl Collector {
         let spans = vec![None; streams];
         let streams = (0..streams).map(|stream| StreamEnd { stream, ..StreamEnd::default() }).collect();
         let interval_ns = interval_ns.max(1);
-        Self { streams, spans, rows: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
+        Self { streams, spans, pending: BTreeMap::new(), interval_ns, operations: 0, each_worker: Vec::new() }
     }
 
     /// Makes the collector for the streams of a phase, some of which may report their workers separately.
@@ -73,22 +74,22 @@ impl Collector {
     }
 
     /// Adds a block.
-    pub fn add(&mut self, who: Who, block: &Block) {
-        let Some(stream) = self.streams.get_mut(who.stream) else { return };
+    pub fn add(&mut self, id: WorkerId, block: &Block) {
+        let Some(stream) = self.streams.get_mut(id.stream) else { return };
         // A block cut off by a failure has no end.
         let end_ns = block.end_ns.max(block.start_ns);
-        let span = self.spans[who.stream].get_or_insert(block.start_ns..end_ns);
+        let span = self.spans[id.stream].get_or_insert(block.start_ns..end_ns);
         *span = span.start.min(block.start_ns)..span.end.max(end_ns);
         let from_ns = span.start;
         let middle = block.start_ns / 2 + end_ns / 2;
-        if let Some(every_ns) = self.each_worker.get(who.stream).copied().flatten() {
+        if let Some(every_ns) = self.each_worker.get(id.stream).copied().flatten() {
             let bucket = (every_ns > 0).then(|| middle.saturating_sub(from_ns) / every_ns);
-            add_lanes(&mut stream.lanes, who.worker, block, bucket);
+            add_lanes(&mut stream.lanes, id.worker, block, bucket);
         }
         let row = self
-            .rows
-            .entry((who.stream, middle / self.interval_ns))
-            .or_insert_with(|| Row { start_ns: block.start_ns, ..Row::default() });
+            .pending
+            .entry((id.stream, middle / self.interval_ns))
+            .or_insert_with(|| PendingInterval { start_ns: block.start_ns, ..PendingInterval::default() });
         row.start_ns = row.start_ns.min(block.start_ns);
         row.end_ns = row.end_ns.max(end_ns);
         row.depth_ns += block.depth_ns;
@@ -114,12 +115,12 @@ impl Collector {
     }
 
     /// Adds the last block and the totals of a worker that has ended.
-    pub fn add_outcome(&mut self, who: Who, outcome: &Outcome) {
-        outcome.last.iter().for_each(|block| self.add(who, block));
-        let stream = &mut self.streams[who.stream];
+    pub fn add_outcome(&mut self, id: WorkerId, outcome: &WorkerOutcome) {
+        outcome.last_block.iter().for_each(|block| self.add(id, block));
+        let stream = &mut self.streams[id.stream];
         stream.window_ns = stream.window_ns.max(outcome.window_ns);
         stream.replayed = outcome.replayed.clone().or(stream.replayed.take());
-        stream.lanes.extend(outcome.lanes.iter().cloned());
+        stream.lanes.extend(outcome.by_target.iter().cloned());
         for end in &outcome.priorities {
             PriorityEnd::add(&mut stream.priorities, end);
         }
@@ -158,13 +159,13 @@ impl Collector {
 
     /// Takes the rows that end before `until_ns` and can no longer grow. Merges neighbours to keep
     /// the file small. `None` if there are no such rows.
-    pub fn take_rows(&mut self, until_ns: u64) -> Option<Intervals> {
-        let old: Vec<_> = self.rows.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
-        let mut rows: Vec<(usize, Row)> =
-            old.into_iter().filter_map(|k| self.rows.remove(&k).map(|r| (k.0, r))).collect();
+    pub fn take_intervals(&mut self, until_ns: u64) -> Option<Intervals> {
+        let old: Vec<_> = self.pending.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
+        let mut rows: Vec<(usize, PendingInterval)> =
+            old.into_iter().filter_map(|k| self.pending.remove(&k).map(|r| (k.0, r))).collect();
         let spans = rows.iter().map(|(_, r)| r.start_ns).min()?..rows.iter().map(|(_, r)| r.end_ns).max()?;
         let seconds = (spans.end - spans.start) as f64 / 1e9;
-        let most = ((seconds * ROWS_PER_SECOND as f64) as usize).max(ROWS_PER_SECOND as usize);
+        let most = ((seconds * INTERVALS_PER_SECOND as f64) as usize).max(INTERVALS_PER_SECOND as usize);
         let before = rows.len();
         while rows.len() > most {
             let longer = rows.len();
@@ -228,27 +229,27 @@ fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Optio
     }
 }
 
-/// Merges pairs of neighbouring rows of a stream.
-fn merge_neighbours(rows: Vec<(usize, Row)>) -> Vec<(usize, Row)> {
-    let mut out: Vec<(usize, Row)> = Vec::with_capacity(rows.len() / 2 + 1);
-    let mut open = false;
+/// Merges pairs of neighbouring intervals of a stream.
+fn merge_neighbours(rows: Vec<(usize, PendingInterval)>) -> Vec<(usize, PendingInterval)> {
+    let mut out: Vec<(usize, PendingInterval)> = Vec::with_capacity(rows.len() / 2 + 1);
+    let mut has_room = false;
     for (stream, row) in rows {
         match out.last_mut() {
-            Some((last, into)) if open && *last == stream => {
-                into.absorb(row);
-                open = false;
+            Some((last, into)) if has_room && *last == stream => {
+                into.merge(row);
+                has_room = false;
             }
             _ => {
                 out.push((stream, row));
-                open = true;
+                has_room = true;
             }
         }
     }
     out
 }
 
-impl Row {
-    fn absorb(&mut self, other: Self) {
+impl PendingInterval {
+    fn merge(&mut self, other: Self) {
         self.start_ns = self.start_ns.min(other.start_ns);
         self.end_ns = self.end_ns.max(other.end_ns);
         self.depth_ns += other.depth_ns;
@@ -291,9 +292,13 @@ fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
 const INTERVAL_NS: (u64, u64) = (SHORTEST_INTERVAL_NS, 1_000_000_000);
 
 impl Measurement {
-    /// Stores the rows of the run up to `until_ns` that can no longer change.
-    pub(crate) fn keep_rows(&mut self, collector: &mut Collector, until_ns: u64) -> Result<(), Failure> {
-        let Some(rows) = collector.take_rows(until_ns) else { return Ok(()) };
+    /// Stores the intervals of the run up to `until_ns` that can no longer change.
+    pub(crate) fn store_intervals(
+        &mut self,
+        collector: &mut Collector,
+        until_ns: u64,
+    ) -> Result<(), Failure> {
+        let Some(rows) = collector.take_intervals(until_ns) else { return Ok(()) };
         if let Some(series) = self.interval_series.last_mut() {
             series.extend(rows.rows.iter().cloned());
         }
@@ -345,15 +350,15 @@ impl Measurement {
         &mut self,
         phase: &Phase,
         collector: Collector,
-        ends: StopRules,
+        stop_rules: StopRules,
         notes: &mut Vec<String>,
     ) -> Vec<StreamEnd> {
         let mut streams = collector.finish();
         for (end, stream) in streams.iter_mut().zip(&phase.streams).filter(|(_, s)| s.access.writes()) {
             end.data = self.payloads.written(stream, self.plan.host_seed());
         }
-        notes.extend(ends.close(&mut streams));
-        let driver = self.driver.take();
+        notes.extend(stop_rules.close(&mut streams));
+        let driver = self.driver_recorder.take();
         for (end, driver) in streams.iter_mut().filter(|end| end.replayed.is_some()).zip(driver) {
             end.at_driver = Some(driver.end());
         }
@@ -362,16 +367,16 @@ impl Measurement {
 }
 
 /// Operations of a kind that a worker submitted, successful or not.
-pub(crate) fn attempted(outcome: &Outcome, kind: Kind) -> u64 {
+pub(crate) fn attempted(outcome: &WorkerOutcome, kind: Kind) -> u64 {
     let total = &outcome.totals[kind as usize];
     total.ops + total.errors.values().sum::<u64>()
 }
 
 /// Notes about the first unexpected data that each worker read.
-pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
-    let describe = |(who, outcome): &(Who, Outcome)| {
-        let Difference { file, offset, length, at } = outcome.difference?;
-        let target = phase.streams.get(who.stream)?.targets.get(usize::from(file))?;
+pub(crate) fn wrong_reads(plan: &Plan, phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]) -> Vec<String> {
+    let describe = |(id, outcome): &(WorkerId, WorkerOutcome)| {
+        let WrongRead { file, offset, length, at } = outcome.wrong_read?;
+        let target = phase.streams.get(id.stream)?.targets.get(usize::from(file))?;
         let path = &plan.targets.get(*target)?.path;
         Some(format!("verify failed: {path}, offset {offset}, length {length}: data byte {at} is wrong"))
     };
@@ -379,7 +384,7 @@ pub(crate) fn differences(plan: &Plan, phase: &Phase, outcomes: &[(Who, Outcome)
 }
 
 /// Note about workers that had to wait for the log; `None` if none had to.
-pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
+pub(crate) fn log_waits(outcomes: &[(WorkerId, WorkerOutcome)]) -> Option<String> {
     let waits: u64 = outcomes.iter().map(|(_, outcome)| outcome.log_waits).sum();
     (waits > 0).then(|| {
         format!(
@@ -389,11 +394,11 @@ pub(crate) fn log_waits(outcomes: &[(Who, Outcome)]) -> Option<String> {
 }
 
 /// Notes about workers that searched for a depth.
-pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
-    let describe = |(who, outcome): &(Who, Outcome)| {
-        let FoundDepth { depth, is_last } = outcome.depth?;
-        let target = phase.streams.get(who.stream)?.latency_target?;
-        let rule = format!("worker {}, --latency-target {}", who.worker, target.to_flag());
+pub(crate) fn found_depths(phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]) -> Vec<String> {
+    let describe = |(id, outcome): &(WorkerId, WorkerOutcome)| {
+        let FoundDepth { depth, is_last } = outcome.found_depth?;
+        let target = phase.streams.get(id.stream)?.latency_target?;
+        let rule = format!("worker {}, --latency-target {}", id.worker, target.to_flag());
         Some(match (is_last || target.goes_on, depth) {
             (true, _) => format!("{rule}: {depth} in flight"),
             (false, 1) => format!("{rule}: not met with one operation in flight"),
@@ -406,25 +411,25 @@ pub(crate) fn found_depths(phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<St
 }
 
 /// Converts the outcome of a worker to its end in the record.
-pub(crate) fn worker_end(who: Who, outcome: Outcome) -> WorkerEnd {
+pub(crate) fn worker_end(id: WorkerId, outcome: WorkerOutcome) -> WorkerEnd {
     WorkerEnd {
-        worker: who.worker,
-        stream: who.stream,
+        worker: id.worker,
+        stream: id.stream,
         wall_ns: outcome.wall_ns,
         user_ns: outcome.usage.user_ns,
         system_ns: outcome.usage.system_ns,
-        counted: outcome.counted.map_or_else(
+        counted: outcome.cpu_counters.map_or_else(
             || Err("the worker did not begin".into()),
             |c| c.map(|c| [c.cycles, c.instructions]),
         ),
         faults: Some([outcome.usage.minor_faults, outcome.usage.major_faults]),
         switches: [outcome.usage.voluntary_switches, outcome.usage.forced_switches],
-        depth: outcome.depth,
+        depth: outcome.found_depth,
         depth_counts: outcome.depth_counts,
-        turns: outcome.turns,
+        turns: outcome.iterations,
         ops: outcome.totals.iter().map(|t| t.ops).sum(),
         ready_ns: outcome.ready_ns.unwrap_or_else(|| Err("the worker did not begin".into())),
-        io: outcome.io.unwrap_or_else(|| Err("the worker did not begin".into())),
+        io: outcome.io_counts.unwrap_or_else(|| Err("the worker did not begin".into())),
         used: outcome.granted.used,
         fallbacks: outcome.granted.fallbacks,
         error: outcome.error,
@@ -470,8 +475,8 @@ impl OpLog {
     }
 
     /// Adds a worker's operations to the log of its stream.
-    pub fn take(&mut self, who: Who, operations: &[Operation]) {
-        let place = self.log_of_worker.get(who.worker as usize).copied().flatten();
+    pub fn add(&mut self, id: WorkerId, operations: &[Operation]) {
+        let place = self.log_of_worker.get(id.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {
             self.bytes += log.rows.take(operations);
         }
@@ -540,17 +545,17 @@ fn blocks_of_workers_share_rows_and_totals_lose_nothing() {
     let mut collector = Collector::new(1, 10);
     for worker in 0..2 {
         for i in 0..200 {
-            collector.add(Who { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, 3));
+            collector.add(WorkerId { worker, stream: 0 }, &block(i * 10 + 1, i * 10 + 10, 3));
         }
     }
     let so_far = collector.so_far();
     assert_eq!((so_far[0].window_ns, so_far[0].issued[&Kind::Read].ops), (1999, 1200));
-    let rows = collector.take_rows(u64::MAX).map_or(0, |i| {
+    let rows = collector.take_intervals(u64::MAX).map_or(0, |i| {
         assert_eq!(i.rows.iter().map(|r| r.cells[&Kind::Read].ops).sum::<u64>(), 1200);
         assert!(i.merged > 0);
         i.rows.len()
     });
-    assert!(rows <= ROWS_PER_SECOND as usize, "{rows}");
+    assert!(rows <= INTERVALS_PER_SECOND as usize, "{rows}");
     let totals = collector.finish();
     assert_eq!(totals[0].kinds[&Kind::Read].latency.count(), 1200);
     assert_eq!(totals[0].kinds[&Kind::Read].bytes, 1200 * 4096);
@@ -565,7 +570,8 @@ fn workers_are_separate_if_requested() {
     let mut collector = Collector::for_phase(&phase, 10_000_000);
     for (worker, ops) in [(1, 5), (0, 3)] {
         for i in 0..4 {
-            collector.add(Who { worker, stream: 0 }, &block(i * 10_000_000 + 1, (i + 1) * 10_000_000, ops));
+            collector
+                .add(WorkerId { worker, stream: 0 }, &block(i * 10_000_000 + 1, (i + 1) * 10_000_000, ops));
         }
     }
     let lanes = collector.finish().remove(0).lanes;
@@ -581,8 +587,8 @@ fn workers_are_separate_if_requested() {
 #[test]
 fn a_block_cut_off_by_a_failure_keeps_its_operations() {
     let mut collector = Collector::new(1, 10);
-    collector.add(Who { worker: 0, stream: 0 }, &block(75, 0, 2));
-    let rows = collector.take_rows(u64::MAX).map(|i| i.rows).unwrap_or_default();
+    collector.add(WorkerId { worker: 0, stream: 0 }, &block(75, 0, 2));
+    let rows = collector.take_intervals(u64::MAX).map(|i| i.rows).unwrap_or_default();
     let spans: Vec<_> = rows.iter().map(|r| (r.start_ns, r.end_ns, r.cells[&Kind::Read].ops)).collect();
     assert_eq!(spans, [(75, 75, 2)]);
 }

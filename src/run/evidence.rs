@@ -6,7 +6,7 @@
 //!    signal, freezer, paused machine). After each sleep the thread reads the state, tracer and wait channel of the next few workers in
 //!    `/proc/self/task`, which shows debuggers, `strace` and freezers. The sleeps differ in length, so that regular stops are sampled in
 //!    proportion. D26 judges the result.
-//! 3. [`Driver`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer operations take
+//! 3. [`DriverRecorder`] records a replay's requests at the driver, for comparison with the capture, and reports how much longer operations take
 //!    above the driver.
 
 use super::Measurement;
@@ -19,10 +19,10 @@ use crate::run::target::OpenTarget;
 #[cfg(feature = "capture")]
 use capture::fit::{Figures, Observed};
 use engine::source::Pieces;
-use engine::source::replay::Counts;
+use engine::source::replay::ReplayCounts;
 use engine::spec::WorkerSpec;
 use machine::root::Root;
-use machine::snapshot::Part;
+use machine::snapshot::MeasuredRegion;
 use machine::threads::numbered;
 use model::captured::Origin;
 use model::evidence::{Moment, Probe, Snapshot};
@@ -47,13 +47,13 @@ const PAGE_CACHED_ATTRIBUTES: [&str; 2] = ["journal_data", "compressed"];
 
 impl Measurement {
     /// Takes a snapshot and appends it to the session file.
-    pub(super) fn keep_snapshot(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
-        self.keep_unless_dead(moment, false, extents)
+    pub(super) fn store_snapshot(&mut self, moment: Moment, extents: bool) -> Result<Snapshot, Failure> {
+        self.store_snapshot_unless_dead(moment, false, extents)
     }
 
     /// The open targets, each with one range that contains all bytes that streams touch; `None` for
     /// a target that is not open.
-    pub(super) fn parts(&self) -> Vec<Option<Part<'_>>> {
+    pub(super) fn measured_regions(&self) -> Vec<Option<MeasuredRegion<'_>>> {
         let region = |index: usize| {
             let mine = self.plan.streams().filter(|s| s.targets.contains(&index));
             let regions = mine.map(|s| span(s.access.offset_bytes, s.access.span_bytes, u64::MAX));
@@ -64,17 +64,17 @@ impl Measurement {
     }
 
     /// Takes the snapshot after preparation, with a probe of the stored data.
-    pub(super) fn keep_prepared(&mut self) -> Result<(), Failure> {
-        let mut snapshot = self.watch.take(Moment::AfterPrepare, &self.parts(), true);
+    pub(super) fn store_prepared(&mut self) -> Result<(), Failure> {
+        let mut snapshot = self.snapshots.take(Moment::AfterPrepare, &self.measured_regions(), true);
         for (index, state) in snapshot.targets.iter_mut().enumerate().filter(|_| !self.is_stopped()) {
             state.probe = self.probe(index);
         }
-        self.last.evidence.push(snapshot.clone());
+        self.last_run.evidence.push(snapshot.clone());
         self.session.append(&Frame::Evidence(Box::new(snapshot)))
     }
 
     /// Records what changed since `last` while workers run, and updates `last`.
-    pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
+    pub(super) fn store_changes(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
             self.plan.hook != Some(Hook::PanicMain),
             "a fault that was injected on purpose (--test-hook panic-main)"
@@ -83,7 +83,7 @@ impl Measurement {
             last.at_ns = self.now_ns();
             return Ok(());
         }
-        let now = self.watch.during(last);
+        let now = self.snapshots.take_changes(last);
         last.at_ns = now.at_ns;
         last.files.extend(now.files.clone());
         if now.files.is_empty() {
@@ -92,16 +92,16 @@ impl Measurement {
         self.session.append(&Frame::Evidence(Box::new(now)))
     }
 
-    /// Takes a snapshot as [`Self::keep_snapshot`] does, but without the targets after a failure, because they may no longer answer. With
+    /// Takes a snapshot as [`Self::store_snapshot`] does, but without the targets after a failure, because they may no longer answer. With
     /// `extents`, also reads how files are stored; this flushes files that were written.
-    pub(super) fn keep_unless_dead(
+    pub(super) fn store_snapshot_unless_dead(
         &mut self,
         moment: Moment,
         failed: bool,
         extents: bool,
     ) -> Result<Snapshot, Failure> {
-        let parts = if failed { Vec::new() } else { self.parts() };
-        let snapshot = self.watch.take(moment, &parts, extents && !failed);
+        let parts = if failed { Vec::new() } else { self.measured_regions() };
+        let snapshot = self.snapshots.take(moment, &parts, extents && !failed);
         self.session.append(&Frame::Evidence(Box::new(snapshot.clone())))?;
         Ok(snapshot)
     }
@@ -338,11 +338,11 @@ const DRAIN_WAIT: Duration = Duration::from_millis(5);
 const MIN_OPERATIONS: u64 = 20;
 
 /// Records the requests of a running replay.
-pub(super) struct Driver {
+pub(super) struct DriverRecorder {
     recording: Known<Recording>,
     due: Instant,
     /// Receives the overhead between caller and driver; `None` if no operation waits for completions.
-    overhead_sink: Option<Arc<Counts>>,
+    overhead_sink: Option<Arc<ReplayCounts>>,
 }
 
 struct Recording {
@@ -350,7 +350,7 @@ struct Recording {
     observed: Observed,
 }
 
-impl Driver {
+impl DriverRecorder {
     /// Starts recording requests if the phase is a replay.
     pub(super) fn begin(measurement: &Measurement, phase: &Phase, specs: &[WorkerSpec]) -> Option<Self> {
         let replay = phase.streams.iter().find_map(|stream| stream.replay.as_ref())?;

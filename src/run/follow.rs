@@ -37,7 +37,7 @@ const EVIDENCE_EVERY: Duration = Duration::from_millis(500);
 const SHOW_HOSTS_EVERY: Duration = Duration::from_millis(500);
 
 /// What was observed while the workers of a phase ran.
-pub(super) struct Followed {
+pub(super) struct FollowResult {
     /// Why the phase failed: a worker is stuck, or a stream missed its minimum rate. `None` if it
     /// did not fail.
     pub(super) failure: Option<String>,
@@ -51,54 +51,54 @@ impl Measurement {
     pub(super) fn follow(
         &mut self,
         workers: &mut Workers,
-        ends: &mut StopRules,
+        stop_rules: &mut StopRules,
         collector: &mut Collector,
         mut last: Snapshot,
         opened: Instant,
         total: Duration,
-    ) -> Result<Followed, Failure> {
+    ) -> Result<FollowResult, Failure> {
         self.begin_status_interval();
         let watchdog = StallWatchdog::begin();
-        let mut recent = self.live.recent(collector.interval_ns());
+        let mut recent = self.live.collect_recent(collector.interval_ns());
         let all = self.remaining();
         let shown = Cell::new(Instant::now());
         while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
-            workers.collect(|who, block| {
-                collector.add(who, block);
-                ends.add(who, block);
+            workers.collect(|id, block| {
+                collector.add(id, block);
+                stop_rules.add(id, block);
                 if let Some(recent) = &mut recent {
-                    recent.add(who, block);
+                    recent.add(id, block);
                 }
             });
-            workers.take_logged(|who, operations| self.op_log.take(who, operations));
-            ends.act(workers);
-            if let (Some(driver), [above]) = (&mut self.driver, collector.streams_mut()) {
-                driver.follow(above);
+            workers.take_logged(|id, operations| self.op_log.add(id, operations));
+            stop_rules.apply(workers);
+            if let (Some(recorder), [above]) = (&mut self.driver_recorder, collector.streams_mut()) {
+                recorder.follow(above);
             }
             if self.is_stopped() || workers.any_failed() || self.op_log.full().is_some() {
                 workers.stop();
             }
-            if let Some(why) = workers.stuck() {
-                return Ok(Followed { failure: Some(why), still: watchdog.end() });
+            if let Some(why) = workers.find_stuck() {
+                return Ok(FollowResult { failure: Some(why), still: watchdog.end() });
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
-                self.keep_during(&mut last)?;
-                self.keep_rows(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
+                self.store_changes(&mut last)?;
+                self.store_intervals(collector, at.as_nanos().saturating_sub(1_000_000_000) as u64)?;
             }
             let messages = self.fleet.progress(collector.operations(), || collector.p99_ns());
             for message in &messages {
-                self.live.tell(message);
+                self.live.say_even_if_quiet(message);
             }
             self.show_hosts(&shown);
             self.send_status(collector, at);
             self.live.tick(all.after(at));
             if let Some(recent) = &mut recent {
-                self.live.pulse(recent);
+                self.live.show_recent(recent);
             }
         }
-        Ok(Followed { failure: ends.failure(), still: watchdog.end() })
+        Ok(FollowResult { failure: stop_rules.failure(), still: watchdog.end() })
     }
 
     /// Shows the progress of each host in the live view if several measure, at most every
@@ -106,7 +106,7 @@ impl Measurement {
     pub(super) fn show_hosts(&self, shown: &Cell<Instant>) {
         if self.live.has_view() && shown.get().elapsed() >= SHOW_HOSTS_EVERY {
             shown.set(Instant::now());
-            self.fleet.rows().into_iter().for_each(|(rows, all)| self.live.hosts(rows, all));
+            self.fleet.host_progress().into_iter().for_each(|(rows, all)| self.live.show_hosts(rows, all));
         }
     }
 
@@ -123,20 +123,24 @@ impl Measurement {
         if !self.live.shows_results() || is_search && !self.live.has_view() {
             return;
         }
-        let row =
-            under_way::job_row(&self.done, &StrategyPlan::from_plan(&self.plan), at.job, at.offered_iops);
+        let row = under_way::job_row(
+            &self.summaries,
+            &StrategyPlan::from_plan(&self.plan),
+            at.job,
+            at.offered_iops,
+        );
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let name = format!("{}{load}", self.plan.jobs[at.job].name);
-        let ends = self.last.runs.iter().filter_map(|r| r.end.as_ref());
+        let ends = self.last_run.runs.iter().filter_map(|r| r.end.as_ref());
         let op_bytes = op_bytes(ends.flat_map(|end| &end.streams));
         // A disturbed run does not count if it may be repeated.
         let counts = |run: &Summary| !run.refused && (run.disturbed.is_none() || self.plan.attempts == 1);
-        let findings = if self.done.last().is_some_and(counts) {
-            under_way::findings_of_run(&self.last)
+        let findings = if self.summaries.last().is_some_and(counts) {
+            under_way::findings_of_run(&self.last_run)
         } else {
             Vec::new()
         };
-        self.live.row(JobResult { name, row, op_bytes }, findings, self.is_last(at));
+        self.live.show_result(JobResult { name, figures: row, op_bytes }, findings, self.is_last(at));
     }
 
     /// Whether the row of a job is complete: after its last run, or after each run at a load of
@@ -148,7 +152,7 @@ impl Measurement {
             strategy_plan.strategy = Strategy::Fixed;
         }
         at.offered_iops.is_some()
-            || strategy::remaining_runs(&self.done, &strategy_plan).runs.get(at.job) == Some(&0)
+            || strategy::remaining_runs(&self.summaries, &strategy_plan).runs.get(at.job) == Some(&0)
     }
 }
 
@@ -209,28 +213,28 @@ impl RunStatus {
 impl Measurement {
     /// Starts the first status interval of a run.
     pub(super) fn begin_status_interval(&mut self) {
-        if let Some(early) = &mut self.early {
-            early.due = early.every;
+        if let Some(sender) = &mut self.status_sender {
+            sender.due = sender.every;
         }
     }
 
     /// Sends a status if one is due or a signal requested one. Never waits for the receiver: while the receiver is busy, a status that is
     /// due is skipped and a requested one is sent later.
     pub(super) fn send_status(&mut self, collector: &Collector, at: Duration) {
-        let Some(early) = &mut self.early else { return };
-        let is_due = early.due.is_some_and(|due| at >= due);
+        let Some(sender) = &mut self.status_sender else { return };
+        let is_due = sender.due.is_some_and(|due| at >= due);
         let is_requested = signals::is_status_requested();
         if !is_due && !is_requested {
             return;
         }
-        if let (Some(due), Some(every)) = (&mut early.due, early.every) {
+        if let (Some(due), Some(every)) = (&mut sender.due, sender.every) {
             while *due <= at {
                 *due += every;
             }
         }
         let Ok(session) = self.session.content() else { return };
         let at_ns = self.epoch.elapsed().as_nanos() as u64;
-        let sent = early.to.try_send(RunStatus { session, at_ns, streams: collector.so_far() });
+        let sent = sender.to.try_send(RunStatus { session, at_ns, streams: collector.so_far() });
         if is_requested && sent.is_ok() {
             signals::status_given();
         }

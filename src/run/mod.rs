@@ -23,18 +23,18 @@ use analysis::strategy::cost::{run_ns, sweep_time_left, time_left};
 use analysis::strategy::sweep::SweepProgress;
 use analysis::strategy::{self, Next, StrategyPlan, Summary};
 use analysis::{InvalidBeforeRun, Judging};
-use collector::{Collector, OpLog, attempted, differences, found_depths, interval_ns, log_waits, worker_end};
-use engine::link::Outcome;
-use engine::workers::{Who, Workers};
-use evidence::Driver;
+use collector::{Collector, OpLog, attempted, found_depths, interval_ns, log_waits, worker_end, wrong_reads};
+use engine::link::WorkerOutcome;
+use engine::workers::{WorkerId, Workers};
+use evidence::DriverRecorder;
 #[cfg(feature = "capture")]
 pub(crate) use evidence::is_worker_of;
-use follow::Followed;
+use follow::FollowResult;
 pub use follow::{RunStatus, StatusSender};
 use machine::cgroup::OwnCgroup;
-use machine::processes::{Busy, Processes};
+use machine::processes::{BusyProcess, Processes};
 use machine::root::Root;
-use machine::snapshot::Watch;
+use machine::snapshot::SnapshotReader;
 use model::Known;
 use model::evidence::{Moment, NEIGHBOURS, Snapshot};
 use model::finding::CheckId;
@@ -111,7 +111,7 @@ impl Finished {
 
 /// Measures a plan into a session file, together with the other hosts of `fleet`. `earlier_record`
 /// is the session of a sweep to continue; its results are at the beginning of the new file. The
-/// file remains if `keep` is set. `early` sends the state during the runs. `accept` lists the
+/// file remains if `keep` is set. `status_sender` sends the state during the runs. `accept` lists the
 /// findings that the user accepts: if another finding invalidates every result before the first
 /// run, nothing is measured. `None`, for command lines of other tools, always measures.
 ///
@@ -122,7 +122,7 @@ pub fn measure(
     earlier_record: Option<Record>,
     keep: bool,
     mode: ProgressMode,
-    early: Option<StatusSender>,
+    status_sender: Option<StatusSender>,
     fleet: &Fleet,
     accept: Option<&[CheckId]>,
 ) -> Result<Finished, Failure> {
@@ -133,7 +133,7 @@ pub fn measure(
     let earlier = earlier_record.map(EarlierSession::from_record);
     let earlier = earlier.as_ref();
     let mut measurement = setup::begin(planned, earlier, keep, fleet, mode)?;
-    measurement.early = early;
+    measurement.status_sender = status_sender;
     measurement.accept = accept.map(<[CheckId]>::to_vec);
     let ending = match measurement.measure_all(earlier) {
         // A failure does not lose the results before it.
@@ -154,7 +154,7 @@ struct Measurement {
     /// Places in the block stack: one per target of the plan, except targets without a place.
     places: Vec<Place>,
     root: Root,
-    watch: Watch,
+    snapshots: SnapshotReader,
     targets: Vec<OpenTarget>,
     session: Session,
     stop: Arc<AtomicBool>,
@@ -162,7 +162,7 @@ struct Measurement {
     /// The participating hosts.
     fleet: Fleet,
     /// Sends the state during a run, if requested.
-    early: Option<StatusSender>,
+    status_sender: Option<StatusSender>,
     /// Findings that the user accepts; `None` measures whatever the targets contain.
     accept: Option<Vec<CheckId>>,
     clock: Clock,
@@ -172,24 +172,24 @@ struct Measurement {
     close_errors: CloseErrors,
     op_log: OpLog,
     /// Records the requests of a replay while it runs; otherwise `None`.
-    driver: Option<Driver>,
+    driver_recorder: Option<DriverRecorder>,
     /// Number of writes that each worker attempted in the last run: by phase, then by worker. A
     /// phase that reads the data back needs it.
     written: Vec<Vec<u64>>,
     /// The session with only its last run, to find disturbances by other processes.
-    last: Record,
+    last_run: Record,
     /// The time series of each phase of the last run, which several hosts compare. Empty if one
     /// host measures, so that a long run takes little memory.
     interval_series: Vec<Vec<Interval>>,
     /// Summaries of all attempts so far.
-    done: Vec<Summary>,
+    summaries: Vec<Summary>,
     /// The remaining time of a sweep, as of the beginning of the current run. `None` for other
-    /// plans, for which it is calculated from `done`.
+    /// plans, for which it is calculated from `summaries`.
     left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
     /// Note that a host's machine was busy before the first run. Set only if several hosts measure: their merged session has no evidence
-    /// of the idle watch.
+    /// of the idle period.
     busy_host: Option<String>,
     /// Dropped last: leaves the cgroup.
     _own_cgroup: Known<OwnCgroup>,
@@ -199,11 +199,11 @@ struct Measurement {
 const MAX_NEIGHBOURS: usize = 3;
 
 /// The processes that moved the most bytes, one per line: `dd (4711): 251658240`.
-fn moved_most(busy: &[Busy]) -> String {
-    let mut moved: Vec<(u64, &Busy)> =
+fn moved_most(busy: &[BusyProcess]) -> String {
+    let mut moved: Vec<(u64, &BusyProcess)> =
         busy.iter().filter_map(|b| Some((b.io_bytes.filter(|n| *n > 0)?, b))).collect();
     moved.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
-    let line = |(bytes, busy): &(u64, &Busy)| format!("{} ({}): {bytes}\n", busy.name, busy.pid);
+    let line = |(bytes, busy): &(u64, &BusyProcess)| format!("{} ({}): {bytes}\n", busy.name, busy.pid);
     moved.iter().take(MAX_NEIGHBOURS).map(line).collect()
 }
 
@@ -217,7 +217,7 @@ impl Measurement {
         if let Some(ended) = ended {
             return Ok(ended);
         }
-        self.keep_prepared()?;
+        self.store_prepared()?;
         if let Some(why) = self.known_before()? {
             return Ok(RunEnding::NotMeasured(why));
         }
@@ -240,8 +240,10 @@ impl Measurement {
     /// Returns why nothing is measured, if all results of a host are already invalid before the
     /// first run; otherwise `None`. If only some results are, prints a warning.
     fn known_before(&self) -> Result<Option<String>, Failure> {
-        let known =
-            self.accept.as_deref().and_then(|accept| analysis::find_invalid_before_run(&self.last, accept));
+        let known = self
+            .accept
+            .as_deref()
+            .and_then(|accept| analysis::find_invalid_before_run(&self.last_run, accept));
         let all = match known {
             Some(InvalidBeforeRun::All(why)) => Some(why),
             Some(InvalidBeforeRun::Some(why)) => {
@@ -250,7 +252,7 @@ impl Measurement {
             }
             None => None,
         };
-        self.fleet.any_reason(all)
+        self.fleet.agree_to_continue(all)
     }
 
     /// Number of runs per job that would decide an undecided condition; `None` without such a
@@ -267,21 +269,21 @@ impl Measurement {
     fn runs_from(&mut self, from: u32) -> Result<RunEnding, Failure> {
         // Refused jobs count as done.
         let refused = self.refused.iter().flat_map(|job| (from..self.plan.runs).map(move |n| (*job, n)));
-        self.done.extend(refused.map(|(job, n)| Summary::refused(job, n)));
+        self.summaries.extend(refused.map(|(job, n)| Summary::refused(job, n)));
         let strategy_plan = StrategyPlan::from_plan(&self.plan);
         while let Next::Measure { job, repeat, attempt, offered_iops } =
-            strategy::next(&self.done, &strategy_plan)
+            strategy::next(&self.summaries, &strategy_plan)
         {
             if self.is_enough() {
                 return Ok(RunEnding::Interrupted);
             }
             // A repeated round asks for all of its jobs, including refused ones.
             if self.refused.contains(&job) {
-                self.done.push(Summary { attempt, ..Summary::refused(job, repeat) });
+                self.summaries.push(Summary { attempt, ..Summary::refused(job, repeat) });
                 continue;
             }
             if self.is_too_late_for(job) {
-                self.done.push(Summary::refused(job, repeat));
+                self.summaries.push(Summary::refused(job, repeat));
                 continue;
             }
             let at = Attempt { job, repeat, attempt, offered_iops, disturbed: false, complete: false };
@@ -291,7 +293,7 @@ impl Measurement {
                 ended => return Ok(ended),
             }
             let (summary, _) = self.summarize(&at)?;
-            self.done.push(summary);
+            self.summaries.push(summary);
             self.show_row(&at);
             self.session.sync()?;
         }
@@ -308,21 +310,21 @@ impl Measurement {
     /// stolen CPU time, a changed cgroup limit. The second value is how the run ended on all hosts;
     /// `None` except for a sweep on several hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
-        let by = strategy::disturbed::disturbances(&self.last);
+        let by = strategy::disturbed::disturbances(&self.last_run);
         let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
-        let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
-        let limit_iops = analysis::under_way::limit_iops(&self.last);
+        let phases = self.last_run.runs.iter().filter_map(|r| r.end.as_ref());
+        let limit_iops = analysis::under_way::limit_iops(&self.last_run);
         let own = Summary { disturbed, limit_iops, ..Summary::from_phases(*at, phases) };
         let last_shown = std::cell::Cell::new(Instant::now());
         let tell = |messages: &[String]| {
             for message in messages {
-                self.live.tell(message);
+                self.live.say_even_if_quiet(message);
             }
             self.show_hosts(&last_shown);
         };
-        let (summary, end) = self.fleet.agree(&self.last.runs, &self.interval_series, own, tell)?;
+        let (summary, end) = self.fleet.merge_run(&self.last_run.runs, &self.interval_series, own, tell)?;
         // A run on other hosts has no data here.
-        if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last.runs.is_empty()) {
+        if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last_run.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
         }
         Ok((summary, end))
@@ -331,7 +333,7 @@ impl Measurement {
     /// Why a run is repeated: `measured again: 240 MB/s of other processes on vda`; empty for a first attempt.
     fn why_repeated(&self, at: &Attempt) -> String {
         let pairing = self.plan.pairing();
-        let before = self.done.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
+        let before = self.summaries.iter().rev().filter(|s| s.attempt().unit(pairing) == at.unit(pairing));
         let why = before.filter(|s| s.attempt < at.attempt).find_map(|s| s.disturbed.as_ref());
         why.map_or(String::new(), |why| format!(", measured again: {}", why.describe()))
     }
@@ -353,10 +355,10 @@ impl Measurement {
     /// Prints which run begins, of how many.
     fn announce_run(&self, strategy_plan: &StrategyPlan, at: &Attempt) {
         let strategy::RemainingRuns { runs, at_most, repeats } =
-            strategy::remaining_runs(&self.done, strategy_plan);
+            strategy::remaining_runs(&self.summaries, strategy_plan);
         // Repeats do not change the run's number or the total.
-        let repeated = self.done.iter().filter(|s| s.attempt > 0).count();
-        let first_runs = self.done.len() - repeated;
+        let repeated = self.summaries.iter().filter(|s| s.attempt > 0).count();
+        let first_runs = self.summaries.len() - repeated;
         let all = first_runs + (runs.iter().sum::<u32>() - repeats) as usize;
         let [number, repeated] =
             if at.attempt == 0 { [first_runs + 1, repeated] } else { [first_runs, repeated + 1] };
@@ -372,13 +374,13 @@ impl Measurement {
 
     /// The expected remaining time of the measurement.
     fn remaining(&self) -> RemainingTime {
-        self.left.unwrap_or_else(|| time_left(&self.plan, &self.done).into())
+        self.left.unwrap_or_else(|| time_left(&self.plan, &self.summaries).into())
     }
 
     /// Measures one run of one job: its phases without a rest between them. The last phase decides how the run ended.
     fn measure_job(&mut self, at: &Attempt) -> Result<RunEnding, Failure> {
         let Attempt { job, repeat, attempt, offered_iops, .. } = *at;
-        self.last.runs.clear();
+        self.last_run.runs.clear();
         self.interval_series.clear();
         if !self.plan.participates(job) {
             return Ok(RunEnding::Complete);
@@ -386,7 +388,7 @@ impl Measurement {
         // Later rounds follow without a rest, because a device would recover during the rest.
         let continues_rounds = repeat > 0 && matches!(self.plan.strategy, Strategy::Steady { .. });
         let mut notes = if continues_rounds { Vec::new() } else { self.rest(Some(job)) };
-        match self.place_row(job) {
+        match self.place_layer(job) {
             Ok(note) => notes.extend(note),
             Err(why) => return Ok(RunEnding::Failed(why)),
         }
@@ -404,18 +406,18 @@ impl Measurement {
             };
             let run = self.measure_phase(start, std::mem::take(&mut notes))?;
             let ending = run.end.as_ref().map(|e| e.ending.clone());
-            self.last.runs.push(run);
+            self.last_run.runs.push(run);
             if let Some(ended) = ending.filter(|e| *e != RunEnding::Complete) {
                 return Ok(ended);
             }
         }
-        let measured = !self.last.runs.is_empty();
+        let measured = !self.last_run.runs.is_empty();
         Ok(if measured { RunEnding::Complete } else { RunEnding::Failed("the job has no phase".into()) })
     }
 
     /// Measures one phase of a run.
     fn measure_phase(&mut self, start: RunStart, mut notes: Vec<String>) -> Result<Run, Failure> {
-        let done = self.done.len();
+        let done = self.summaries.len();
         let phase = self.planned_phase(&start);
         // In one round all interfaces touch the same blocks in the same order, and so does a repeated run.
         let competes = self.plan.study.interfaces().is_some();
@@ -445,32 +447,32 @@ impl Measurement {
             self.interval_series.push(Vec::new());
         }
         self.session.append(&Frame::RunStart(start.clone()))?;
-        let first = self.keep_snapshot(Moment::Start, true)?;
+        let first = self.store_snapshot(Moment::Start, true)?;
         self.op_log.begin(&self.plan, &start, done + 1);
         let before = self.cpu_ns();
         let opened = collector::open(&mut workers, begin);
         let mut collector = Collector::for_phase(&phase, interval_ns(&phase));
-        let mut ends = StopRules::for_phase(&phase);
+        let mut stop_rules = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
-        self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
-        let Followed { failure, still } =
-            self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
-        self.fleet.ended(workers.late_ns());
-        self.live.run_ends();
+        self.live.begin_run(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
+        let FollowResult { failure, still } =
+            self.follow(&mut workers, &mut stop_rules, &mut collector, first.clone(), opened, total)?;
+        self.fleet.end_phase(workers.late_ns());
+        self.live.end_run();
         let used = |(b, a): ([u64; 2], [u64; 2])| [0, 1].map(|i| a[i].saturating_sub(b[i]));
         let process_ns = before.zip(self.cpu_ns()).map(used);
-        workers.collect(|who, block| collector.add(who, block));
-        workers.take_logged(|who, operations| self.op_log.take(who, operations));
+        workers.collect(|id, block| collector.add(id, block));
+        workers.take_logged(|id, operations| self.op_log.add(id, operations));
         let outcomes = workers.finish();
         let failure = failure.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
         let failure = failure.or_else(|| self.op_log.full());
         notes.extend(self.take_outcomes(&phase, &outcomes));
         let writes = phase.streams.iter().any(Stream::changes_targets);
-        let last = self.keep_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
+        let last = self.store_snapshot_unless_dead(Moment::Stop, failure.is_some(), !writes)?;
         let mut workers = Vec::new();
-        for (who, outcome) in outcomes {
-            collector.add_outcome(who, &outcome);
-            workers.push(worker_end(who, outcome));
+        for (id, outcome) in outcomes {
+            collector.add_outcome(id, &outcome);
+            workers.push(worker_end(id, outcome));
         }
         let is_stable = writes && failure.is_none();
         let synced = if is_stable {
@@ -478,10 +480,12 @@ impl Measurement {
         } else {
             SyncOutcome::default()
         };
-        self.keep_rows(&mut collector, u64::MAX)?;
-        let streams = self.close_streams(&phase, collector, ends, &mut notes);
-        let ending = self
-            .ending_of(failure.or_else(|| stop_rules::took_too_long(&phase, &streams)), self.is_stopped());
+        self.store_intervals(&mut collector, u64::MAX)?;
+        let streams = self.close_streams(&phase, collector, stop_rules, &mut notes);
+        let ending = self.ending_of(
+            failure.or_else(|| stop_rules::latency_violation(&phase, &streams)),
+            self.is_stopped(),
+        );
         let end = RunEnd {
             command: None,
             at_ns: self.now_ns(),
@@ -524,20 +528,20 @@ impl Measurement {
         for spec in &mut specs {
             spec.log = phase.streams[spec.stream].log_interval_ns.is_some();
         }
-        self.driver = Driver::begin(self, phase, &specs);
+        self.driver_recorder = DriverRecorder::begin(self, phase, &specs);
         Workers::spawn(specs).map_err(|why| Failure::Refused(why.sentence))
     }
 
     /// Returns notes about wrong data, waits for the log, and depths that workers found. Stores the
     /// number of writes of each worker for the next phase.
-    fn take_outcomes(&mut self, phase: &Phase, outcomes: &[(Who, Outcome)]) -> Vec<String> {
+    fn take_outcomes(&mut self, phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]) -> Vec<String> {
         let written = outcomes.iter().map(|(_, outcome)| attempted(outcome, Kind::Write));
         self.written.push(written.collect());
-        let differences = differences(&self.plan, phase, outcomes);
-        for words in &differences {
-            self.live.tell(words);
+        let wrong_reads = wrong_reads(&self.plan, phase, outcomes);
+        for words in &wrong_reads {
+            self.live.say_even_if_quiet(words);
         }
-        log_waits(outcomes).into_iter().chain(differences).chain(found_depths(phase, outcomes)).collect()
+        log_waits(outcomes).into_iter().chain(wrong_reads).chain(found_depths(phase, outcomes)).collect()
     }
 
     /// Watches the machine while fathom does nothing. If other processes use the disks already, names them and does not
@@ -549,21 +553,22 @@ impl Measurement {
         }
         self.rest(None);
         self.live.step("watching the machine before the first run", self.remaining());
-        let before = Processes::list(&self.root);
-        let start_of_watch = self.keep_snapshot(Moment::IdleStart, false)?;
+        let before = Processes::sample(&self.root);
+        let start_of_idle = self.store_snapshot(Moment::IdleStart, false)?;
         let start = Instant::now();
         while start.elapsed() < limit && !self.is_stopped() {
             std::thread::sleep(Duration::from_millis(50).min(limit));
         }
-        let mut end_of_watch = self.watch.take(Moment::IdleEnd, &self.parts(), false);
+        let mut end_of_idle = self.snapshots.take(Moment::IdleEnd, &self.measured_regions(), false);
         let moved =
-            before.and_then(|before| Ok(moved_most(&Processes::list(&self.root)?.busy_since(&before))));
-        end_of_watch.files.insert(NEIGHBOURS.into(), moved);
-        self.session.append(&Frame::Evidence(Box::new(end_of_watch.clone())))?;
-        self.last.evidence.extend([start_of_watch, end_of_watch]);
-        let neighbour = strategy::disturbed::find_neighbour(&self.last).map(|neighbour| neighbour.sentence());
+            before.and_then(|before| Ok(moved_most(&Processes::sample(&self.root)?.busy_since(&before))));
+        end_of_idle.files.insert(NEIGHBOURS.into(), moved);
+        self.session.append(&Frame::Evidence(Box::new(end_of_idle.clone())))?;
+        self.last_run.evidence.extend([start_of_idle, end_of_idle]);
+        let neighbour =
+            strategy::disturbed::find_neighbour(&self.last_run).map(|neighbour| neighbour.sentence());
         // Hosts that measure together must agree on repeats.
-        let Some(mut sentence) = self.fleet.any_reason(neighbour)? else { return Ok(()) };
+        let Some(mut sentence) = self.fleet.agree_to_continue(neighbour)? else { return Ok(()) };
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
         if !is_chosen && self.plan.attempts > 1 {
             self.plan.attempts = 1;
@@ -638,7 +643,7 @@ impl Measurement {
             }
             (_, false) => "; the report has all runs so far".into(),
         };
-        self.live.tell(&format!("fathom: {why}{before}"));
+        self.live.say_even_if_quiet(&format!("fathom: {why}{before}"));
     }
 }
 
@@ -691,7 +696,7 @@ impl Measurement {
         let before = earlier.map_or(&[][..], |e| &e.tries);
         let mut search = SweepProgress::after(&grid, &self.plan, before);
         // Data and offsets of a run depend on the number of runs before it, so count the runs of the earlier session.
-        self.done = before.iter().map(|t| Summary::from_phases(t.attempt, std::iter::empty())).collect();
+        self.summaries = before.iter().map(|t| Summary::from_phases(t.attempt, std::iter::empty())).collect();
         let mut broken = 0;
         while let Some(at) = search.next() {
             if self.is_enough() {
@@ -703,7 +708,7 @@ impl Measurement {
             self.live
                 .step(&format!("{}  {name}{}", search.describe_progress(), self.why_repeated(&at)), left);
             let ending = self.measure_job(&at)?;
-            let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
+            let Some(end) = self.last_run.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
             let began = !end.workers.is_empty();
             let Some((summary, end)) = self.summarize_cell(&at, &ending, end, began)? else {
@@ -722,7 +727,7 @@ impl Measurement {
             let complete = end.ending == RunEnding::Complete;
             let at = Attempt { disturbed: summary.disturbed.is_some(), complete, ..at };
             search.add(CellAttempt::from_attempt(at, &self.plan.jobs[at.job], &end));
-            self.done.push(summary);
+            self.summaries.push(summary);
             self.show_row(&at);
             self.session.sync()?;
         }

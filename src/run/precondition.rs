@@ -7,7 +7,7 @@
 use super::{COLLECT_EVERY, Measurement, interval_ns};
 use crate::failure::Failure;
 use crate::run::collector::Collector;
-use crate::run::stop_rules::{StopRules, took_too_long};
+use crate::run::stop_rules::{StopRules, latency_violation};
 use analysis::strategy::rate;
 use engine::workers::Workers;
 use model::errno;
@@ -25,14 +25,14 @@ use std::time::{Duration, Instant};
 const FIRST_NUMBER: usize = 1 << 23;
 
 /// Why a step did not finish.
-enum Cut {
+enum EarlyEnd {
     /// The session ends, and keeps its observations.
     Ended(RunEnding),
     /// The measurement cannot continue: the session file or a target cannot be used.
     Failed(Failure),
 }
 
-impl From<Failure> for Cut {
+impl From<Failure> for EarlyEnd {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -45,24 +45,24 @@ impl Measurement {
         let mut done = Preconditioned::default();
         match self.fill(planned, &mut done).and_then(|()| self.rounds(planned, &mut done)) {
             Ok(()) => {}
-            Err(Cut::Ended(ending)) => return Ok(Some(ending)),
-            Err(Cut::Failed(failure)) => return Err(failure),
+            Err(EarlyEnd::Ended(ending)) => return Ok(Some(ending)),
+            Err(EarlyEnd::Failed(failure)) => return Err(failure),
         }
         self.session.append(&Frame::Preconditioned(done))?;
         Ok(None)
     }
 
     /// Writes all targets from end to end, as often as planned.
-    fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+    fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), EarlyEnd> {
         let began = Instant::now();
         for (number, fill) in planned.fills.iter().enumerate() {
             let stream = self.adapt_fill(fill, planned.passes, &mut done.notes)?;
             let bytes = stream.limit.bytes.unwrap_or(0);
             self.live.begin(&format!("preconditioning: writing {} from end to end", show_bytes(bytes)));
             let phase = Phase { warmup_ns: 0, time_ns: MAX_TIME_NS, cooldown_ns: 0, streams: vec![stream] };
-            done.filled_bytes += written(&self.exercise(&phase, 0, number)?);
+            done.filled_bytes += written(&self.run_for_totals(&phase, 0, number)?);
         }
-        self.settle()?;
+        self.make_writes_stable()?;
         done.filled_ns = began.elapsed().as_nanos() as u64;
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Measurement {
     }
 
     /// Runs the writing jobs in rounds until all their rates have settled, or the round limit is reached.
-    fn rounds(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), Cut> {
+    fn rounds(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), EarlyEnd> {
         if planned.jobs.is_empty() {
             return Ok(());
         }
@@ -108,8 +108,8 @@ impl Measurement {
                 let mut ends = Vec::new();
                 let phases = self.plan.jobs[job].phases.iter().enumerate();
                 for (index, phase) in phases.filter(|(_, phase)| !reads_back(phase)) {
-                    let streams = self.exercise(phase, index, number)?;
-                    for failed in failures(&streams).filter(|failed| failed.kind == Kind::Read) {
+                    let streams = self.run_for_totals(phase, index, number)?;
+                    for failed in failed_operations_of(&streams).filter(|failed| failed.kind == Kind::Read) {
                         *failed_reads.entry(failed.errno).or_default() += failed.count;
                     }
                     ends.push(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
@@ -121,70 +121,73 @@ impl Measurement {
                 break;
             }
         }
-        self.settle()?;
+        self.make_writes_stable()?;
         done.rounds_ns = began.elapsed().as_nanos() as u64;
         done.settled = Some(done.rounds.iter().all(|r| is_settled(&r.iops)));
-        let failed_reads =
-            failed_reads.into_iter().map(|(errno, count)| Failures { kind: Kind::Read, errno, count });
+        let failed_reads = failed_reads.into_iter().map(|(errno, count)| FailedOperations {
+            kind: Kind::Read,
+            errno,
+            count,
+        });
         done.notes.extend(failed_reads.map(|failed| format!("preconditioning: {}", failed.describe())));
         Ok(())
     }
 
     /// Runs a phase only for its totals. `index` is its index in the job; `number` is different for
     /// each call.
-    fn exercise(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, Cut> {
+    fn run_for_totals(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, EarlyEnd> {
         self.targets_may_be_used(phase)?;
         let number = FIRST_NUMBER + number;
         // The index of the job, here 0, matters only for several hosts, which do not precondition.
         let specs = self.specs(None, phase, 0, index, number, number)?;
-        let mut workers = Workers::spawn(specs).map_err(|why| failed(&why.sentence))?;
+        let mut workers = Workers::spawn(specs).map_err(|why| failed_ending(&why.sentence))?;
         let mut collector = Collector::new(phase.streams.len(), interval_ns(phase));
         workers.open();
         // Rules that end a stream of the job apply here too.
-        let mut ends = StopRules::for_phase(phase);
-        let stuck = self.watch_exercise(&mut workers, &mut ends, &mut collector, phase);
-        workers.collect(|who, block| collector.add(who, block));
+        let mut stop_rules = StopRules::for_phase(phase);
+        let stuck = self.follow_for_totals(&mut workers, &mut stop_rules, &mut collector, phase);
+        workers.collect(|id, block| collector.add(id, block));
         let outcomes = workers.finish();
         let failure = stuck.or_else(|| outcomes.iter().find_map(|(_, o)| o.error.clone()));
-        for (who, outcome) in &outcomes {
-            collector.add_outcome(*who, outcome);
+        for (id, outcome) in &outcomes {
+            collector.add_outcome(*id, outcome);
         }
         let streams = collector.finish();
-        let failure = failure.or_else(|| failed_operations(&streams));
-        match failure.or_else(|| took_too_long(phase, &streams)) {
-            Some(why) => Err(failed(&why)),
-            None if self.is_stopped() => Err(Cut::Ended(RunEnding::Interrupted)),
+        let failure = failure.or_else(|| failed_changes(&streams));
+        match failure.or_else(|| latency_violation(phase, &streams)) {
+            Some(why) => Err(failed_ending(&why)),
+            None if self.is_stopped() => Err(EarlyEnd::Ended(RunEnding::Interrupted)),
             None => Ok(streams),
         }
     }
 
     /// Receives the workers' blocks until all workers have ended, and shows progress. Returns the
     /// reason if a worker is stuck.
-    fn watch_exercise(
+    fn follow_for_totals(
         &self,
         workers: &mut Workers,
-        ends: &mut StopRules,
+        stop_rules: &mut StopRules,
         collector: &mut Collector,
         phase: &Phase,
     ) -> Option<String> {
         let began = Instant::now();
-        let mut recent = self.live.recent(collector.interval_ns());
+        let mut recent = self.live.collect_recent(collector.interval_ns());
         while !workers.is_done() {
             std::thread::sleep(COLLECT_EVERY);
-            workers.collect(|who, block| {
-                collector.add(who, block);
-                ends.add(who, block);
+            workers.collect(|id, block| {
+                collector.add(id, block);
+                stop_rules.add(id, block);
                 if let Some(recent) = &mut recent {
-                    recent.add(who, block);
+                    recent.add(id, block);
                 }
             });
-            ends.act(workers);
+            stop_rules.apply(workers);
             // The time series is not stored.
-            let _ = collector.take_rows(u64::MAX);
+            let _ = collector.take_intervals(u64::MAX);
             if self.is_stopped() || workers.any_failed() {
                 workers.stop();
             }
-            if let Some(why) = workers.stuck() {
+            if let Some(why) = workers.find_stuck() {
                 return Some(why);
             }
             let share = share_done(phase, collector.streams_mut(), began.elapsed());
@@ -192,21 +195,21 @@ impl Measurement {
             left.time += began.elapsed().mul_f64(1.0 / share.max(1e-6) - 1.0);
             self.live.tick(left);
             if let Some(recent) = &mut recent {
-                self.live.pulse(recent);
+                self.live.show_recent(recent);
             }
         }
-        ends.failure()
+        stop_rules.failure()
     }
 
     /// Makes the writes stable, so that runs begin with nothing left to write back.
-    fn settle(&self) -> Result<(), Cut> {
+    fn make_writes_stable(&self) -> Result<(), EarlyEnd> {
         for (ready, target) in self.targets.iter().zip(&self.plan.targets) {
             if let Some(Err(e)) = ready.handle().map(std::fs::File::sync_data) {
-                return Err(failed(&format!("{} could not be synced: {e}", target.path)));
+                return Err(failed_ending(&format!("{} could not be synced: {e}", target.path)));
             }
         }
         if let Some((target, errno)) = self.close_errors.take().first() {
-            return Err(failed(&format!(
+            return Err(failed_ending(&format!(
                 "closing {} failed with {}",
                 self.path_of(*target),
                 errno::describe_errno(*errno)
@@ -216,8 +219,8 @@ impl Measurement {
     }
 }
 
-fn failed(why: &str) -> Cut {
-    Cut::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
+fn failed_ending(why: &str) -> EarlyEnd {
+    EarlyEnd::Ended(RunEnding::Failed(format!("preconditioning: {why}")))
 }
 
 /// Returns whether a phase reads back what the phase before it wrote. Such a phase changes nothing,
@@ -232,13 +235,13 @@ fn written(ends: &[StreamEnd]) -> u64 {
 }
 
 /// Operations of one kind that failed with the same error.
-struct Failures {
+struct FailedOperations {
     kind: Kind,
     errno: i32,
     count: u64,
 }
 
-impl Failures {
+impl FailedOperations {
     /// Returns a phrase such as `3 trims failed with EIO, input/output error`.
     fn describe(&self) -> String {
         let plural = if self.count == 1 { "" } else { "s" };
@@ -248,17 +251,21 @@ impl Failures {
 }
 
 /// Returns the failed operations of all streams.
-fn failures(streams: &[StreamEnd]) -> impl Iterator<Item = Failures> {
+fn failed_operations_of(streams: &[StreamEnd]) -> impl Iterator<Item = FailedOperations> {
     let issued = streams.iter().flat_map(|stream| &stream.issued);
     issued.flat_map(|(kind, issued)| {
-        issued.errors.iter().map(|(errno, count)| Failures { kind: *kind, errno: *errno, count: *count })
+        issued.errors.iter().map(|(errno, count)| FailedOperations {
+            kind: *kind,
+            errno: *errno,
+            count: *count,
+        })
     })
 }
 
 /// Describes the first failed operations that change data. Runs would otherwise measure data that preconditioning did not write. Failed
 /// reads become a note.
-fn failed_operations(streams: &[StreamEnd]) -> Option<String> {
-    failures(streams).find(|failed| failed.kind != Kind::Read).map(|failed| failed.describe())
+fn failed_changes(streams: &[StreamEnd]) -> Option<String> {
+    failed_operations_of(streams).find(|failed| failed.kind != Kind::Read).map(|failed| failed.describe())
 }
 
 /// Progress of a phase from 0 to 1: by its time, or by its byte limit.
@@ -291,7 +298,7 @@ fn failed_operations_are_named_by_their_kind() {
     use model::record::Issued;
     let failed = |kind, count| {
         let issued = [(kind, Issued { errors: [(5, count)].into(), ..Issued::default() })].into();
-        failed_operations(&[StreamEnd { issued, ..StreamEnd::default() }])
+        failed_changes(&[StreamEnd { issued, ..StreamEnd::default() }])
     };
     let described = |text: &str| Some(format!("{text} failed with EIO, input/output error"));
     assert_eq!(failed(Kind::Trim, 1), described("1 trim"));

@@ -28,14 +28,14 @@ use crate::signals;
 use analysis::strategy::cost::{estimate_cost, time_left};
 use engine::engines::Entry;
 use engine::interface::CannotBegin;
-use engine::link::Outcome;
-use engine::source::{Common, Share};
+use engine::link::WorkerOutcome;
+use engine::source::{StreamState, WorkerContext};
 use engine::spec::WorkerSpec;
 use engine::workers::Workers;
 use engine::{engines, source};
 use machine::cgroup::{self, OwnCgroup};
 use machine::root::Root;
-use machine::snapshot::Watch;
+use machine::snapshot::SnapshotReader;
 use machine::test_file::TestFile;
 use machine::{page_cache, safety};
 use model::evidence::Moment;
@@ -68,14 +68,14 @@ pub(super) fn begin(
     let root = Root::real();
     // The first signal sets `stop`. The second one cleans up and ends the program at once.
     let stop = signals::watch(|| {
-        live::give_back_now();
+        live::restore_terminal();
         machine::test_file::remove_all_now();
         cgroup::leave_now();
     })?;
     // Enter before any worker starts, so that each one is counted.
     let own_cgroup = enter_cgroup(&root, &plan, &machine);
     machine.cgroup = own_cgroup.as_ref().map(OwnCgroup::describe).map_err(Clone::clone);
-    fleet.stops(&stop);
+    fleet.register_stop(&stop);
     // Refuse before the time is announced.
     probe(&root, &plan)?;
     let cost = estimate_cost(&plan);
@@ -87,7 +87,7 @@ pub(super) fn begin(
     // Resumed runs keep their times; new ones come after them.
     let passed = earlier.map_or(Duration::ZERO, EarlierSession::until);
     let epoch = Instant::now().checked_sub(passed).unwrap_or_else(Instant::now);
-    let before = Watch::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
+    let before = SnapshotReader::new(root.clone(), &machine, epoch).take(Moment::BeforePrepare, &[], false);
 
     // Open the session first, so that nothing is measured that cannot be stored.
     let started = jiff::Zoned::now();
@@ -100,8 +100,8 @@ pub(super) fn begin(
     }
     let targets = prepare_targets(&root, &plan, &stop, &live, Some(time_left(&plan, &[]).into()), fleet)?;
     resolve_opened_files(&root, &plan, &targets, &mut machine);
-    let watch = Watch::new(root.clone(), &machine, epoch);
-    live.watch_devices(&watch, &plan, &machine);
+    let snapshots = SnapshotReader::new(root.clone(), &machine, epoch);
+    live.watch_devices(&snapshots, &plan, &machine);
     let self_test = run_self_test(&plan, &payloads, clock);
     let header = Header {
         format: record::FORMAT,
@@ -116,24 +116,24 @@ pub(super) fn begin(
         plan,
         places: header.hosts.iter().flat_map(|h| h.places.clone()).collect(),
         root,
-        watch,
+        snapshots,
         targets,
         session,
         stop,
         live,
         fleet: fleet.clone(),
-        early: None,
+        status_sender: None,
         accept: None,
         clock,
         epoch,
         payloads,
         close_errors: CloseErrors::default(),
         op_log: OpLog::default(),
-        driver: None,
+        driver_recorder: None,
         written: Vec::new(),
-        last: Record::new(header),
+        last_run: Record::new(header),
         interval_series: Vec::new(),
-        done: Vec::new(),
+        summaries: Vec::new(),
         left: None,
         refused: Vec::new(),
         busy_host: None,
@@ -141,14 +141,14 @@ pub(super) fn begin(
     };
     // Write the first frames once it is known which jobs this machine allows.
     measurement.limit_to_targets();
-    measurement.last.header.self_test.trials = measurement.hold_trials()?;
+    measurement.last_run.header.self_test.trials = measurement.run_trials()?;
     measurement.size_writes();
-    measurement.last.header.plan.jobs.clone_from(&measurement.plan.jobs);
+    measurement.last_run.header.plan.jobs.clone_from(&measurement.plan.jobs);
     // Another job becomes the headline if this machine refuses it.
-    measurement.last.header.plan.headline = measurement.plan.headline;
-    measurement.session.append(&Frame::Header(Box::new(measurement.last.header.clone())))?;
+    measurement.last_run.header.plan.headline = measurement.plan.headline;
+    measurement.session.append(&Frame::Header(Box::new(measurement.last_run.header.clone())))?;
     measurement.session.append(&Frame::Evidence(Box::new(before)))?;
-    fleet.begin(&measurement.last.header, &name, keep)?;
+    fleet.begin(&measurement.last_run.header, &name, keep)?;
     Ok(measurement)
 }
 
@@ -232,7 +232,7 @@ fn is_made_here(plan: &Plan, index: usize) -> bool {
 /// [`Failure::Refused`] with what is denied and what to type instead.
 pub(crate) fn probe(root: &Root, plan: &Plan) -> Result<(), Failure> {
     for (_, target) in plan.targets.iter().enumerate().filter(|(index, _)| is_made_here(plan, *index)) {
-        machine::test_file::fits(&name::path(&target.path), machine::test_file::LEAST_BYTES)?;
+        machine::test_file::check_room(&name::path(&target.path), machine::test_file::MIN_BYTES)?;
     }
     if plan.study.has_separate_jobs() {
         return Ok(());
@@ -257,9 +257,9 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
     let path = name::path(&target.path);
     let bytes = BYTES.max(target.block_bytes);
     let lent = match (target.role, target.create) {
-        (Role::Made, _) => Some(TestFile::lend(&path, bytes.into())?),
+        (Role::Made, _) => Some(TestFile::make_sparse(&path, bytes.into())?),
         // If the directory refuses the file, the later attempt to make the file reports the reason.
-        (_, Some(_)) => match path.parent().map(|parent| TestFile::lend(parent, bytes.into())) {
+        (_, Some(_)) => match path.parent().map(|parent| TestFile::make_sparse(parent, bytes.into())) {
             Some(Ok(lent)) => Some(lent),
             _ => return Ok(()),
         },
@@ -293,7 +293,7 @@ fn probe_target(root: &Root, target: &Target, streams: &[&Stream]) -> Result<(),
 
 /// Whether the probe sets up the engine: only if the set-up can fail, and only if it changes no file of the user.
 fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
-    !entry.library_threads && (!entry.in_the_call || (is_lent && !stream.options.is_empty()))
+    !entry.library_threads && (!entry.completes_in_submit || (is_lent && !stream.options.is_empty()))
 }
 
 /// Opens a target as a worker would: a file or device of the user for reading, a lent file also for writing, which options such as `new`
@@ -411,7 +411,7 @@ fn ns_per_op(
         return Err(why);
     }
     // Count the window only: the totals also include completions after it.
-    let lanes = outcome.last.iter().flat_map(|block| &block.lanes);
+    let lanes = outcome.last_block.iter().flat_map(|block| &block.lanes);
     let ops: u64 = lanes.flat_map(|lane| &lane.kinds).map(|tally| tally.latency.count()).sum();
     if ops == 0 { Err("nothing completed".into()) } else { Ok(outcome.window_ns as f64 / ops as f64) }
 }
@@ -423,7 +423,8 @@ fn self_test_spec(
     payloads: &Payloads,
     clock: Clock,
 ) -> Known<WorkerSpec> {
-    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
+    let context =
+        WorkerContext { worker: 0, workers: 1, seed: 1, stream_state: Arc::new(StreamState::new(1)) };
     let span = shape.access.span_bytes;
     let files = if engine.moves_bytes {
         let file = File::open("/dev/null").map_err(|e| e.to_string())?;
@@ -431,7 +432,7 @@ fn self_test_spec(
     } else {
         Vec::new()
     };
-    let sources = source::lanes_of_task(shape, &[span], &[1], &share, TaskNumber { index: 0, count: 1 })?;
+    let sources = source::lanes_of_task(shape, &[span], &[1], &context, TaskNumber { index: 0, count: 1 })?;
     Ok(WorkerSpec {
         depth: shape.depth,
         slot_bytes: shape.access.largest_bytes(),
@@ -482,8 +483,8 @@ impl Measurement {
     ///
     /// # Errors
     /// [`Failure::Refused`] with all reasons if no job is left.
-    fn hold_trials(&mut self) -> Result<Vec<Trial>, Failure> {
-        let mut trials = self.unplaced_rows();
+    fn run_trials(&mut self) -> Result<Vec<Trial>, Failure> {
+        let mut trials = self.unplaced_layers();
         trials.extend(self.try_interfaces());
         if self.is_stopped() {
             return Err(Failure::Interrupted);
@@ -533,7 +534,7 @@ impl Measurement {
     ///
     /// # Errors
     /// Why the number is unknown.
-    fn count_calls(&self, job: usize, moved_bytes: u64, outcomes: Vec<Outcome>) -> Known<u64> {
+    fn count_calls(&self, job: usize, moved_bytes: u64, outcomes: Vec<WorkerOutcome>) -> Known<u64> {
         let engine = self.only_stream(job).and_then(|stream| engines::find(&stream.engine));
         if engine.is_some_and(|engine| engine.library_threads) {
             return Err(
@@ -549,11 +550,11 @@ impl Measurement {
         }
         outcomes
             .into_iter()
-            .try_fold(0_u64, |sum, o| Ok(sum + o.calls.ok_or("the system calls were not counted")??))
+            .try_fold(0_u64, |sum, o| Ok(sum + o.system_calls.ok_or("the system calls were not counted")??))
     }
 
     /// Runs the first phase of a job on evicted targets, for at most `bytes` bytes and 2 s.
-    fn try_job(&self, job: usize, bytes: u64, counts_calls: bool) -> Result<Vec<Outcome>, CannotBegin> {
+    fn try_job(&self, job: usize, bytes: u64, counts_calls: bool) -> Result<Vec<WorkerOutcome>, CannotBegin> {
         let phase = self
             .plan
             .jobs
@@ -578,7 +579,7 @@ impl Measurement {
             if self.is_stopped() {
                 workers.stop();
             }
-            if let Some(why) = workers.stuck() {
+            if let Some(why) = workers.find_stuck() {
                 return Err(why.into());
             }
         }
@@ -601,7 +602,7 @@ fn shorten(spec: &mut WorkerSpec, bytes: u64, workers: u64) {
 }
 
 /// Returns the bytes that all workers moved, or the first failure.
-fn moved_bytes(outcomes: &[Outcome]) -> Known<u64> {
+fn moved_bytes(outcomes: &[WorkerOutcome]) -> Known<u64> {
     let totals = || outcomes.iter().flat_map(|o| &o.totals);
     // A worker gives up after many failures. The failed operation is a better reason.
     if let Some((errno, _)) = totals().find_map(|t| t.errors.first_key_value()) {

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::files;
 use crate::run::target::OpenTarget;
 use engine::engines::{self, Entry};
-use engine::source::replay::Counts;
-use engine::source::{self, Back, Common, Group, Panicking, Share, Source};
+use engine::source::replay::ReplayCounts;
+use engine::source::{self, Group, Panicking, Source, StreamState, WorkerContext, WrittenBlocks};
 use engine::spec::{ByTargetSpec, WorkerSpec};
 use model::job::{
     Advice, Cache, Content, Data, Order, Pace, Phase, Placement, Replay, StopRule, Stream, SyncCall,
@@ -104,14 +104,14 @@ impl Measurement {
             let seed = split_mix(self.plan.host_seed() ^ (drawn_as.phase << 32 | drawn_as.stream) as u64);
             let group = stream.flow.map(|flow| Arc::clone(groups.entry(flow.group).or_default()));
             let evicted = self.evicted(stream)?;
-            let common =
-                |seed| Arc::new(Common::new(seed).in_group(group.clone()).with_files(evicted.clone()));
-            let shared = common(seed);
+            let stream_state =
+                |seed| Arc::new(StreamState::new(seed).in_group(group.clone()).with_files(evicted.clone()));
+            let shared = stream_state(seed);
             let first_task = self.plan.first_task(job, stream);
             for worker in 0..stream.workers {
                 // Each clone has its own hot blocks and order.
-                let common = match stream.clones {
-                    Some(_) => common(split_mix(seed ^ u64::from(worker) << 16)),
+                let stream_state = match stream.clones {
+                    Some(_) => stream_state(split_mix(seed ^ u64::from(worker) << 16)),
                     None => Arc::clone(&shared),
                 };
                 let overall = specs.len() as u32;
@@ -123,26 +123,27 @@ impl Measurement {
                     split_mix(self.plan.host_seed() ^ split_mix(own))
                 };
                 let (seed, of_data) = (own(offset_seed), own(run));
-                let share = Share { worker, workers: stream.workers, seed, common };
-                let mut spec = self.spec(phase, stream, entry, number, of_data, &share)?;
+                let context = WorkerContext { worker, workers: stream.workers, seed, stream_state };
+                let mut spec = self.spec(phase, stream, entry, number, of_data, &context)?;
                 if let Some(writer) = writer_of(before, stream) {
                     let targets: Vec<&OpenTarget> =
                         stream.targets.iter().map(|t| &self.targets[*t]).collect();
                     let written =
                         index.checked_sub(1).and_then(|before| self.written.get(before)?.get(drawn as usize));
                     let writes = written.copied().unwrap_or(0);
-                    let sources = || self.sources(&writer, &targets, number, &share);
+                    let sources = || self.sources(&writer, &targets, number, &context);
                     if writes.saturating_mul(stream.workers.into()) <= MAX_REMEMBERED
                         && may_write_twice(&writer, &targets)
                     {
                         // Draw twice: once to count the blocks, once to read them.
-                        let back = |source| Back::each_block(source, writes);
-                        let blocks = sources()?.into_iter().map(|source| back(source).blocks()).sum();
+                        let back = |source| WrittenBlocks::once_each(source, writes);
+                        let blocks = sources()?.into_iter().map(|source| back(source).count_distinct()).sum();
                         let read = |source| Box::new(back(source)) as Box<dyn Source>;
                         spec.sources = sources()?.into_iter().map(read).collect();
                         spec.limit.operations = Some(blocks);
                     } else {
-                        let read = |source| Box::new(Back::each(source)) as Box<dyn Source>;
+                        let read =
+                            |source| Box::new(WrittenBlocks::as_often_as_written(source)) as Box<dyn Source>;
                         spec.sources = sources()?.into_iter().map(read).collect();
                         spec.limit.operations = Some(writes);
                     }
@@ -177,7 +178,7 @@ impl Measurement {
         entry: &'static Entry,
         number: WorkerIndex,
         data_seed: u64,
-        share: &Share,
+        context: &WorkerContext,
     ) -> Result<WorkerSpec, Failure> {
         let writes = stream.access.writes();
         let counts_depth = self.plan.typed.as_ref().is_some_and(|typed| typed.counts_depth);
@@ -193,10 +194,10 @@ impl Measurement {
             advise(&file, stream.advice)?;
             files.push(OpenFile::reporting(file, changes, *target, &self.close_errors));
         }
-        let replay = stream.replay.as_ref().map(|replay| (replay, Arc::<Counts>::default()));
+        let replay = stream.replay.as_ref().map(|replay| (replay, Arc::<ReplayCounts>::default()));
         let sources = match &replay {
             Some((replay, counts)) => vec![self.replayed(stream, replay, &targets, &mut files, counts)?],
-            None => self.sources(stream, &targets, number, share)?,
+            None => self.sources(stream, &targets, number, context)?,
         };
         Ok(WorkerSpec {
             worker: number.overall,
@@ -234,7 +235,7 @@ impl Measurement {
             // `Measurement::spawn` sets it.
             log: false,
             replay: replay.map(|(_, counts)| counts),
-            chooses: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
+            chooses_late: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
             by_target: stream.apart_ns().map(|bucket_ns| ByTargetSpec { bucket_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
@@ -251,7 +252,7 @@ impl Measurement {
         replay: &Replay,
         targets: &[&OpenTarget],
         files: &mut Vec<OpenFile>,
-        counts: &Arc<Counts>,
+        counts: &Arc<ReplayCounts>,
     ) -> Result<Box<dyn Source>, Failure> {
         has_room(replay, targets)?;
         let stable = stable(stream.cache).filter(|_| replay.stable_writes && !files.is_empty());
@@ -269,13 +270,13 @@ impl Measurement {
         stream: &Stream,
         targets: &[&OpenTarget],
         number: WorkerIndex,
-        share: &Share,
+        context: &WorkerContext,
     ) -> Result<Vec<Box<dyn Source>>, Failure> {
         let bytes: Vec<u64> = targets.iter().map(|t| t.bytes()).collect();
         let align: Vec<u32> =
             targets.iter().map(|t| if stream.cache.is_direct() { t.align() } else { 1 }).collect();
         let mut sources =
-            source::lanes_of_task(stream, &bytes, &align, share, number.task).map_err(Failure::Usage)?;
+            source::lanes_of_task(stream, &bytes, &align, context, number.task).map_err(Failure::Usage)?;
         if let Some(pieces) = targets.first().and_then(|t| t.pieces()) {
             sources = sources.into_iter().map(|source| source::in_pieces(source, pieces.clone())).collect();
         }
@@ -319,7 +320,7 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
 
 /// The stream of the preceding phase whose blocks are read back (`None` for a stream that reads
 /// nothing back), without its pace, flow, syncs and bursts. The pauses of access lines stay,
-/// because their lengths are drawn from the same random numbers as the blocks. [`Back`] ignores
+/// because their lengths are drawn from the same random numbers as the blocks. [`WrittenBlocks`] ignores
 /// these pauses.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;

@@ -4,7 +4,7 @@
 //! `model` has the settings of the rules.
 
 use engine::link::Block;
-use engine::workers::{Who, Workers};
+use engine::workers::{WorkerId, Workers};
 use model::histogram::Histogram;
 use model::job::{Kind, MinRate, Phase, Quantity, Steadied, Steady, Stream};
 use model::record::StreamEnd;
@@ -46,8 +46,7 @@ struct RateFloor {
     series: Series,
     /// End of the last check, in ns since the start of the window; `None` before the first.
     since_ns: Option<u64>,
-    /// Whether the rate was ever checked.
-    is_seen: bool,
+    was_checked: bool,
     done: [Amount; Kind::ALL.len()],
 }
 
@@ -59,10 +58,10 @@ struct Series {
     /// arrived.
     from_ns: Option<u64>,
     /// Time up to which each worker has reported, in ns.
-    seen_ns: BTreeMap<u32, u64>,
+    reported_until_ns: BTreeMap<u32, u64>,
     workers: usize,
     /// Values that not all workers have reported yet, by the index of the interval.
-    open: BTreeMap<u64, Value>,
+    incomplete: BTreeMap<u64, Value>,
     /// Index of the next value to take.
     next: u64,
 }
@@ -102,11 +101,11 @@ impl StopRules {
     }
 
     /// Adds a block of a worker to the series of the rules.
-    pub(super) fn add(&mut self, who: Who, block: &Block) {
-        let Some(stream) = self.streams.get_mut(who.stream) else { return };
+    pub(super) fn add(&mut self, id: WorkerId, block: &Block) {
+        let Some(stream) = self.streams.get_mut(id.stream) else { return };
         let steady = stream.steady.as_mut().map(|steady| &mut steady.series);
         let min_rate = stream.min_rate.as_mut().map(|least| &mut least.series);
-        steady.into_iter().chain(min_rate).for_each(|series| series.add(who.worker, block));
+        steady.into_iter().chain(min_rate).for_each(|series| series.add(id.worker, block));
         if let Some(most_ns) = stream.max_latency_ns {
             let mut kinds = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
             stream.is_too_slow |= kinds.any(|(kind, tally)| is_too_slow(kind, &tally.latency, most_ns));
@@ -115,7 +114,7 @@ impl StopRules {
 
     /// Ends a stream that has become steady. Ends all streams if one broke a limit, or if a stream
     /// has ended that ends the others.
-    pub(super) fn act(&mut self, workers: &Workers) {
+    pub(super) fn apply(&mut self, workers: &Workers) {
         for at in 0..self.streams.len() {
             let stream = &mut self.streams[at];
             if stream.is_too_slow {
@@ -129,10 +128,10 @@ impl StopRules {
                 }
                 continue;
             }
-            if stream.steady.as_mut().is_some_and(SteadyWatch::is_attained) {
+            if stream.steady.as_mut().is_some_and(SteadyWatch::update) {
                 workers.stop_stream(at);
             }
-            if let Some(words) = stream.min_rate.as_mut().and_then(RateFloor::missed)
+            if let Some(words) = stream.min_rate.as_mut().and_then(RateFloor::update)
                 && self.failure.is_none()
             {
                 self.failure = Some(format!("{}: {words}", stream.name));
@@ -151,7 +150,7 @@ impl StopRules {
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {
-            if let Some(least) = stream.min_rate.filter(|least| !least.is_seen) {
+            if let Some(least) = stream.min_rate.filter(|least| !least.was_checked) {
                 notes.push(format!(
                     "{} ended before its rate could be checked (--min-rate {}): the first {2} do not count, and the rate is averaged over {3}",
                     stream.name,
@@ -189,7 +188,7 @@ fn is_too_slow(kind: Kind, latency: &Histogram, most_ns: u64) -> bool {
 }
 
 /// Describes the operation in the final totals that exceeded its latency limit; `None` if none did.
-pub(super) fn took_too_long(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
+pub(super) fn latency_violation(phase: &Phase, ends: &[StreamEnd]) -> Option<String> {
     phase.streams.iter().zip(ends).find_map(|(stream, end)| {
         let most_ns = stream.max_latency_ns?;
         let (kind, of) = end.kinds.iter().find(|(kind, of)| is_too_slow(**kind, &of.latency, most_ns))?;
@@ -218,9 +217,9 @@ impl SteadyWatch {
     }
 
     /// Reads the new values of the series, and returns whether the stream is steady.
-    fn is_attained(&mut self) -> bool {
+    fn update(&mut self) -> bool {
         let Self { rule, series, seen } = self;
-        while let Some((start_ns, value)) = series.take() {
+        while let Some((start_ns, value)) = series.next_complete() {
             if seen.attained || start_ns < rule.after_ns {
                 continue;
             }
@@ -243,14 +242,14 @@ impl SteadyWatch {
 impl RateFloor {
     fn from_rule(rule: &MinRate, workers: u32) -> Self {
         let series = Series::new(rule.every_ns / PARTS, workers);
-        Self { rule: rule.clone(), series, since_ns: None, is_seen: false, done: Default::default() }
+        Self { rule: rule.clone(), series, since_ns: None, was_checked: false, done: Default::default() }
     }
 
-    /// Returns which rate was too low, and its value; `None` if none was. As in fio, a rate is
+    /// Reads the new values of the series. Returns which rate was too low, and its value; `None` if none was. As in fio, a rate is
     /// checked at completions and over at least the rule's period, so pauses between rare
     /// operations are allowed.
-    fn missed(&mut self) -> Option<String> {
-        while let Some((start_ns, value)) = self.series.take() {
+    fn update(&mut self) -> Option<String> {
+        while let Some((start_ns, value)) = self.series.next_complete() {
             let until = start_ns + self.series.every_ns;
             for (sum, more) in self.done.iter_mut().zip(value.kinds) {
                 *sum = Amount { ops: sum.ops + more.ops, bytes: sum.bytes + more.bytes };
@@ -265,7 +264,7 @@ impl RateFloor {
             if span < self.rule.every_ns {
                 continue;
             }
-            self.is_seen = true;
+            self.was_checked = true;
             if let Some(words) = self.too_low(span, until) {
                 return Some(words);
             }
@@ -303,15 +302,22 @@ impl RateFloor {
 
 impl Series {
     fn new(every_ns: u64, workers: u32) -> Self {
-        let (open, seen_ns) = (BTreeMap::new(), BTreeMap::new());
-        Self { every_ns: every_ns.max(1), from_ns: None, seen_ns, workers: workers as usize, open, next: 0 }
+        let (incomplete, reported_until_ns) = (BTreeMap::new(), BTreeMap::new());
+        Self {
+            every_ns: every_ns.max(1),
+            from_ns: None,
+            reported_until_ns,
+            workers: workers as usize,
+            incomplete,
+            next: 0,
+        }
     }
 
     fn add(&mut self, worker: u32, block: &Block) {
         let from = *self.from_ns.get_or_insert(block.start_ns);
         let middle = block.start_ns / 2 + block.end_ns.max(block.start_ns) / 2;
-        self.seen_ns.insert(worker, block.end_ns);
-        let value = self.open.entry(middle.saturating_sub(from) / self.every_ns).or_default();
+        self.reported_until_ns.insert(worker, block.end_ns);
+        let value = self.incomplete.entry(middle.saturating_sub(from) / self.every_ns).or_default();
         for lane in &block.lanes {
             for (sum, tally) in value.kinds.iter_mut().zip(&lane.kinds) {
                 sum.ops += tally.latency.count();
@@ -322,16 +328,17 @@ impl Series {
     }
 
     /// Returns the next value that all workers have reported, and its start in ns since the start of the window.
-    fn take(&mut self) -> Option<(u64, Value)> {
+    fn next_complete(&mut self) -> Option<(u64, Value)> {
         let end = self.from_ns?.saturating_add(self.every_ns.saturating_mul(self.next + 1));
         // A worker ends a block when its loop next checks the time, not exactly at the end of the
         // interval: allow 1 % of slack.
         let slack = self.every_ns / 100;
-        let handed_in = self.seen_ns.values().filter(|seen| seen.saturating_add(slack) >= end).count();
-        if handed_in < self.workers {
+        let reported =
+            self.reported_until_ns.values().filter(|until_ns| until_ns.saturating_add(slack) >= end).count();
+        if reported < self.workers {
             return None;
         }
-        let value = self.open.remove(&self.next).unwrap_or_default();
+        let value = self.incomplete.remove(&self.next).unwrap_or_default();
         let start_ns = self.every_ns * self.next;
         self.next += 1;
         Some((start_ns, value))

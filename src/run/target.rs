@@ -75,7 +75,7 @@ impl OpenTarget {
             // Another host makes this file. It is opened when all hosts have made their files.
             Role::Made if common.is_some_and(|c| !plan.is_rank(c.maker)) => (None, None),
             Role::Made => {
-                safety::must_be_at(root, path, target.identity.as_ref())?;
+                safety::check_planned_path(root, path, target.identity.as_ref())?;
                 let made = match common {
                     Some(common) if target.made_for == MadeFor::All => {
                         TestFile::begin_common(path, &common.name, target.bytes)?
@@ -104,15 +104,15 @@ impl OpenTarget {
                 (None, Some(file))
             }
             Role::File => {
-                safety::must_be_at(root, path, target.identity.as_ref())?;
+                safety::check_planned_path(root, path, target.identity.as_ref())?;
                 (None, Some(File::open(path).map_err(|e| refuse(path, &e))?))
             }
         };
         let mut notes = made.as_ref().map_or(Vec::new(), |made| made.notes().to_vec());
         if let Some(file) = handle.as_ref().filter(|_| target.role != Role::Made) {
-            safety::must_be_open(root, path, file, target.identity.as_ref())?;
+            safety::check_planned_file(root, path, file, target.identity.as_ref())?;
             if target.writable {
-                notes.extend(safety::users_unseen(root, path, file, target.unseen_users)?);
+                notes.extend(safety::refuse_users(root, path, file, target.unseen_users)?);
             }
         }
         notes.extend(
@@ -156,9 +156,9 @@ impl OpenTarget {
     }
 
     /// Inspects a shared file after all hosts have written it.
-    pub fn prove(&mut self) {
+    pub fn check_storage(&mut self) {
         if let Some(made) = &mut self.made {
-            made.prove();
+            made.check_storage();
             self.notes.extend(made.notes().iter().cloned());
         }
     }
@@ -204,9 +204,9 @@ impl OpenTarget {
             return Ok(());
         }
         let path = &name::path(&self.target.path);
-        safety::must_be_at(root, path, self.target.identity.as_ref())?;
+        safety::check_planned_path(root, path, self.target.identity.as_ref())?;
         if let Some(file) = self.handle.as_ref().filter(|_| write) {
-            safety::users_since(root, path, file, self.target.unseen_users)?;
+            safety::refuse_new_users(root, path, file, self.target.unseen_users)?;
         }
         Ok(())
     }
@@ -245,10 +245,10 @@ impl OpenTarget {
         if self.target.role == Role::Device {
             return Ok(Ok(safety::open_device(root, path, planned, write, cache)?));
         }
-        safety::must_be_at(root, path, planned)?;
+        safety::check_planned_path(root, path, planned)?;
         let opened = safety::open_file(path, write, cache);
         if let Ok(file) = &opened {
-            safety::must_be_open(root, path, file, planned)?;
+            safety::check_planned_file(root, path, file, planned)?;
         }
         Ok(opened)
     }
@@ -277,7 +277,7 @@ fn keep(
     // At the path is either no file, or the one that the plan found.
     let kept = kept_file::make(root, path, create, target.identity.as_ref(), seed, stop, progress)?;
     let made = machine::identity::from_path(path).map_err(|e| refuse(path, &e))?;
-    target.identity = Some(machine::stack::marked(root, made));
+    target.identity = Some(machine::stack::with_marks(root, made));
     Ok(kept)
 }
 
@@ -411,7 +411,7 @@ impl Measurement {
         }
         // If no target has a file, nothing was synced, and the engine's clock may differ from the machine's.
         let took = if synced { start.elapsed().as_nanos() as u64 } else { 0 };
-        self.keep_snapshot(Moment::Synced, true)?;
+        self.store_snapshot(Moment::Synced, true)?;
         Ok(SyncOutcome { took_ns: failures.is_empty().then_some(took), failures })
     }
 
@@ -490,7 +490,7 @@ pub(crate) fn open_others(
     live.step_of("waiting for the other hosts' parts of the test file", left);
     fleet.all_made()?;
     for at in shared {
-        targets[at].prove();
+        targets[at].check_storage();
     }
     Ok(())
 }
@@ -554,9 +554,9 @@ fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Resu
 }
 
 impl Measurement {
-    /// Finds the blocks of every row that needs them. Returns a trial with the reason for each row
+    /// Finds the blocks of every layer that needs them. Returns a trial with the reason for each layer
     /// for which this fails.
-    pub(crate) fn unplaced_rows(&mut self) -> Vec<Trial> {
+    pub(crate) fn unplaced_layers(&mut self) -> Vec<Trial> {
         let Some(comparison) = self.plan.study.layers() else { return Vec::new() };
         let jobs: Vec<usize> = comparison.layers.iter().filter(|r| r.stored).map(|r| r.job).collect();
         let trial = |job: usize, why: String| Trial {
@@ -565,11 +565,11 @@ impl Measurement {
             refusal: None,
             calls: Err(why),
         };
-        jobs.into_iter().filter_map(|job| Some(trial(job, self.place_row(job).err()?))).collect()
+        jobs.into_iter().filter_map(|job| Some(trial(job, self.place_layer(job).err()?))).collect()
     }
 
-    /// Finds the blocks for a row that reads a device below the file. Returns a description of them; `None` for other rows.
-    pub(crate) fn place_row(&mut self, job: usize) -> Known<Option<String>> {
+    /// Finds the blocks to read on a layer below the file. Returns a description of them; `None` for a job that reads the file itself.
+    pub(crate) fn place_layer(&mut self, job: usize) -> Known<Option<String>> {
         let Some(comparison) = self.plan.study.layers() else { return Ok(None) };
         if !comparison.layers.iter().any(|r| r.job == job && r.stored) {
             return Ok(None);
@@ -591,9 +591,9 @@ impl Measurement {
             .ok_or("the device is no longer in the stack")?;
         let access = &self.plan.jobs[job].phases[0].streams[0].access;
         let span = access.span_bytes.min(upper.bytes());
-        let found = extents::pieces(&self.root, place, handle, span, layer)?;
+        let found = extents::locate_pieces(&self.root, place, handle, span, layer)?;
         let open = lower.open(&self.root, Cache::Direct, false).map_err(|e| e.message().to_owned())?;
-        extents::prove(handle, &open, &found, lower.align())?;
+        extents::verify_pieces(handle, &open, &found, lower.align())?;
         let largest = access.largest_bytes();
         let pieces = Pieces::new(found.iter().map(|p| p.physical..p.physical + p.bytes), largest);
         if pieces.bytes() == 0 {
@@ -602,7 +602,7 @@ impl Measurement {
         self.targets[below].read_at(pieces);
         Ok(Some(format!(
             "this row reads the blocks of the file that the rows above read: {}",
-            extents::show(&found)
+            extents::describe_pieces(&found)
         )))
     }
 

@@ -21,7 +21,7 @@ use machine::cgroup::{self, OwnCgroup};
 use machine::named_files::{self, Named};
 use machine::resolve::resolve_another;
 use machine::root::Root;
-use machine::snapshot::Watch;
+use machine::snapshot::SnapshotReader;
 use model::command::{Cold, Command, CommandStudy, Exit, FinalSync};
 use model::machine::{LayerKind, Machine, Place};
 use model::name;
@@ -103,7 +103,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let started = local_now();
     let epoch = Instant::now();
     let mut session = Session::open(&started.strftime("%Y%m%d-%H%M%S").to_string(), request.keep)?;
-    let watch = Watch::new(root.clone(), &machine, epoch);
+    let snapshots = SnapshotReader::new(root.clone(), &machine, epoch);
     session.append(&Frame::Header(Box::new(Header {
         format: record::FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -115,7 +115,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     })))?;
     let tracing = request.trace.then(|| Tracing::new(&machine));
     let tracing = tracing.ok_or_else(|| "--no-trace: system calls were not counted".to_owned());
-    let runner = Runner { root, watch, machine, epoch, named, signalled, tracing, request };
+    let runner = Runner { root, snapshots, machine, epoch, named, signalled, tracing, request };
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
         Run::NotStarted(code) => {

@@ -19,7 +19,7 @@ use machine::named_files::{self, Named};
 use machine::page_cache;
 use machine::processes::{Processes, ended_children_io};
 use machine::root::Root;
-use machine::snapshot::Watch;
+use machine::snapshot::SnapshotReader;
 use model::Known;
 use model::command::{
     Cold, CommandEnd, Exit, FilesState, FinalSync, Moved, NamedFiles, Neighbour, Requests, Stream, Traced,
@@ -69,7 +69,7 @@ pub(super) enum Run {
 /// The state that all runs of a session share.
 pub(super) struct Runner<'r> {
     pub(super) root: Root,
-    pub(super) watch: Watch,
+    pub(super) snapshots: SnapshotReader,
     pub(super) machine: Machine,
     pub(super) epoch: Instant,
     /// Paths on the command line of each command.
@@ -124,7 +124,7 @@ impl Runner<'_> {
             });
             let counting = tracing.clone().and_then(Tracing::start);
             let before: Vec<Known<FilesState>> = states.recv().unwrap_or_default();
-            let start = self.watch.around_command(Moment::Start);
+            let start = self.snapshots.take_for_command(Moment::Start);
             let forks_before = forks(&self.root);
             let moved_before = ended_children_io(&self.root);
 
@@ -136,7 +136,7 @@ impl Runner<'_> {
             let moved = ended_children_io(&self.root);
             let forks_after = forks(&self.root);
             let _ = has_ended.send(());
-            let stop = self.watch.around_command(Moment::Stop);
+            let stop = self.snapshots.take_for_command(Moment::Stop);
             let counts = counting.and_then(Counting::end);
             let others_before = end_of_sampling();
             let neighbours = others_before.map_or_else(Vec::new, |before| neighbours(&before, &self.root));
@@ -161,7 +161,7 @@ impl Runner<'_> {
                 })
             });
             let final_sync = self.final_sync(&moved);
-            let synced = self.watch.around_command(Moment::Synced);
+            let synced = self.snapshots.take_for_command(Moment::Synced);
             for snapshot in [start, stop, synced] {
                 session.append(&Frame::Evidence(Box::new(snapshot)))?;
             }
@@ -269,7 +269,7 @@ impl Runner<'_> {
             }
             // Leave the CPUs to the command, which still runs. On Linux this changes the priority of the calling thread only.
             let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
-            let seen = Processes::list(&root).ok();
+            let seen = Processes::sample(&root).ok();
             // Keep the thread alive until the run ends: the kernel adds the I/O of an ended thread to fathom's own counters, which count
             // as the command's.
             let _ = is_to_stop.recv();
@@ -351,7 +351,7 @@ impl Runner<'_> {
         let text = std::fs::read_to_string(Path::new(&cgroup.dir).join("cgroup.procs")).unwrap_or_default();
         let pids = text.lines().filter_map(|line| line.parse::<u32>().ok());
         pids.filter(|pid| *pid != std::process::id())
-            .map(|pid| machine::processes::name(&self.root, pid))
+            .map(|pid| machine::processes::name_and_id(&self.root, pid))
             .collect()
     }
 }
@@ -440,11 +440,11 @@ fn byte_sources(words: &[String]) -> Vec<String> {
 /// Returns the busiest processes other than fathom from the sample `before`, which was taken
 /// shortly after the start of the run, until now.
 fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
-    let Ok(after) = Processes::list(root) else { return Vec::new() };
+    let Ok(after) = Processes::sample(root) else { return Vec::new() };
     let mut busy = after.busy_since(before);
     busy.retain(|one| one.cpu_ms >= BUSY_CPU_MS || one.io_bytes.is_some_and(|bytes| bytes >= BUSY_BYTES));
     busy.sort_by_key(|one| std::cmp::Reverse((one.io_bytes, one.cpu_ms)));
-    let named = |one: &machine::processes::Busy| Neighbour {
+    let named = |one: &machine::processes::BusyProcess| Neighbour {
         name: format!("{} ({})", one.name, one.pid),
         cpu_ms: one.cpu_ms,
         io_bytes: one.io_bytes,

@@ -12,14 +12,14 @@ use crate::block_events::TracedDevice;
 use crate::failure::Failure;
 use crate::files::output;
 use crate::files::output::{Outlet, ProtectedPaths, Replace, Rules};
-use crate::live::{KeyAction, Watching};
+use crate::live::{KeyAction, WatchView};
 use crate::{history, live, signals, stdout};
 use analysis::watch;
 use analysis::watch::RequestSizeLimit;
 use analysis::watch::head_room::Limits;
 use machine::devices;
-use machine::devices::Counted;
-use machine::processes::Whose;
+use machine::devices::DiskCounters;
+use machine::processes::SampledTasks;
 use machine::resolve::{resolve as place_of, resolve_device};
 use machine::root::Root;
 use model::evidence::BlockStat;
@@ -78,7 +78,7 @@ pub struct Request {
 /// If a target cannot be watched, or the output cannot be written.
 pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let root = Root::real();
-    let whose = whose(&root, request.pid)?;
+    let sampled = sampled_tasks(&root, request.pid)?;
     let targets = resolve(&root, &request.targets)?;
     let mut shown = Shown::new(request, &targets)?;
     let (measured, unread) = match history::capacities() {
@@ -86,9 +86,9 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
         Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.message()))),
     };
     let gone = Arc::new(AtomicBool::new(false));
-    let stop = signals::watch_until_gone(&gone, live::give_back_now)?;
+    let stop = signals::watch_until_gone(&gone, live::restore_terminal)?;
     let devices = Devices::new(&root, targets, measured, request.selection)?;
-    let watched = run(request, whose, devices, &mut shown, unread.into_iter().collect(), &stop);
+    let watched = run(request, sampled, devices, &mut shown, unread.into_iter().collect(), &stop);
     gone.store(true, Ordering::Relaxed);
     watched
 }
@@ -96,7 +96,7 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
 /// Shows interval after interval.
 fn run(
     request: &Request,
-    whose: Whose,
+    sampled: SampledTasks,
     mut devices: Devices,
     shown: &mut Shown,
     mut remarks: Vec<String>,
@@ -104,9 +104,9 @@ fn run(
 ) -> Result<ExitCode, Failure> {
     let root = &devices.root.clone();
     let Selection { cpu: with_cpu, devices: with_devices, processes: with_processes, .. } = request.selection;
-    let mut busiest = Busiest::new(root, whose, request.interval, &devices.tops());
+    let mut busiest = Busiest::new(root, sampled, request.interval, &devices.tops());
     let with_events = request.events && (with_devices || with_processes);
-    let mut events = if with_events { Events::new(whose) } else { Events::none() };
+    let mut events = if with_events { Events::new(sampled) } else { Events::none() };
     let mut cpu_times = root.read("/proc/stat").ok();
     if with_devices {
         remarks.splice(0..0, devices.first_remarks());
@@ -170,10 +170,10 @@ fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn whose(root: &Root, pid: Option<u32>) -> Result<Whose, Failure> {
-    let Some(pid) = pid else { return Ok(Whose::Processes) };
+fn sampled_tasks(root: &Root, pid: Option<u32>) -> Result<SampledTasks, Failure> {
+    let Some(pid) = pid else { return Ok(SampledTasks::Processes) };
     if root.has(&format!("/proc/{pid}/task")) {
-        return Ok(Whose::ThreadsOf(pid));
+        return Ok(SampledTasks::ThreadsOf(pid));
     }
     Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")))
 }
@@ -344,7 +344,7 @@ impl Devices {
     }
 
     /// Adds disks that came into use, and removes those that disappeared.
-    fn renew(&mut self, counted: &[Counted]) -> Vec<String> {
+    fn renew(&mut self, counted: &[DiskCounters]) -> Vec<String> {
         let mut remarks = Vec::new();
         let root = &self.root;
         self.all.retain(|Device { shown: device, .. }| {
@@ -511,7 +511,7 @@ impl Device {
 }
 
 /// Whether the counters are those of a device.
-fn is_same(counted: &Counted, device: &WatchedDevice) -> bool {
+fn is_same(counted: &DiskCounters, device: &WatchedDevice) -> bool {
     counted.name == device.name && counted.number == device.number
 }
 
@@ -630,7 +630,7 @@ struct Shown {
     pages: Pages,
     rules: Rules,
     /// The terminal, if intervals are drawn on it.
-    view: Option<Watching>,
+    view: Option<WatchView>,
     /// The printed lines; `None` before the first interval.
     lines: Option<Lines>,
 }
@@ -680,7 +680,7 @@ impl Shown {
     fn begin(&mut self, request: &Request) -> Result<(), Failure> {
         let is_lines = self.format.name != TEXT.name || request.count.is_some() || request.plain;
         if self.printed && !is_lines {
-            self.view = Watching::start(request.interval).map_err(|e| {
+            self.view = WatchView::start(request.interval).map_err(|e| {
                 Failure::Refused(format!("fathom cannot handle signals: {e}{}", sys::cause(&e)))
             })?;
         }
@@ -689,7 +689,7 @@ impl Shown {
 
     /// Handles the typed keys. Returns whether to continue.
     fn handle_keys(&mut self) -> bool {
-        match self.view.as_mut().map_or(KeyAction::Nothing, Watching::obey) {
+        match self.view.as_mut().map_or(KeyAction::Nothing, WatchView::handle_keys) {
             KeyAction::Nothing => true,
             KeyAction::End => false,
             KeyAction::Plain => {

@@ -12,7 +12,7 @@ use crate::block_events::{BlockEvents, TracedDevice, now_ns};
 use crate::failure::Failure;
 use machine::error::MachineError;
 use machine::processes;
-use machine::processes::{Faults, Moved, ProcessIo, Whose, faults};
+use machine::processes::{Faults, ProcessIo, SampledTasks, TaskIo, faults};
 use machine::resolve::OnDevices;
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of};
@@ -54,7 +54,7 @@ type Requests = BTreeMap<u32, ProcessRequests>;
 /// Finds the processes that move most data, or the threads of one process.
 pub(super) struct Busiest {
     root: Root,
-    whose: Whose,
+    sampled: SampledTasks,
     interval: Duration,
     on: OnDevices,
     before: Option<(Instant, ProcessIo)>,
@@ -68,11 +68,11 @@ pub(super) struct Busiest {
 
 impl Busiest {
     /// Starts with a first sample.
-    pub(super) fn new(root: &Root, whose: Whose, interval: Duration, devices: &[String]) -> Self {
+    pub(super) fn new(root: &Root, sampled: SampledTasks, interval: Duration, devices: &[String]) -> Self {
         let now = Instant::now();
         let mut busiest = Self {
             root: root.clone(),
-            whose,
+            sampled,
             interval,
             on: OnDevices::new(root, devices.to_vec()),
             before: None,
@@ -101,9 +101,9 @@ impl Busiest {
         }
         let began = cpu_time();
         let before = self.before.as_ref().map(|(_, before)| before);
-        let seen = ProcessIo::sample(&self.root, self.whose, before).map_err(|why| match self.whose {
-            Whose::ThreadsOf(pid) => format!("process {pid} has ended"),
-            Whose::Processes => format!("no process is visible: {why}"),
+        let seen = ProcessIo::sample(&self.root, self.sampled, before).map_err(|why| match self.sampled {
+            SampledTasks::ThreadsOf(pid) => format!("process {pid} has ended"),
+            SampledTasks::Processes => format!("no process is visible: {why}"),
         })?;
         self.next_sample = now + self.rest(began);
         let processes = self.before.take().map(|(since, before)| {
@@ -119,17 +119,17 @@ impl Busiest {
     fn read_processes(
         &mut self,
         seen: &ProcessIo,
-        moved: &[Moved],
+        moved: &[TaskIo],
         requests: Option<&Requests>,
         seconds: f64,
         devices: &[String],
     ) -> Processes {
-        let requested = |m: &Moved| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
-        let mut moved: Vec<&Moved> =
+        let requested = |m: &TaskIo| own_requests(requests?, m).map(|of| bytes_of(of, seconds));
+        let mut moved: Vec<&TaskIo> =
             moved.iter().filter(|m| self.is_shown(m) || requested(m).is_some()).collect();
-        let bytes = |m: &Moved| requested(m).unwrap_or(0).max(m.counters.storage_bytes());
+        let bytes = |m: &TaskIo| requested(m).unwrap_or(0).max(m.counters.storage_bytes());
         moved.sort_by_key(|m| std::cmp::Reverse((bytes(m), m.counters.rchar)));
-        let most: Vec<&Moved> = moved.iter().take(MAX_SHOWN).copied().collect();
+        let most: Vec<&TaskIo> = moved.iter().take(MAX_SHOWN).copied().collect();
         self.read_descriptors(&most, devices);
         Processes {
             seconds,
@@ -141,13 +141,13 @@ impl Busiest {
     }
 
     /// Whether to show a process: only if it moved data of storage. With `--pid`, every active thread of the watched process is shown.
-    fn is_shown(&self, moved: &Moved) -> bool {
-        matches!(self.whose, Whose::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
+    fn is_shown(&self, moved: &TaskIo) -> bool {
+        matches!(self.sampled, SampledTasks::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
 
     /// Reads the descriptors of these processes, except during a rest. Processes without known descriptors are then shown as not checked
     /// yet.
-    fn read_descriptors(&mut self, most: &[&Moved], devices: &[String]) {
+    fn read_descriptors(&mut self, most: &[&TaskIo], devices: &[String]) {
         let now = Instant::now();
         if now < self.next_descriptors {
             return;
@@ -164,7 +164,7 @@ impl Busiest {
         self.next_descriptors = now + self.rest(began);
     }
 
-    fn process(&self, moved: &Moved, requests: Option<&Requests>, seconds: f64) -> WatchedProcess {
+    fn process(&self, moved: &TaskIo, requests: Option<&Requests>, seconds: f64) -> WatchedProcess {
         let pid = self.pid_of(moved);
         let mb = |bytes: u64| bytes as f64 / 1e6 / seconds;
         let per_s = |calls: u64| calls as f64 / seconds;
@@ -172,7 +172,7 @@ impl Busiest {
         let unseen = || Err("the descriptors were not checked yet".to_owned());
         WatchedProcess {
             pid,
-            tid: matches!(self.whose, Whose::ThreadsOf(_)).then_some(moved.id),
+            tid: matches!(self.sampled, SampledTasks::ThreadsOf(_)).then_some(moved.id),
             name: if moved.by_children { CHILDREN.to_owned() } else { moved.name.clone() },
             children_of: moved.by_children.then(|| moved.name.clone()),
             kernel: moved.kernel,
@@ -193,10 +193,10 @@ impl Busiest {
         }
     }
 
-    fn pid_of(&self, moved: &Moved) -> u32 {
-        match self.whose {
-            Whose::Processes => moved.id,
-            Whose::ThreadsOf(pid) => pid,
+    fn pid_of(&self, moved: &TaskIo) -> u32 {
+        match self.sampled {
+            SampledTasks::Processes => moved.id,
+            SampledTasks::ThreadsOf(pid) => pid,
         }
     }
 
@@ -208,17 +208,17 @@ impl Busiest {
 }
 
 /// Returns the requests of a process; `None` for the sum of its ended children, whose process ids were different.
-fn own_requests<'r>(all: &'r Requests, moved: &Moved) -> Option<&'r ProcessRequests> {
+fn own_requests<'r>(all: &'r Requests, moved: &TaskIo) -> Option<&'r ProcessRequests> {
     all.get(&moved.id).filter(|_| !moved.by_children)
 }
 
 /// Returns the living processes that moved data by their own counters or had requests.
-fn active_processes(seen: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<Moved> {
-    let mut moved = seen.moved_since(before);
+fn active_processes(seen: &ProcessIo, before: &ProcessIo, requests: Option<&Requests>) -> Vec<TaskIo> {
+    let mut moved = seen.io_since(before);
     let asked = requests.into_iter().flat_map(BTreeMap::keys);
-    let others: Vec<Moved> = asked
+    let others: Vec<TaskIo> = asked
         .filter(|id| moved.iter().all(|m| m.by_children || m.id != **id))
-        .filter_map(|id| seen.still(*id))
+        .filter_map(|id| seen.without_io(*id))
         .collect();
     moved.extend(others);
     moved
@@ -451,8 +451,8 @@ impl Events {
     }
 
     /// The state of a command that records events. [`Self::follow`] names the devices.
-    pub(super) fn new(whose: Whose) -> Self {
-        let by_thread = matches!(whose, Whose::ThreadsOf(_));
+    pub(super) fn new(sampled: SampledTasks) -> Self {
+        let by_thread = matches!(sampled, SampledTasks::ThreadsOf(_));
         Self { wanted: true, by_thread, ..Self::none() }
     }
 
@@ -505,7 +505,7 @@ impl Events {
             Err(why) => why.clone(),
             Ok(recording) => {
                 let unknown = recording.losses.interval_gap(now_ns());
-                let all = recording.interval.latencies();
+                let all = recording.interval.take_latencies();
                 for ((number, _), latencies) in self.devices.iter().zip(all) {
                     let known = unknown.clone().map_or(Ok(latencies), Err);
                     let shown = shown.iter_mut().filter(|device| device.number == *number);
@@ -523,7 +523,7 @@ impl Events {
         let recording = self.recording.as_mut().ok()?;
         let since = std::mem::replace(&mut recording.reported_at, Instant::now());
         let seconds = recording.reported_at.duration_since(since).max(Duration::from_millis(1)).as_secs_f64();
-        let processes = recording.interval.processes(seconds);
+        let processes = recording.interval.take_processes(seconds);
         recording.losses.processes_are_known(now_ns()).then_some(processes)
     }
 }
@@ -587,7 +587,7 @@ impl Losses {
 fn threads_are_sampled_and_a_missing_process_has_ended() {
     let root = Root::real();
     let interval = Duration::from_secs(1);
-    let mut own = Busiest::new(&root, Whose::ThreadsOf(std::process::id()), interval, &[]);
+    let mut own = Busiest::new(&root, SampledTasks::ThreadsOf(std::process::id()), interval, &[]);
     assert!(std::fs::read("/proc/self/stat").is_ok_and(|text| !text.is_empty()));
     (own.next_sample, own.next_descriptors) = (Instant::now(), Instant::now());
     let seen = own
@@ -596,7 +596,7 @@ fn threads_are_sampled_and_a_missing_process_has_ended() {
         .unwrap_or_else(|| panic!("it rests"));
     assert!(seen.most.iter().all(|p| p.pid == std::process::id() && p.tid.is_some()), "{seen:?}");
     assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
-    let mut gone = Busiest::new(&root, Whose::ThreadsOf(u32::MAX), interval, &[]);
+    let mut gone = Busiest::new(&root, SampledTasks::ThreadsOf(u32::MAX), interval, &[]);
     assert_eq!(gone.sample(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
 }
 

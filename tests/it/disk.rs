@@ -1,7 +1,7 @@
 //! Disks for tests: an image file as a loop device, with a file system that is mounted in a private namespace.
 //!
-//! Everything is removed at the end of the test, even after a kill: the loop device is marked for automatic clearing, and the mount lives in the
-//! namespace of a process that ends with its standard input, as do programs that serve a mount.
+//! Everything is removed at the end of the test, even after a kill. The kernel clears the loop device itself (autoclear). The mount is in the
+//! namespace of a process that ends with its standard input. Programs that serve a mount end in the same way.
 
 use crate::stage::{Outcome, Running, Stage, fill, skip, tool, wait};
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ pub(crate) enum Image {
 static ATTACHING: Mutex<()> = Mutex::new(());
 
 /// Prevents other tests from attaching a loop device while the guard lives.
-pub(crate) fn attaching() -> MutexGuard<'static, ()> {
+pub(crate) fn lock_attaching() -> MutexGuard<'static, ()> {
     ATTACHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -78,7 +78,7 @@ impl Device {
 
     /// Attaches a loop device to a file or device, with these options of `losetup`.
     pub(crate) fn attach(words: &[&dyn AsRef<OsStr>], over: &Path) -> Result<Self, String> {
-        let _nobody_else = attaching();
+        let _lock = lock_attaching();
         let path =
             tool(&[&[&"losetup" as &dyn AsRef<OsStr>], words, &[&"--find", &"--show", &over]].concat())?;
         Ok(Self { path: path.into(), image: over.to_owned() })
@@ -204,7 +204,7 @@ impl Disk {
         let script = format!("set -e; cd \"$2\"; {script}; echo ready; exec cat");
         let mut serve = Command::new("sh");
         serve.args(["-c", &script, "sh"]).args([&dir, &own]).arg(port);
-        let _attached = commands.contains(&"losetup").then(attaching);
+        let _attached = commands.contains(&"losetup").then(lock_attaching);
         let room = Room::keep(&mut serve)?;
         Some(Self { dir, device: PathBuf::new(), room, _held: None })
     }
@@ -258,7 +258,7 @@ impl Disk {
 
     /// Mounts an image inside, with these options.
     pub(crate) fn mount(&self, options: &str, image: &str, on: &str) {
-        let _nobody_else = attaching();
+        let _lock = lock_attaching();
         self.sh(&format!("mount -o {options} {image} {on}"));
     }
 

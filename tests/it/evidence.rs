@@ -23,7 +23,7 @@ fn record(dir: &Path) -> Record {
     session::read(files.last().unwrap()).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-fn everything_is_there(record: &Record) {
+fn assert_complete(record: &Record) {
     let facts = &record.header.hosts[0].facts;
     assert!(FACTS.iter().all(|name| facts.contains_key(*name)), "{facts:?}");
     assert!(facts[evidence::LIBRARIES].as_ref().is_ok_and(|text| text.contains("libc")), "{facts:?}");
@@ -53,7 +53,7 @@ fn session_file_contains_all_evidence_of_the_checks() {
     let stage = Stage::shared();
     stage.fathom("run --rw randrw --size 16m --time 700ms --runs 1 --quiet", &stage.folder("place"));
     let record = record(&stage.path("xdg"));
-    everything_is_there(&record);
+    assert_complete(&record);
     match probe(&record).unwrap() {
         Ok(probe) => {
             assert_eq!((probe.zero_blocks, probe.first_ns.len()), (0, probe.again_ns.len()));
@@ -72,7 +72,7 @@ fn users_without_rights_get_reasons_instead_of_failures() {
     let folder = stage.unprivileged_folder("place");
     let words = "run --rw randrw --size 16m --time 700ms --runs 1 --quiet";
     stage.fathom_unprivileged(words, &folder);
-    everything_is_there(&record(&stage.path("xdg-unprivileged")));
+    assert_complete(&record(&stage.path("xdg-unprivileged")));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Misleading numbers: they are named or withheld, and false suspicions are cleared. Covers chains that end in memory or are unknown, kernel
 //! counters that count twice, files that change, operations that never happened, and a program that was stopped.
 
-use crate::disk::{Device, Disk, Image, attaching};
+use crate::disk::{Device, Disk, Image, lock_attaching};
 use crate::group::Group;
 use crate::stage::{Report, Running, Stage, fill, is_root, skip, tool, wait};
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn in_memory(disk: &Disk, mib: usize) -> Device {
          head -c {mib}M /dev/urandom > memory/image && losetup --find --show memory/image"
     );
     let image = disk.dir.join("memory/image");
-    let _nobody_else = attaching();
+    let _lock = lock_attaching();
     Device { path: disk.sh(&script).trim().into(), image }
 }
 

@@ -103,7 +103,7 @@ fn missing(report: &Report, interface: &str) -> String {
 
 /// Properties of the table on any storage: calls are counted, and missing rows have known reasons.
 #[track_caller]
-fn counts_calls(report: &Report, call: &str) {
+fn assert_counts_calls(report: &Report, call: &str) {
     // 1 MiB in blocks of 4 KiB takes 256 calls of pread or pwrite, and none with a mapping.
     for (interface, least, most) in [(call, 255.9, 256.5), ("mmap", 0.0, 8.0)] {
         let calls = &row(report, interface)["calls_per_mib"];
@@ -219,7 +219,7 @@ fn api_on_a_disk_reports_the_bytes_of_the_device() {
     }
     let Some(disk) = Disk::new(&stage, "ext4", Image::Direct) else { return };
     let report = run_there(&stage, &disk, &format!("{TABLE} --rw read"));
-    counts_calls(&report, "pread");
+    assert_counts_calls(&report, "pread");
     for row in rows(&report) {
         assert_eq!(row["cached_pages_at_start"]["Ok"], 0, "{row:#}");
         let moved = row["device_bytes_per_byte"]["Ok"][0].as_f64().unwrap_or_else(|| panic!("{row:#}"));
@@ -238,7 +238,7 @@ fn api_on_memory_has_no_direct_rows_and_no_cold_start() {
     let Some(disk) = memory(&stage) else { return };
     for (rw, call) in [("read", "pread"), ("randwrite", "pwrite")] {
         let report = run_there(&stage, &disk, &format!("{TABLE} --rw {rw}"));
-        counts_calls(&report, call);
+        assert_counts_calls(&report, call);
         let direct = missing(&report, &format!("{call} O_DIRECT"));
         assert!(direct.contains("tmpfs keeps its files only in the page cache"), "{direct}");
         for row in rows(&report) {
@@ -277,7 +277,7 @@ fn api_over_the_network_works_or_names_failures() {
 fn through_a_program(stage: &Stage, disk: &Disk, kind: &str) {
     for (rw, call) in [("read", "pread"), ("randwrite", "pwrite")] {
         let report = run_there(stage, disk, &format!("{TABLE} --rw {rw}"));
-        counts_calls(&report, call);
+        assert_counts_calls(&report, call);
         assert!(report.name().contains(kind), "{}", report.name());
         assert!(missing(&report, "copy_file_range").contains("second file"));
         for row in rows(&report) {

@@ -11,7 +11,7 @@ const SHORT: &str = "--time 1s --warmup 100ms --runs 1 --quiet --format json";
 
 #[test]
 fn throttle_is_named_as_the_limiter() {
-    let Some(report) = scene::THROTTLED.must_be_found(&Stage::watching()) else { return };
+    let Some(report) = scene::THROTTLED.assert_found(&Stage::watching()) else { return };
     let limit = report.expect_answer("D04", "finding");
     assert!(limit["sentence"].as_str().unwrap().contains("250"), "{limit:#}");
     let above = report.expect_answer("D05", "finding");
@@ -22,7 +22,7 @@ fn throttle_is_named_as_the_limiter() {
 
 #[test]
 fn throttle_starting_during_a_run_is_a_cliff() {
-    let Some(report) = scene::THROTTLED_MEANWHILE.must_be_found(&Stage::watching()) else { return };
+    let Some(report) = scene::THROTTLED_MEANWHILE.assert_found(&Stage::watching()) else { return };
     let cliff = report.expect_answer("E02", "finding");
     let sentence = cliff["sentence"].as_str().unwrap();
     assert!(sentence.contains("so the cause is above it"), "{sentence}");
@@ -38,20 +38,20 @@ fn throttle_starting_during_a_run_is_a_cliff() {
 
 #[test]
 fn direct_writes_through_a_data_journal_are_named() {
-    let Some(report) = scene::JOURNALLED.must_be_found(&Stage::shared()) else { return };
+    let Some(report) = scene::JOURNALLED.assert_found(&Stage::shared()) else { return };
     assert!(!report.name().ends_with("direct"), "{}", report.name());
 }
 
 #[test]
 fn compressible_data_on_btrfs_are_found() {
-    let Some(report) = scene::COMPRESSED.must_be_found(&Stage::shared()) else { return };
+    let Some(report) = scene::COMPRESSED.assert_found(&Stage::shared()) else { return };
     let found = |id| report.has_answer(id, "finding");
     assert!(found("A02") || found("A03") || found("A07"), "{report:#?}");
 }
 
 #[test]
 fn overlays_are_named_and_resolved_to_their_disk() {
-    let Some(report) = scene::OVERLAY.must_be_found(&Stage::shared()) else { return };
+    let Some(report) = scene::OVERLAY.assert_found(&Stage::shared()) else { return };
     for device in report.devices() {
         let of = |name: &str| device[name].as_f64().unwrap_or_else(|| panic!("no {name}: {device}"));
         assert!((of("ios") / of("issued_ops") - 1.0).abs() < 0.01, "{device}");
@@ -146,7 +146,7 @@ fn fuse_file_systems_are_not_local_disks() {
 #[test]
 fn syncs_without_device_flushes_are_not_durable() {
     for scene in [scene::WRITE_THROUGH, scene::WITHOUT_BARRIERS] {
-        let Some(report) = scene.must_be_found(&Stage::one_per_cpu()) else { return };
+        let Some(report) = scene.assert_found(&Stage::one_per_cpu()) else { return };
         assert!(report.name().contains("not durable"), "{}", report.name());
     }
     let Some(honest) = scene::SYNCED.play(&Stage::one_per_cpu()) else { return };

@@ -500,7 +500,7 @@ impl Scene {
 
     /// The report; fails if the check does not answer as expected.
     #[track_caller]
-    pub(crate) fn must_be_found(&self, stage: &Stage) -> Option<Report> {
+    pub(crate) fn assert_found(&self, stage: &Stage) -> Option<Report> {
         let report = self.play(stage)?.report();
         report.expect_answer(self.id, self.answer);
         Some(report)

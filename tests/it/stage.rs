@@ -30,7 +30,7 @@ const WIDE_COLUMNS: &str = "200";
 pub(crate) struct Stage {
     dir: TempDir,
     /// Whether to watch the idle machine as for users, and to repeat disturbed runs.
-    watches: bool,
+    watches_idle: bool,
     _turn: Turn,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn is_root() -> bool {
 impl Stage {
     /// A stage for a test that depends on speed or on counters of the whole machine, or that takes resources from other tests.
     pub(crate) fn new() -> Self {
-        Self::holding(Turn::exclusive())
+        Self::with_turn(Turn::exclusive())
     }
 
     /// A stage for a test about the idle watch or about other load on the disk.
@@ -88,38 +88,38 @@ impl Stage {
     /// A stage for a test that needs a processor and does not depend on other disk load, because it has its own device and counters, or
     /// mostly waits for sleeps and throttles.
     pub(crate) fn one_per_cpu() -> Self {
-        Self::holding(Turn::one_per_cpu())
+        Self::with_turn(Turn::one_per_cpu())
     }
 
     /// A stage for a test that does not depend on speed, so other tests of this kind cannot disturb it.
     pub(crate) fn shared() -> Self {
-        Self::holding(Turn::shared())
+        Self::with_turn(Turn::shared())
     }
 
     /// The same stage, with the idle watch as for users.
     pub(crate) fn watching_as_for_users(self) -> Self {
-        Self { watches: true, ..self }
+        Self { watches_idle: true, ..self }
     }
 
-    fn holding(turn: Turn) -> Self {
+    fn with_turn(turn: Turn) -> Self {
         // Not in /tmp, which is in memory on many machines, nor in the build directory, which other users may not enter.
         let dir = tempfile::Builder::new().prefix("fathom-it-").tempdir_in("/var/tmp").unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        Self { dir, watches: false, _turn: turn }
+        Self { dir, watches_idle: false, _turn: turn }
     }
 
     /// Adds the arguments. Shortens the idle watch and forbids repeated runs, unless the test is about those: the number of runs must not
     /// depend on other load.
-    fn add_arguments(&self, command: &mut Command, words: &str) {
-        let mut split = words.split_whitespace();
+    fn add_arguments(&self, command: &mut Command, arguments: &str) {
+        let mut split = arguments.split_whitespace();
         let first = split.next();
         command.args(first);
-        if !self.watches {
+        if !self.watches_idle {
             command.env("FATHOM_TEST_IDLE", SHORT_WATCH);
-            let says_itself = ["--attempts", "--until", "--quick", "--explain", "--resume"]
+            let chooses_repeats = ["--attempts", "--until", "--quick", "--explain", "--resume"]
                 .iter()
-                .any(|flag| words.contains(flag));
-            if first.is_some_and(|first| MEASURING.contains(&first)) && !says_itself {
+                .any(|flag| arguments.contains(flag));
+            if first.is_some_and(|first| MEASURING.contains(&first)) && !chooses_repeats {
                 command.args(["--attempts", "1"]);
             }
         }
@@ -158,22 +158,22 @@ impl Stage {
     }
 
     /// Runs the program with space-separated arguments and a target.
-    pub(crate) fn fathom(&self, words: &str, target: &Path) -> Outcome {
-        wait(&mut self.command(&[], words, target))
+    pub(crate) fn fathom(&self, arguments: &str, target: &Path) -> Outcome {
+        wait(&mut self.command(&[], arguments, target))
     }
 
     /// Runs the program as the unprivileged user, without a home.
-    pub(crate) fn fathom_unprivileged(&self, words: &str, target: &Path) -> Outcome {
+    pub(crate) fn fathom_unprivileged(&self, arguments: &str, target: &Path) -> Outcome {
         // If the build directory belongs to root, that user cannot reach the program in it.
         let program = self.path("fathom");
         // Use another process to copy the program. Otherwise a process of a concurrent test could inherit the descriptor that is open for
         // writing, and the copy could not be executed.
         tool(&[&"cp", &env!("CARGO_BIN_EXE_fathom"), &program]).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let who = UNPRIVILEGED_USER.to_string();
+        let user = UNPRIVILEGED_USER.to_string();
         let mut command = Command::new("setpriv");
-        command.args(["--reuid", &who, "--regid", &who, "--clear-groups"]).arg(program);
-        self.add_arguments(&mut command, words);
+        command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(program);
+        self.add_arguments(&mut command, arguments);
         if target != Path::new("") {
             command.arg(target);
         }
@@ -186,17 +186,17 @@ impl Stage {
     }
 
     /// Starts the program without waiting.
-    pub(crate) fn start(&self, words: &str, target: &Path) -> Running {
-        Running::start(&mut self.command(&[], words, target))
+    pub(crate) fn start(&self, arguments: &str, target: &Path) -> Running {
+        Running::start(&mut self.command(&[], arguments, target))
     }
 
     /// The program with a prefix such as `nsenter ...`.
-    pub(crate) fn command(&self, prefix: &[String], words: &str, target: &Path) -> Command {
+    pub(crate) fn command(&self, prefix: &[String], arguments: &str, target: &Path) -> Command {
         let program = [env!("CARGO_BIN_EXE_fathom").to_owned()];
         let mut all = prefix.iter().chain(&program);
         let mut command = Command::new(all.next().unwrap());
         command.args(all);
-        self.add_arguments(&mut command, words);
+        self.add_arguments(&mut command, arguments);
         if target != Path::new("") {
             command.arg(target);
         }
@@ -342,7 +342,8 @@ impl Running {
     /// Waits for the end. A program that outlasts this limit is killed, and the test fails.
     pub(crate) fn end_within(mut self, limit: Duration) -> Outcome {
         let mut stderr = self.stderr;
-        let hearing = std::thread::spawn(move || std::io::read_to_string(&mut stderr).unwrap_or_default());
+        let stderr_reader =
+            std::thread::spawn(move || std::io::read_to_string(&mut stderr).unwrap_or_default());
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
@@ -356,7 +357,7 @@ impl Running {
         Outcome {
             code: status.code(),
             stdout: self.stdout.join().unwrap(),
-            stderr: self.printed + &hearing.join().unwrap(),
+            stderr: self.printed + &stderr_reader.join().unwrap(),
             took: self.since.elapsed(),
         }
     }

@@ -1,7 +1,7 @@
 //! Decides which tests run at the same time.
 //!
-//! The tests that tolerate most others run first, then those that need a processor each, and at the end one by one those that depend on
-//! speed or on counters of the whole machine. The test runner starts tests in the order of their names, and a waiting test would keep
+//! The tests that tolerate most others run first. Tests that need a processor each follow. Tests that depend on speed, or on counters of
+//! the whole machine, run one by one at the end. The test runner starts tests in the order of their names, and a waiting test would keep
 //! others from starting. So `./test` starts every test in its own thread, and the tests wait here for their turn.
 
 use std::fs::File;

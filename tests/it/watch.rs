@@ -1,7 +1,7 @@
 //! `fathom watch`: figures compared with iostat, load compared with a known throttle, what it reports about known processes, and every
 //! way to end.
 
-use crate::disk::{Background, Device, Disk, Image, attaching, with_high_priority};
+use crate::disk::{Background, Device, Disk, Image, lock_attaching, with_high_priority};
 use crate::group::Group;
 use crate::stage::{Outcome, Report, Running, Stage, is_root, skip, tool, wait};
 use rustix::process::Signal;
@@ -331,10 +331,10 @@ fn disks_that_appear_or_vanish_are_reported() {
     let Some(device) = Device::on(&one, Image::Direct) else { return };
     let watching = stage.start(&watch_arguments("--format json", &device.path, "300ms 8"), Path::new(""));
     sleep(Duration::from_millis(750));
-    let nobody_else = attaching();
+    let lock = lock_attaching();
     tool(&[&"losetup", &"--detach", &device.path]).unwrap();
     tool(&[&"losetup", &device.path, &two]).unwrap();
-    drop(nobody_else);
+    drop(lock);
     let out = watching.end();
     let remarks = lines(&out, "remark");
     let printed = remarks.iter().any(|r| r["text"].as_str().unwrap().contains("its figures start from zero"));

@@ -204,7 +204,7 @@ fn read_task(bytes: &mut Bytes<'_>) -> Option<Task> {
 }
 
 fn put_flags(out: &mut Vec<u8>, flags: &Flags) {
-    put(out, u64::from(flags.kind == RowKind::Asked));
+    put(out, u64::from(flags.kind == RowKind::RequestedFlush));
     put(out, zigzag(i64::from(flags.error)));
     put_text(out, &flags.rwbs);
 }
@@ -212,7 +212,7 @@ fn put_flags(out: &mut Vec<u8>, flags: &Flags) {
 fn read_flags(bytes: &mut Bytes<'_>) -> Option<Flags> {
     let kind = match bytes.number()? {
         0 => RowKind::Request,
-        1 => RowKind::Asked,
+        1 => RowKind::RequestedFlush,
         _ => return None,
     };
     let error = i32::try_from(unzigzag(bytes.number()?)).ok()?;

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use trace::pairing::{Merge, Pairing, Scope};
 use trace::row::{Flags, Names, Row, RowKind, Task, op};
-use trace::{Event, Step};
+use trace::{Event, EventKind};
 
 /// A file with a line of at least this number of bytes is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -147,7 +147,7 @@ impl Output<'_> {
         let end = offset.saturating_add(length).div_ceil(trace::SECTOR);
         self.within_sectors += u64::from(!(offset | length).is_multiple_of(trace::SECTOR));
         // A program's sync becomes a requested flush.
-        let kind = if length == 0 { RowKind::Asked } else { RowKind::Request };
+        let kind = if length == 0 { RowKind::RequestedFlush } else { RowKind::Request };
         let flags = self.names.flags(&Flags { kind, ..Flags::parse(rwbs) });
         let sectors = if length == 0 { 0 } else { u32::try_from(end - sector).unwrap_or(u32::MAX) };
         let task = self.names.task(task);
@@ -226,7 +226,7 @@ impl Paired {
     fn pair(&mut self, count: usize, into: &mut Output<'_>) -> io::Result<()> {
         let (pairing, names) = (&mut self.pairing, &mut self.names);
         let mut rows = Vec::new();
-        self.merge.oldest(count, |event| pairing.take(event, names, &mut |row| rows.push(*row)));
+        self.merge.oldest(count, |event| pairing.add_event(event, names, &mut |row| rows.push(*row)));
         self.pass_on(&rows, into)
     }
 
@@ -299,10 +299,10 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
         }
         let fields: Vec<&str> = line.split_whitespace().collect();
         let step = match fields[5] {
-            "D" => Step::Issued,
-            "C" => Step::Completed,
-            "I" => Step::Inserted,
-            "R" => Step::Requeued,
+            "D" => EventKind::Issued,
+            "C" => EventKind::Completed,
+            "I" => EventKind::Inserted,
+            "R" => EventKind::Requeued,
             _ => continue,
         };
         let first_device = device.get_or_insert_with(|| fields[0].to_owned());
@@ -320,10 +320,10 @@ fn read_blkparse(from: &mut dyn BufRead, into: &mut Output<'_>, ending: &mut End
             return Err(lines.error_at("sector and sectors must be numbers"));
         };
         let last = text_in_brackets(&line);
-        let error = if step == Step::Completed { parse_error(last) } else { 0 };
+        let error = if step == EventKind::Completed { parse_error(last) } else { 0 };
         let task = Task { tid, name: last.to_owned(), ..Task::default() };
         let flags = paired.names.flags(&Flags { error, ..Flags::parse(letters) });
-        let task = if step == Step::Completed { 0 } else { paired.names.task(&task) };
+        let task = if step == EventKind::Completed { 0 } else { paired.names.task(&task) };
         let op = op(letters.as_bytes(), sectors);
         paired.add(Event { at_ns, step, op, sector, sectors, flags, task, device: 0 }, into)?;
     }
@@ -479,23 +479,23 @@ fn note_process(record: &Record, processes: &mut HashMap<u32, String>) {
     }
 }
 
-fn step(action: u32) -> Option<Step> {
+fn step(action: u32) -> Option<EventKind> {
     match action & ACT {
-        6 => Some(Step::Requeued),
-        7 => Some(Step::Issued),
-        8 => Some(Step::Completed),
-        12 => Some(Step::Inserted),
+        6 => Some(EventKind::Requeued),
+        7 => Some(EventKind::Issued),
+        8 => Some(EventKind::Completed),
+        12 => Some(EventKind::Inserted),
         _ => None,
     }
 }
 
-fn event(step: Step, record: &Record, paired: &mut Paired, processes: &HashMap<u32, String>) -> Event {
+fn event(step: EventKind, record: &Record, paired: &mut Paired, processes: &HashMap<u32, String>) -> Event {
     let is_command = record.action >> 16 & COMMAND != 0;
     let sectors = if is_command { 0 } else { record.bytes / trace::SECTOR as u32 };
     let letters = letters(record.action >> 16, sectors);
-    let error = if step == Step::Completed { record.error } else { 0 };
+    let error = if step == EventKind::Completed { record.error } else { 0 };
     let flags = paired.names.flags(&Flags { error, ..Flags::parse(&letters) });
-    let task = if step == Step::Completed {
+    let task = if step == EventKind::Completed {
         0
     } else {
         let name = processes.get(&record.pid).cloned().unwrap_or_default();
@@ -694,7 +694,7 @@ impl<W: Write> Export<W> {
     /// Why the log cannot be written.
     pub fn add(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let Some(flags) = names.flags_at(row.flags) else { return Ok(()) };
-        let (is_asked, op) = (flags.kind == RowKind::Asked, flags.op(row.sectors));
+        let (is_asked, op) = (flags.kind == RowKind::RequestedFlush, flags.op(row.sectors));
         // fio refuses a log in which times go backwards.
         self.last_us = self.last_us.max(row.issue_ns / US);
         let flushes = op == Op::Flush || (op == Op::Write && flags.has_preflush());

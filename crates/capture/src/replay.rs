@@ -90,8 +90,8 @@ impl Operations {
     pub(crate) fn add(&mut self, row: &Row, names: &Names, each: &mut dyn FnMut(&Operation)) {
         let Some(flags) = names.flags_at(row.flags) else { return };
         let kind = match (flags.kind, flags.op(row.sectors)) {
-            (RowKind::Asked, _) if row.sectors == 0 => Kind::Sync,
-            (RowKind::Asked, _) => {
+            (RowKind::RequestedFlush, _) if row.sectors == 0 => Kind::Sync,
+            (RowKind::RequestedFlush, _) => {
                 if flags.has_preflush() && self.asked.len() < MAX_REQUESTED_FLUSHES {
                     self.asked.insert(row.sector, row.issue_ns);
                 }
@@ -478,7 +478,7 @@ pub struct Step {
     /// Lane of the operation's task.
     pub lane: u16,
     /// Distance in the lane to the earlier operation that this one waits for: 1 for the previous one, 0 if this one waits for none.
-    pub after: u32,
+    pub waits_back: u32,
     /// Time to wait in ns: after the completion of the operation that this one waits for, or after the start of the replay.
     pub wait_ns: u64,
 }
@@ -557,7 +557,7 @@ fn step(
     let since_ns = operation.issue_ns.saturating_sub(load.first_ns());
     let at_speed = |ns: u64| (ns as f64 / settings.speed) as u64;
     let lane = load.lanes.get(operation.task as usize).copied().unwrap_or(0);
-    let (lane, after, wait_ns) = match settings.pace {
+    let (lane, waits_back, wait_ns) = match settings.pace {
         ReplayPace::Dependent => {
             let chain = chains.get_mut(usize::from(lane));
             match chain.and_then(|chain| chain.add(operation, u64::from(settings.reach))) {
@@ -576,7 +576,7 @@ fn step(
         kind: operation.kind,
         is_stable: operation.is_stable,
         lane,
-        after,
+        waits_back,
         wait_ns,
     }
 }
@@ -597,8 +597,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Adds an operation. If it waits for an earlier one within `reach` operations, returns the distance to the earlier operation, and
-    /// the time in ns from the completion of the earlier one to the issue of this one.
+    /// Adds an operation. Returns the distance to the earlier operation that it waits for, and the time in ns from the completion of that
+    /// one to the issue of this one. `None` if it waits for none within `reach` operations.
     fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
         while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
             if done_ns > operation.issue_ns {

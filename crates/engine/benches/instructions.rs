@@ -10,7 +10,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // It is a program.
 
 use engine::engines::find;
-use engine::source::{Common, Share, lanes};
+use engine::source::{StreamState, WorkerContext, lanes};
 use engine::spec::WorkerSpec;
 use engine::workers::Workers;
 use model::job::{Access, Batch, Cache, Options, Pattern, StopRule, Stream};
@@ -80,14 +80,15 @@ fn drive(name: &str, count: &str, file: &Path) -> Result<(), String> {
     let mut stream =
         Stream::plain(Access::plain(Pattern::Random, BLOCK_BYTES, case.reads), case.depth, 1, case.engine);
     stream.cache = Cache::Buffered;
-    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
+    let context =
+        WorkerContext { worker: 0, workers: 1, seed: 1, stream_state: Arc::new(StreamState::new(1)) };
     let files = if entry.moves_bytes {
         let file = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
         vec![OpenFile::new(file, false)]
     } else {
         Vec::new()
     };
-    let sources = lanes(&stream, &[TARGET_BYTES], &[1], &share)?;
+    let sources = lanes(&stream, &[TARGET_BYTES], &[1], &context)?;
     let clock = sys::clock::Clock::calibrate(true).0;
     let spec = WorkerSpec {
         depth: case.depth,

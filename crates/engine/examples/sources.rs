@@ -2,7 +2,7 @@
 //! to a source.
 #![allow(clippy::print_stdout)]
 
-use engine::source::{Common, LOOK_AHEAD, Op, Share, lanes};
+use engine::source::{LOOK_AHEAD, Op, StreamState, WorkerContext, lanes};
 use model::job::{
     Access, Arrivals, Data, Flush, Line, Mix, Order, Pace, PerKind, Sharing, Sizes, Start, Steps, Stream,
     SyncCall, Zone, ZoneSize,
@@ -92,8 +92,13 @@ fn cases() -> Vec<(&'static str, Stream)> {
 fn main() -> Result<(), String> {
     for (name, stream) in cases() {
         let count = stream.targets.len();
-        let share = Share { worker: 0, workers: stream.workers, seed: 1, common: Arc::new(Common::new(1)) };
-        let mut source = lanes(&stream, &vec![TARGET_BYTES; count], &vec![512; count], &share)?.remove(0);
+        let context = WorkerContext {
+            worker: 0,
+            workers: stream.workers,
+            seed: 1,
+            stream_state: Arc::new(StreamState::new(1)),
+        };
+        let mut source = lanes(&stream, &vec![TARGET_BYTES; count], &vec![512; count], &context)?.remove(0);
         let mut ops = [Op::NONE; LOOK_AHEAD];
         let ahead = source.look_ahead();
         // Keep the fastest of several tries: other work of the machine only makes a try slower.

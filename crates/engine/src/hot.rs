@@ -1,12 +1,12 @@
 //! The hot loop: one worker's time from the first operation to the last completion.
 //!
 //! 1. Everything is decided and allocated before the first operation.
-//! 2. A turn queues at most one batch, lane after lane, and submits it. It waits for a completion
-//!    only if no lane may submit another operation until one completes.
+//! 2. One iteration fills a batch, lane after lane, and submits it. It waits for a completion only
+//!    if no lane may submit another operation until one completes.
 //! 3. It reaps completions and counts them: in the measured window into the current block,
 //!    otherwise only into the totals.
 //! 4. One timestamp is taken directly before each call that submits operations, and one directly
-//!    after completions were taken. The depth is the integral of operations in flight over the same
+//!    after completions were reaped. The depth is the integral of operations in flight over the same
 //!    timestamps, but separate from the latencies, so that Little's law checks both.
 //! 5. At the end of an interval the block goes to the collector. Stages are warm-up, measured
 //!    window and cool-down.
@@ -14,7 +14,7 @@
 mod depth_search;
 
 use crate::interface::{Done, Engine, Time};
-use crate::link::{Block, Link, Outcome, Task, Totals};
+use crate::link::{Block, Link, Task, Totals, WorkerOutcome};
 use crate::recorder::{Completion, Recorder};
 use crate::source::{Choice, LOOK_AHEAD, Op, Source};
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
@@ -32,7 +32,7 @@ const PAUSE_LIMIT_NS: u64 = 100_000_000;
 #[derive(Clone, Copy)]
 struct Slot {
     /// Timestamp of the submission.
-    start: u64,
+    submitted_at: u64,
     /// Timestamp from which latency counts in an open loop.
     due: u64,
     length: u32,
@@ -40,14 +40,14 @@ struct Slot {
     kind: Kind,
 }
 
-/// Why lanes could not submit in this turn.
+/// Why lanes could not submit in this iteration.
 #[derive(Clone, Copy)]
 struct Held {
-    /// Whether a lane has room for an operation that it may not submit yet, or the stop rule allows
-    /// no more operations.
-    any: bool,
+    /// Whether a lane has room for an operation that it may not submit now. Also set if the stop
+    /// rule allows no more operations.
+    is_blocked: bool,
     /// The earliest time at which a waiting lane may submit; `u64::MAX` if none waits for a time.
-    due: u64,
+    retry_at: u64,
 }
 
 /// The operations and bytes that the stop rule still allows.
@@ -57,7 +57,7 @@ struct Budget {
     bytes: u64,
 }
 
-const NOT_HELD: Held = Held { any: false, due: u64::MAX };
+const NOT_HELD: Held = Held { is_blocked: false, retry_at: u64::MAX };
 
 pub(crate) struct Loop<'a, E, R> {
     engine: &'a mut E,
@@ -92,11 +92,11 @@ pub(crate) struct Loop<'a, E, R> {
     /// First and last timestamp of the measured window.
     window: Range<u64>,
     stage: Stage,
-    /// End of the current interval or stage.
-    next_edge_stamp: u64,
+    /// Timestamp at which the current interval or stage ends.
+    interval_end: u64,
     /// The depth search of `--latency-target`; `None` without it.
     search: Option<Search>,
-    turn_count: u64,
+    iterations: u64,
 }
 
 impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
@@ -109,9 +109,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         let lanes: Vec<Lane> =
             (0_u32..).zip(sources).map(|(i, s)| Lane::new(s, i * per_lane..(i + 1) * per_lane)).collect();
         let count = lanes.len() as u32;
-        let slot = Slot { start: 0, due: 0, length: 0, lane: 0, kind: Kind::Read };
-        // A depth search starts with fewer operations in flight than this.
-        let most = count * spec.depth;
+        let slot = Slot { submitted_at: 0, due: 0, length: 0, lane: 0, kind: Kind::Read };
+        // A depth search starts with a smaller depth. So take the maximum before the search sets it.
+        let in_flight_limit = count * spec.depth;
         let search = spec.latency_target.map(|target| Search::new(target, spec.depth));
         if let Some(search) = &search {
             spec.depth = search.depth();
@@ -124,8 +124,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             lanes,
             next_lane: 0,
             slots: vec![slot; (count * per_lane) as usize],
-            batch: Vec::with_capacity(most as usize),
-            done: vec![Done::default(); most as usize],
+            batch: Vec::with_capacity(in_flight_limit as usize),
+            done: vec![Done::default(); in_flight_limit as usize],
             in_flight: 0,
             max_in_flight,
             fills_ahead,
@@ -140,9 +140,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
             arrivals_start: 0,
             window: 0..0,
             stage: Stage::WarmUp,
-            next_edge_stamp: 0,
+            interval_end: 0,
             search,
-            turn_count: 0,
+            iterations: 0,
             spec,
             link,
         }
@@ -154,15 +154,15 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Returns what the loop counted. The caller adds what it measured around the loop, such as
     /// resource usage and wall time.
-    pub(crate) fn close(self) -> Outcome {
-        self.recorder.close(Outcome {
+    pub(crate) fn close(self) -> WorkerOutcome {
+        self.recorder.close(WorkerOutcome {
             window_ns: self.engine.time().ns(self.window.end - self.window.start),
-            last: Some(self.block),
+            last_block: Some(self.block),
             totals: self.totals,
-            depth: self.search.as_ref().map(Search::found),
+            found_depth: self.search.as_ref().map(Search::found),
             replayed: self.spec.replay.as_ref().map(|counts| counts.totals()),
-            turns: self.turn_count,
-            ..Outcome::default()
+            iterations: self.iterations,
+            ..WorkerOutcome::default()
         })
     }
 
@@ -179,8 +179,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         if self.warmup_ns() == 0 || self.now >= self.start + self.ticks(self.warmup_ns()) {
             self.enter_window(self.now);
         }
-        self.next_edge_stamp = self.next_edge(self.now);
-        let ended = self.run_turns();
+        self.interval_end = self.next_interval_end(self.now);
+        let ended = self.run_iterations();
         if ended.is_err() && self.stage == Stage::Window {
             self.add_block_to_totals();
         }
@@ -188,13 +188,13 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.drain()
     }
 
-    /// Runs turns of the loop until the run ends. `end_of_interval` is in [`depth_search`].
-    fn run_turns(&mut self) -> Result<(), String> {
+    /// Iterates until the run ends. `finish_interval` is in [`depth_search`].
+    fn run_iterations(&mut self) -> Result<(), String> {
         loop {
-            self.turn()?;
-            // A stop must be noticed within one turn. A relaxed load of an unmodified cache line costs nothing.
-            if (self.now >= self.next_edge_stamp || self.link.stop.load(Ordering::Relaxed))
-                && self.end_of_interval()
+            self.iterate()?;
+            // A stop must be noticed within one iteration. A relaxed load of an unmodified cache line costs nothing.
+            if (self.now >= self.interval_end || self.link.stop.load(Ordering::Relaxed))
+                && self.finish_interval()
             {
                 return Ok(());
             }
@@ -211,87 +211,91 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         Ok(())
     }
 
-    /// Runs one turn: submits a batch, waits if no lane may submit more, and takes completions.
+    /// Runs one iteration: submits a batch, waits if no lane may submit more, and reaps completions.
     #[inline]
-    fn turn(&mut self) -> Result<(), String> {
-        self.turn_count += 1;
-        self.gather();
+    fn iterate(&mut self) -> Result<(), String> {
+        self.iterations += 1;
+        self.fill_batch();
         let queued = self.batch.len() as u32;
-        let flying = self.in_flight + queued;
-        let mut wait = if flying == self.max_in_flight { self.spec.batch.complete.min(flying) } else { 0 };
-        if self.held.any {
-            wait = self.wait_while_held(flying);
+        let in_flight_after = self.in_flight + queued;
+        let mut wait = if in_flight_after == self.max_in_flight {
+            self.spec.batch.complete.min(in_flight_after)
+        } else {
+            0
+        };
+        if self.held.is_blocked {
+            wait = self.completions_to_await(in_flight_after);
         }
-        let taken;
+        let reaped;
         if queued > 0 {
-            let now = self.engine.time().now();
-            self.stamp(now, flying);
+            let submitted_at = self.engine.time().now();
+            self.stamp_batch(submitted_at, in_flight_after);
             if wait > 0 && self.fills_ahead {
                 self.submit(0)?;
                 self.prepare_ahead();
             }
             self.submit(wait)?;
-            taken = self.engine.reap(&mut self.done);
+            reaped = self.engine.reap(&mut self.done);
             // Read the clock after the reap. A timestamp from before the reap would be too early
             // for an operation that completed in between.
             self.now = self.engine.time().now();
             // The time of a submission that did not wait, including the reap.
             if wait == 0 && self.stage == Stage::Window {
-                self.block.submit.record(self.engine.time().ns(self.now - now));
+                self.block.submit.record(self.engine.time().ns(self.now - submitted_at));
             }
         } else {
             if wait > 0 {
                 self.submit(wait)?;
             }
-            taken = self.engine.reap(&mut self.done);
-            if taken == 0 {
+            reaped = self.engine.reap(&mut self.done);
+            if reaped == 0 {
                 return self.idle();
             }
             self.now = self.engine.time().now();
         }
-        if taken > 0 { self.take(taken) } else { Ok(()) }
+        if reaped > 0 { self.handle_completions(reaped) } else { Ok(()) }
     }
 
     /// Marks the operations of a batch as submitted at `now`.
     #[inline]
-    fn stamp(&mut self, now: u64, flying: u32) {
+    fn stamp_batch(&mut self, now: u64, in_flight_after: u32) {
         self.now = now;
         self.integrate(now);
-        self.in_flight = flying;
+        self.in_flight = in_flight_after;
         for &slot in &self.batch {
-            self.slots[slot as usize].start = now;
+            self.slots[slot as usize].submitted_at = now;
         }
         self.batch.clear();
     }
 
-    /// Counts `taken` completions, whose time is the last timestamp.
+    /// Counts the first `reaped` completions in `done`. Their time is the last timestamp.
     #[inline]
-    fn take(&mut self, taken: usize) -> Result<(), String> {
+    fn handle_completions(&mut self, reaped: usize) -> Result<(), String> {
         self.integrate(self.now);
-        self.in_flight -= taken as u32;
+        self.in_flight -= reaped as u32;
         self.last_completion = self.now;
         if self.stage == Stage::Window {
-            for i in 0..taken {
-                self.count(self.done[i]);
+            for i in 0..reaped {
+                self.count_in_window(self.done[i]);
             }
         } else {
-            for i in 0..taken {
+            for i in 0..reaped {
                 self.count_in_totals(self.done[i]);
             }
         }
         // Alternate the lanes, because a lane whose operations complete at once would keep the
         // other lanes from submitting.
         if self.lanes.len() > 1 {
-            self.advance_lane();
+            self.rotate_lanes();
         }
-        // Without further operations, end the interval, and with it the run, after this turn.
+        // Without further operations, end the interval, and with it the run, after this iteration.
         if self.in_flight == 0 && self.is_exhausted() {
-            self.next_edge_stamp = self.now;
+            self.interval_end = self.now;
         }
-        if R::KEEPS {
-            self.report_completions(taken);
+        if R::RECORDS_OPERATIONS {
+            self.report_completions(reaped);
         }
-        if R::KEEPS && self.recorder.is_fatal() {
+        if R::RECORDS_OPERATIONS && self.recorder.is_fatal() {
             return Err("a read returned wrong data, and the first wrong read ends the run".into());
         }
         if self.failures_left == 0 {
@@ -302,13 +306,13 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Queues operations up to the batch size, lane by lane.
     #[inline]
-    fn gather(&mut self) {
+    fn fill_batch(&mut self) {
         let limit = self.spec.batch.submit as usize;
         let lanes = self.lanes.len();
         self.held = NOT_HELD;
         for _ in 0..lanes {
             let lane = self.next_lane;
-            if !self.gather_from(lane, limit) {
+            if !self.fill_batch_from(lane, limit) {
                 break;
             }
             self.next_lane = if lane + 1 == lanes { 0 } else { lane + 1 };
@@ -317,33 +321,33 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
 
     /// Queues operations of one lane. Returns false if the batch is full or the stop rule allows no more operations.
     #[inline]
-    fn gather_from(&mut self, at: usize, limit: usize) -> bool {
-        let room = (self.spec.depth - self.lanes[at].in_flight) as usize;
+    fn fill_batch_from(&mut self, lane_index: usize, limit: usize) -> bool {
+        let room = (self.spec.depth - self.lanes[lane_index].in_flight) as usize;
         for _ in 0..room.min(limit - self.batch.len()) {
             if self.is_exhausted() {
-                self.held.any = true;
+                self.held.is_blocked = true;
                 return false;
             }
-            let lane = &mut self.lanes[at];
+            let lane = &mut self.lanes[lane_index];
             let op = lane.peek();
             // An operation without an arrival time is never late.
             let mut due = u64::MAX;
             if op.flags != 0 {
-                match self.due_if_ready(at, &op) {
-                    Some(stamp) => due = stamp,
+                match self.admit_or_note_wait(lane_index, &op) {
+                    Some(latency_start) => due = latency_start,
                     None => break,
                 }
             }
-            let (slot, fresh) = self.lanes[at].take();
+            let (slot, fresh) = self.lanes[lane_index].take();
             self.slots[slot as usize] =
-                Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
+                Slot { submitted_at: 0, due, length: op.length, lane: lane_index as u16, kind: op.kind };
             if fresh && op.kind == Kind::Write {
                 self.fill(slot, op.length);
             }
             self.budget.operations -= u64::from(op.kind != Kind::Sync);
             self.budget.bytes = self.budget.bytes.saturating_sub(u64::from(op.length));
-            if R::KEEPS {
-                self.queue_watched(slot, &op);
+            if R::RECORDS_OPERATIONS {
+                self.queue_recorded(slot, &op);
             } else {
                 self.engine.queue(slot, &op);
             }
@@ -352,9 +356,9 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.batch.len() < limit
     }
 
-    /// Advances to the next lane, which is the first to submit in the next turn.
+    /// Advances to the next lane, which is the first to submit in the next iteration.
     #[cold]
-    fn advance_lane(&mut self) {
+    fn rotate_lanes(&mut self) {
         self.next_lane = if self.next_lane + 1 == self.lanes.len() { 0 } else { self.next_lane + 1 };
     }
 
@@ -364,54 +368,55 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         self.spec.maker.fill(&mut self.engine.slot_mut(slot)[..bytes as usize]);
     }
 
-    /// If the conditions of an operation allow its submission now, returns the timestamp from which
-    /// its latency counts. Otherwise notes what the lane waits for, and returns `None`. For a
-    /// placeholder ([`Op::CHOSEN`]), queues the operations that the source chooses, and returns
-    /// `None`.
+    /// Checks the conditions of an operation. If it may be submitted now, returns the timestamp from
+    /// which its latency counts. Otherwise notes in `held` what the lane waits for.
+    ///
+    /// A placeholder ([`Op::CHOSEN`]) is never submitted itself: its source chooses operations, which
+    /// are queued.
     #[inline(never)]
-    fn due_if_ready(&mut self, at: usize, op: &Op) -> Option<u64> {
-        if R::KEEPS && op.flags & Op::CHOSEN != 0 {
-            self.choose(at);
+    fn admit_or_note_wait(&mut self, lane_index: usize, op: &Op) -> Option<u64> {
+        if R::RECORDS_OPERATIONS && op.flags & Op::CHOSEN != 0 {
+            self.choose(lane_index);
             return None;
         }
         let time = self.engine.time();
-        let turn = |now| self.lanes[at].turn(op, self.arrivals_start, now, time);
-        // The last timestamp may be old if the last turn waited or reaped nothing, so read the clock.
-        let turn = match turn(self.now) {
-            Turn::At(due) if due <= time.now() => turn(due),
+        let admit = |now| self.lanes[lane_index].admit(op, self.arrivals_start, now, time);
+        // The last timestamp may be old if the last iteration waited or reaped nothing, so read the clock.
+        let admission = match admit(self.now) {
+            Admission::At(earliest) if earliest <= time.now() => admit(earliest),
             other => other,
         };
-        match turn {
-            Turn::Now(due) => {
-                self.lanes[at].note(op);
+        match admission {
+            Admission::Now(due) => {
+                self.lanes[lane_index].before_submission(op);
                 return Some(due);
             }
-            Turn::At(due) => self.held.due = self.held.due.min(due),
-            Turn::Later => {}
+            Admission::At(earliest) => self.held.retry_at = self.held.retry_at.min(earliest),
+            Admission::AfterCompletion => {}
         }
-        self.held.any = true;
+        self.held.is_blocked = true;
         None
     }
 
-    /// Returns how many completions to wait for while a lane is held back. That is 1, or 0 in these
-    /// cases: nothing is in flight, a lane waits for a time, or the batch is full and another lane
-    /// may have room.
+    /// Returns how many completions to wait for while a lane is held back: 1, or 0 if nothing is in
+    /// flight. Does not wait if a lane waits for a time, or if the batch is full: another lane may
+    /// then have room.
     #[cold]
-    fn wait_while_held(&self, flying: u32) -> u32 {
+    fn completions_to_await(&self, in_flight_after: u32) -> u32 {
         let batch_is_full = self.batch.len() == self.spec.batch.submit as usize;
-        if self.held.due == u64::MAX && !batch_is_full { flying.min(1) } else { 0 }
+        if self.held.retry_at == u64::MAX && !batch_is_full { in_flight_after.min(1) } else { 0 }
     }
 
-    /// Waits after a turn that submitted and reaped nothing. Fails if the target has stalled.
+    /// Waits after an iteration that submitted and reaped nothing. Fails if the target has stalled.
     #[cold]
     fn idle(&mut self) -> Result<(), String> {
         self.now = self.engine.time().now();
-        // Without further operations, end the interval, and with it the run, after this turn.
+        // Without further operations, end the interval, and with it the run, after this iteration.
         if self.in_flight == 0 && self.is_exhausted() {
-            self.next_edge_stamp = self.now;
+            self.interval_end = self.now;
         }
-        if self.held.due != u64::MAX && self.now < self.held.due {
-            self.pause(self.held.due.min(self.next_edge_stamp))?;
+        if self.held.retry_at != u64::MAX && self.now < self.held.retry_at {
+            self.pause(self.held.retry_at.min(self.interval_end))?;
         }
         self.check_for_stall()
     }
@@ -464,10 +469,10 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
         let limit = self.engine.time().now() + self.ticks(DRAIN_LIMIT_NS);
         while self.in_flight > 0 {
             self.submit(1)?;
-            let taken = self.engine.reap(&mut self.done);
+            let reaped = self.engine.reap(&mut self.done);
             self.now = self.engine.time().now();
-            self.in_flight -= taken as u32;
-            for i in 0..taken {
+            self.in_flight -= reaped as u32;
+            for i in 0..reaped {
                 self.count_in_totals(self.done[i]);
             }
             if self.now > limit && self.in_flight > 0 {
@@ -500,49 +505,51 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// full. If the source stops earlier, notes what the lane waits for.
     // Inlining this function would change the code layout even of loops that never call it.
     #[inline(never)]
-    fn choose(&mut self, at: usize) {
-        let most = self.spec.batch.submit as usize;
+    fn choose(&mut self, lane_index: usize) {
+        let batch_limit = self.spec.batch.submit as usize;
         if self.batch.is_empty() {
-            self.lanes[at].begin_call();
+            self.lanes[lane_index].begin_call();
         }
         loop {
             let time = self.engine.time();
             let stamp = |ns| self.arrivals_start.saturating_add(time.ticks_of(ns));
-            match self.lanes[at].choose(time.ns(time.now().saturating_sub(self.arrivals_start))) {
+            match self.lanes[lane_index].choose(time.ns(time.now().saturating_sub(self.arrivals_start))) {
                 Choice::Now(op, due_ns) => {
                     let due = stamp(due_ns);
-                    self.queue_chosen(at, &op, due);
-                    let is_full = self.batch.len() >= most || self.lanes[at].in_flight == self.spec.depth;
+                    self.queue_chosen(lane_index, &op, due);
+                    let is_full = self.batch.len() >= batch_limit
+                        || self.lanes[lane_index].in_flight == self.spec.depth;
                     if is_full || self.is_exhausted() {
                         return;
                     }
                     continue;
                 }
-                Choice::At(ns) => self.held.due = self.held.due.min(stamp(ns)),
-                Choice::Later => {}
+                Choice::At(ns) => self.held.retry_at = self.held.retry_at.min(stamp(ns)),
+                Choice::AfterCompletion => {}
                 Choice::End => self.budget.operations = 0,
             }
-            self.held.any = true;
+            self.held.is_blocked = true;
             return;
         }
     }
 
-    /// Queues a chosen operation, as `gather_from` does with a drawn one. A shared function would cost plain operations 5 % more instructions.
+    /// Queues a chosen operation, as `fill_batch_from` does with a drawn one. A shared function would cost plain operations 5 % more instructions.
     #[inline(never)]
-    fn queue_chosen(&mut self, at: usize, op: &Op, due: u64) {
-        let (slot, _) = self.lanes[at].take();
+    fn queue_chosen(&mut self, lane_index: usize, op: &Op, due: u64) {
+        let (slot, _) = self.lanes[lane_index].take();
         self.budget.operations = self.budget.operations.saturating_sub(u64::from(op.kind != Kind::Sync));
         self.budget.bytes = self.budget.bytes.saturating_sub(u64::from(op.length));
-        self.slots[slot as usize] = Slot { start: 0, due, length: op.length, lane: at as u16, kind: op.kind };
+        self.slots[slot as usize] =
+            Slot { submitted_at: 0, due, length: op.length, lane: lane_index as u16, kind: op.kind };
         if op.kind == Kind::Write {
             self.fill(slot, op.length);
         }
-        self.queue_watched(slot, op);
+        self.queue_recorded(slot, op);
         self.batch.push(slot);
     }
 
-    /// Queues an operation that the recorder follows, with the operation's own priority if it has one.
-    fn queue_watched(&mut self, slot: u32, op: &Op) {
+    /// Queues an operation and passes it to the recorder, with the operation's own priority if it has one.
+    fn queue_recorded(&mut self, slot: u32, op: &Op) {
         self.recorder.begin(slot, op, self.engine.slot_mut(slot));
         match self.recorder.priority(slot) {
             0 => self.engine.queue(slot, op),
@@ -552,37 +559,37 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
 
     /// Reports the reaped completions to the sources of their lanes.
     #[cold]
-    fn report_completions(&mut self, taken: usize) {
+    fn report_completions(&mut self, reaped: usize) {
         let now_ns = self.engine.time().ns(self.now.saturating_sub(self.arrivals_start));
-        for done in &self.done[..taken] {
+        for done in &self.done[..reaped] {
             let lane = self.slots[done.slot as usize].lane;
             self.lanes[lane as usize].report_completion(&self.recorder.op(done.slot), now_ns);
         }
     }
 }
 
-/// Result of a read that returned wrong data: EILSEQ, as in fio.
-const DIFFERS: i32 = 84;
+/// The errno that a read with wrong data counts as: EILSEQ, as in fio.
+const WRONG_DATA_ERRNO: i32 = 84;
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Counts a completion in the measured window. Its time is the last timestamp.
     #[inline]
-    fn count(&mut self, done: Done) {
-        let Slot { start, due, length, lane, kind } = self.slots[done.slot as usize];
+    fn count_in_window(&mut self, done: Done) {
+        let Slot { submitted_at, due, length, lane, kind } = self.slots[done.slot as usize];
         self.lanes[lane as usize].give_back(done.slot, self.now);
         if done.result != length as i32 {
             self.count_failure(kind, done.result);
             return;
         }
-        if R::KEEPS && !self.has_right_data(done.slot, kind) {
+        if R::RECORDS_OPERATIONS && !self.has_right_data(done.slot, kind) {
             return;
         }
-        let service = self.engine.time().ns(self.now - start);
-        let of_lane = &mut self.block.lanes[lane as usize];
-        let tally = &mut of_lane.kinds[kind as usize];
+        let service = self.engine.time().ns(self.now - submitted_at);
+        let lane_tally = &mut self.block.lanes[lane as usize];
+        let tally = &mut lane_tally.kinds[kind as usize];
         tally.bytes += u64::from(length);
-        let latency = if let Some(open) = &mut of_lane.open {
-            let late = self.engine.time().ns(start.saturating_sub(due));
+        let latency = if let Some(open) = &mut lane_tally.open {
+            let late = self.engine.time().ns(submitted_at.saturating_sub(due));
             tally.latency.record(service + late);
             open[kind as usize].service.record(service);
             open[kind as usize].lateness.record(late);
@@ -591,36 +598,37 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
             tally.latency.record(service);
             service
         };
-        if R::KEEPS {
+        if R::RECORDS_OPERATIONS {
             let end = self.engine.time().ns(self.now - self.start);
-            self.recorder.end(done.slot, Completion { end, latency, service });
+            self.recorder
+                .record(done.slot, Completion { end_ns: end, latency_ns: latency, service_ns: service });
         }
     }
 
     /// Counts a completion outside the window, only in the totals that the ledger is compared with.
     fn count_in_totals(&mut self, done: Done) {
-        let Slot { start, length, lane, kind, .. } = self.slots[done.slot as usize];
+        let Slot { submitted_at, length, lane, kind, .. } = self.slots[done.slot as usize];
         self.lanes[lane as usize].give_back(done.slot, self.now);
         if done.result != length as i32 {
             self.count_failure(kind, done.result);
             return;
         }
-        if R::KEEPS && !self.has_right_data(done.slot, kind) {
+        if R::RECORDS_OPERATIONS && !self.has_right_data(done.slot, kind) {
             return;
         }
         let total = &mut self.totals[kind as usize];
         total.ops += 1;
         total.bytes += u64::from(length);
-        total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - start));
+        total.max_ns = total.max_ns.max(self.engine.time().ns(self.now - submitted_at));
     }
 
     /// Returns false for a read with wrong data, and counts the read as an error.
     fn has_right_data(&mut self, slot: u32, kind: Kind) -> bool {
-        let right = kind != Kind::Read || self.recorder.has_right_data(slot, self.engine.slot_mut(slot));
-        if !right {
-            self.count_failure(kind, -DIFFERS);
+        let is_right = kind != Kind::Read || self.recorder.has_right_data(slot, self.engine.slot_mut(slot));
+        if !is_right {
+            self.count_failure(kind, -WRONG_DATA_ERRNO);
         }
-        right
+        is_right
     }
 
     /// Adds the current block to the totals before the block goes to the collector.
@@ -685,7 +693,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     }
 
     /// Returns the end of the current interval or of the stage, whichever is first.
-    fn next_edge(&self, now: u64) -> u64 {
+    fn next_interval_end(&self, now: u64) -> u64 {
         let interval = self.ticks(self.spec.interval_ns).max(1);
         // Intervals count from the start of the window, so that those of all workers coincide.
         let from = if self.stage == Stage::Window { self.window.start } else { self.start };
@@ -722,21 +730,21 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
                 self.window.end = now;
                 self.block.end_ns = self.engine.time().ns(now - self.start);
                 self.block.depth_ns = self.engine.time().ns(self.depth_integral.1);
-                let goes = !stage_is_over && !ended && self.link.port.has_spare();
-                if stage_is_over || ended || goes {
+                let hands_over_block = !stage_is_over && !ended && self.link.port.has_spare();
+                if stage_is_over || ended || hands_over_block {
                     self.add_block_to_totals();
                 }
                 if stage_is_over {
                     // Keep the last block here. Nothing is counted into it any more.
                     self.stage = Stage::CoolDown;
                     ended |= self.spec.cooldown_ns == 0;
-                } else if goes && self.link.port.exchange(&mut self.block) {
+                } else if hands_over_block && self.link.port.exchange(&mut self.block) {
                     self.begin_interval(now);
                 }
             }
             Stage::CoolDown => ended |= stage_is_over,
         }
-        self.next_edge_stamp = self.next_edge(now);
+        self.interval_end = self.next_interval_end(now);
         ended
     }
 
@@ -751,13 +759,13 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.block.clear();
         self.window = self.now..self.now;
         self.begin_interval(self.now);
-        self.skip_edge();
+        self.extend_interval();
     }
 
-    /// Extends the current interval to the next edge.
-    fn skip_edge(&mut self) {
+    /// Extends the current interval to the next regular end.
+    fn extend_interval(&mut self) {
         self.link.heartbeat.fetch_add(1, Ordering::Relaxed);
-        self.next_edge_stamp = self.next_edge(self.now);
+        self.interval_end = self.next_interval_end(self.now);
     }
 
     fn begin_interval(&mut self, now: u64) {
@@ -778,10 +786,10 @@ pub(crate) struct Lane {
     ahead: usize,
     /// Slots that are not in use.
     free: Vec<u32>,
-    /// The slot of the next operation, if its buffer is already filled; otherwise `None`.
-    ready: Option<u32>,
+    /// The slot that [`Self::prepare`] reserved for the next operation; otherwise `None`.
+    prepared: Option<u32>,
     /// Operations for which later operations wait. Boxed to keep a lane without conditions small.
-    noted: Box<Noted>,
+    awaited: Box<Awaited>,
     /// Operations in flight.
     pub(crate) in_flight: u32,
     /// Timestamp of the last completion, or of the start if nothing has completed.
@@ -790,7 +798,7 @@ pub(crate) struct Lane {
 
 /// Operations whose completion later operations wait for.
 #[derive(Default)]
-struct Noted {
+struct Awaited {
     /// The slot of the trim for which the write of a pair waits; `None` if no trim of a pair is in
     /// flight.
     trim: Option<u32>,
@@ -799,21 +807,21 @@ struct Noted {
 }
 
 /// When the next operation of a lane may be submitted.
-pub(crate) enum Turn {
+pub(crate) enum Admission {
     /// Now. In an open loop the operation's latency counts from this timestamp.
     Now(u64),
     /// Not before this timestamp.
     At(u64),
-    /// After an operation completes.
-    Later,
+    /// Not before an operation of the lane completes.
+    AfterCompletion,
 }
 
 impl Lane {
     pub(crate) fn new(source: Box<dyn Source>, slots: Range<u32>) -> Self {
         let ahead = source.look_ahead().clamp(1, LOOK_AHEAD);
         let (ops, free) = ([Op::NONE; LOOK_AHEAD], slots.rev().collect());
-        let (ready, noted) = (None, Box::default());
-        Self { source, ops, next: ahead, ahead, free, ready, noted, in_flight: 0, last_completion: 0 }
+        let (prepared, awaited) = (None, Box::default());
+        Self { source, ops, next: ahead, ahead, free, prepared, awaited, in_flight: 0, last_completion: 0 }
     }
 
     /// Returns the next operation without taking it.
@@ -833,7 +841,7 @@ impl Lane {
     pub(crate) fn take(&mut self) -> (u32, bool) {
         self.next += 1;
         self.in_flight += 1;
-        match self.ready.take() {
+        match self.prepared.take() {
             Some(slot) => (slot, false),
             None => (self.free.pop().unwrap_or_default(), true),
         }
@@ -850,11 +858,11 @@ impl Lane {
     /// Reserves a slot for the next operation, so that the slot's buffer can be filled. Returns the
     /// slot and the operation; `None` if a slot is already reserved or no slot is free.
     pub(crate) fn prepare(&mut self) -> Option<(u32, Op)> {
-        if self.ready.is_some() {
+        if self.prepared.is_some() {
             return None;
         }
         let slot = self.free.pop()?;
-        self.ready = Some(slot);
+        self.prepared = Some(slot);
         Some((slot, self.peek()))
     }
 
@@ -873,27 +881,27 @@ impl Lane {
         self.source.completed(op, now_ns);
     }
 
-    /// Notes the slot of an operation if later operations wait for its completion. Evicts the operation's file if
-    /// required. Called before the operation is taken.
-    pub(crate) fn note(&mut self, op: &Op) {
+    /// Evicts the operation's file if required. If later operations wait for this one, notes its
+    /// slot. Called before the operation is taken.
+    pub(crate) fn before_submission(&mut self, op: &Op) {
         if op.flags & Op::EVICTED != 0 {
             self.source.evict(op.file);
         }
-        let Some(slot) = self.ready.or(self.free.last().copied()) else { return };
+        let Some(slot) = self.prepared.or(self.free.last().copied()) else { return };
         if op.flags & Op::PAIR != 0 && op.kind == Kind::Trim {
-            self.noted.trim = Some(slot);
+            self.awaited.trim = Some(slot);
         }
         if op.flags & Op::SERIAL != 0 {
-            match self.noted.serial.iter_mut().find(|(at, _)| *at == slot) {
+            match self.awaited.serial.iter_mut().find(|(at, _)| *at == slot) {
                 Some((_, last)) => *last = *op,
-                None => self.noted.serial.push((slot, *op)),
+                None => self.awaited.serial.push((slot, *op)),
             }
         }
     }
 
     /// Whether the operation on a slot is in flight: the slot is neither free nor reserved.
     fn is_in_flight(&self, slot: u32) -> bool {
-        self.ready != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
+        self.prepared != Some(slot) && !self.free.iter().rev().any(|free| *free == slot)
     }
 
     /// Returns whether the operation overlaps one in flight.
@@ -905,36 +913,36 @@ impl Lane {
                 && other.offset < op.offset.saturating_add(u64::from(op.length))
                 && op.offset < other.offset.saturating_add(u64::from(other.length))
         };
-        self.noted.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
+        self.awaited.serial.iter().any(|(slot, other)| meets(other) && self.is_in_flight(*slot))
     }
 
-    /// Returns when an operation with conditions may be submitted. [`Op::AT`] counts from
-    /// `arrivals_start`. [`Turn::Now`] for an operation with [`Op::SHARED`] also counts the
-    /// operation, see [`Source::hold`].
-    pub(crate) fn turn(&self, op: &Op, arrivals_start: u64, now: u64, time: &impl Time) -> Turn {
+    /// Decides when an operation with conditions may be submitted. [`Op::AT`] counts from
+    /// `arrivals_start`. If an operation with [`Op::SHARED`] may be submitted now, it counts for its
+    /// group, see [`Source::admit_or_wait_ns`].
+    pub(crate) fn admit(&self, op: &Op, arrivals_start: u64, now: u64, time: &impl Time) -> Admission {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {
-            return Turn::Later;
+            return Admission::AfterCompletion;
         }
-        let is_trimming = || self.noted.trim.is_some_and(|slot| self.is_in_flight(slot));
+        let is_trimming = || self.awaited.trim.is_some_and(|slot| self.is_in_flight(slot));
         if is(Op::PAIR) && op.kind != Kind::Trim && is_trimming() {
-            return Turn::Later;
+            return Admission::AfterCompletion;
         }
         if is(Op::SERIAL) && self.overlaps(op) {
-            return Turn::Later;
+            return Admission::AfterCompletion;
         }
         let ticks = time.ticks_of(op.at_ns);
         let after = if is(Op::AFTER) { self.last_completion + ticks } else { 0 };
         let due = if is(Op::AT) { arrivals_start + ticks } else { 0 };
         match due.max(after) {
-            earliest if earliest > now => Turn::At(earliest),
-            _ if is(Op::SHARED) => match self.source.hold() {
-                Some(0) => Turn::Later,
-                Some(ns) => Turn::At(now + time.ticks_of(ns)),
-                None => Turn::Now(if is(Op::AT) { due } else { now }),
+            earliest if earliest > now => Admission::At(earliest),
+            _ if is(Op::SHARED) => match self.source.admit_or_wait_ns() {
+                Some(0) => Admission::AfterCompletion,
+                Some(ns) => Admission::At(now + time.ticks_of(ns)),
+                None => Admission::Now(if is(Op::AT) { due } else { now }),
             },
-            _ if is(Op::AT) => Turn::Now(due),
-            _ => Turn::Now(now),
+            _ if is(Op::AT) => Admission::Now(due),
+            _ => Admission::Now(now),
         }
     }
 }

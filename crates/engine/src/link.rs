@@ -3,7 +3,7 @@
 //! 1. A worker gets a `Task`: its spec and its `Link`. It waits at the `StartBarrier` until all are ready.
 //! 2. The loop counts into a [`Block`]. Blocks travel to the collector and back through two rings. Each block has one owner at a time, so the
 //!    loop counts without locks.
-//! 3. At the end the worker returns its [`Outcome`].
+//! 3. At the end the worker returns its [`WorkerOutcome`].
 
 use crate::interface::{CannotBegin, Granted};
 use crate::spec::WorkerSpec;
@@ -16,7 +16,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use sys::perf::Counted;
+use sys::perf::CpuCounts;
 use sys::thread::Usage;
 
 /// A worker's connections to the thread that started it. The hot loop uses them without locks.
@@ -39,42 +39,54 @@ pub(crate) struct Task {
 /// Time limit for setting up rings and memory.
 const SET_UP_LIMIT: Duration = Duration::from_secs(30);
 /// Workers sleep until this long before a given start and then spin, because a sleep ends late.
-const SPIN: Duration = Duration::from_millis(2);
+const SPIN_BEFORE_START: Duration = Duration::from_millis(2);
 
 /// The start barrier: workers wait until all are ready.
 #[derive(Debug, Default)]
 pub(crate) struct StartBarrier {
-    state: Mutex<State>,
+    state: Mutex<BarrierState>,
     changed: Condvar,
     /// How long after the start time the last worker began, in ns.
     late_ns: AtomicU64,
 }
 
+/// What released workers do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// Begin the load.
+    Begin,
+    /// End without a load, because a worker cannot begin.
+    End,
+}
+
 #[derive(Debug, Default)]
-struct State {
+struct BarrierState {
+    /// Number of workers that wait.
     ready: usize,
     failure: Option<CannotBegin>,
-    /// Whether the workers begin (true) or end; `None` while they wait.
-    opened: Option<bool>,
+    /// `None` while the workers wait.
+    release: Option<Release>,
     /// The start time; `None` to begin at once.
-    at: Option<Instant>,
+    start_at: Option<Instant>,
 }
 
 impl StartBarrier {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BarrierState> {
         // A worker that panicked while it held the lock leaves the state valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports the worker as ready and waits. Returns true to begin and false to end.
-    pub(crate) fn wait(&self) -> bool {
+    /// Reports the worker as ready and waits for the release.
+    pub(crate) fn wait(&self) -> Release {
         let mut state = self.lock();
         state.ready += 1;
         self.changed.notify_all();
-        while state.opened.is_none() {
+        loop {
+            if let Some(release) = state.release {
+                return release;
+            }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.opened == Some(true)
     }
 
     /// Reports that a worker cannot begin.
@@ -83,23 +95,23 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Releases all waiting workers: they begin if `go` is true, otherwise they end.
-    pub(crate) fn open(&self, go: bool) {
-        self.lock().opened = Some(go);
+    /// Releases all waiting workers.
+    pub(crate) fn release(&self, release: Release) {
+        self.lock().release = Some(release);
         self.changed.notify_all();
     }
 
     /// Lets all waiting workers begin at the time `at`.
-    pub(crate) fn open_at(&self, at: Instant) {
-        self.lock().at = Some(at);
-        self.open(true);
+    pub(crate) fn release_at(&self, at: Instant) {
+        self.lock().start_at = Some(at);
+        self.release(Release::Begin);
     }
 
     /// Waits for the start time, directly before the first operation.
-    pub(crate) fn hold(&self) {
-        let Some(at) = self.lock().at else { return };
+    pub(crate) fn wait_for_start_time(&self) {
+        let Some(at) = self.lock().start_at else { return };
         let left = at.saturating_duration_since(Instant::now());
-        std::thread::sleep(left.saturating_sub(SPIN));
+        std::thread::sleep(left.saturating_sub(SPIN_BEFORE_START));
         while Instant::now() < at {
             std::hint::spin_loop();
         }
@@ -116,7 +128,7 @@ impl StartBarrier {
     ///
     /// # Errors
     /// The reason of the first worker that cannot begin, or the number of workers that were not ready in time.
-    pub(crate) fn all_ready(&self, count: usize) -> Result<(), CannotBegin> {
+    pub(crate) fn wait_until_ready(&self, count: usize) -> Result<(), CannotBegin> {
         let limit = Instant::now() + SET_UP_LIMIT;
         let mut state = self.lock();
         while state.ready < count {
@@ -125,8 +137,8 @@ impl StartBarrier {
             }
             let left = limit.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let (late, seconds) = (count - state.ready, SET_UP_LIMIT.as_secs());
-                return Err(format!("{late} of {count} workers were not ready after {seconds} s").into());
+                let (missing, seconds) = (count - state.ready, SET_UP_LIMIT.as_secs());
+                return Err(format!("{missing} of {count} workers were not ready after {seconds} s").into());
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -200,7 +212,7 @@ impl Block {
 /// Totals of all operations of a worker by kind, including warm-up and drain.
 pub type Totals = [Issued; Kind::ALL.len()];
 
-/// The worker's end of the exchange of blocks: swaps full blocks for empty ones without waiting.
+/// The worker's end of the exchange of blocks. It swaps full blocks for empty ones without waiting.
 pub struct Port {
     full: Producer<Box<Block>>,
     empty: Consumer<Box<Block>>,
@@ -250,13 +262,13 @@ impl Tap {
 
 /// The outcome of one worker.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct WorkerOutcome {
     /// Why the worker ended early; `None` if it ran to its end.
     pub error: Option<String>,
     /// Features that the kernel granted.
     pub granted: Granted,
     /// The last block, which did not go to the collector; `None` if the worker did not begin.
-    pub last: Option<Box<Block>>,
+    pub last_block: Option<Box<Block>>,
     /// Totals of all operations, including warm-up and drain.
     pub totals: Totals,
     /// Length of the measured window in ns.
@@ -267,15 +279,15 @@ pub struct Outcome {
     pub usage: Usage,
     /// CPU cycles and instructions between the first and the last timestamp, or why they were not counted; `None` if the worker did not
     /// begin.
-    pub counted: Option<Result<Counted, String>>,
+    pub cpu_counters: Option<Result<CpuCounts, String>>,
     /// Time that the worker waited for a CPU, in ns, or why it is unknown; `None` if the worker did not begin.
     pub ready_ns: Option<Result<u64, String>>,
     /// Bytes and calls that the kernel charged to the thread, or why they are unknown; `None` if the worker did not begin.
-    pub io: Option<Result<ThreadIo, String>>,
+    pub io_counts: Option<Result<ThreadIo, String>>,
     /// Number of system calls, or why they were not counted; `None` if not requested.
-    pub calls: Option<Result<u64, String>>,
+    pub system_calls: Option<Result<u64, String>>,
     /// The depth that the search for a latency target found; `None` without a search.
-    pub depth: Option<FoundDepth>,
+    pub found_depth: Option<FoundDepth>,
     /// Distributions of the operations in flight and of the operations per call; `None` if not requested.
     pub depth_counts: Option<DepthCounts>,
     /// How closely the source followed a capture; `None` without a replay.
@@ -283,18 +295,18 @@ pub struct Outcome {
     /// Latencies by priority; empty if all operations have the priority of the worker.
     pub priorities: Vec<PriorityEnd>,
     /// Counts within the window by target; empty unless requested.
-    pub lanes: Vec<LaneEnd>,
+    pub by_target: Vec<LaneEnd>,
     /// Number of iterations of the hot loop.
-    pub turns: u64,
+    pub iterations: u64,
     /// The first read with wrong data; `None` without such a read.
-    pub difference: Option<Difference>,
+    pub wrong_read: Option<WrongRead>,
     /// Number of operations that waited for space in the log ring.
     pub log_waits: u64,
 }
 
 /// A read with wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct WrongRead {
     /// Index of the file.
     pub file: u16,
     /// First byte of the read.
@@ -305,7 +317,7 @@ pub struct Difference {
     pub at: usize,
 }
 
-impl Outcome {
+impl WorkerOutcome {
     pub(crate) fn failed(error: String) -> Self {
         Self { error: Some(error), ..Self::default() }
     }
@@ -333,27 +345,27 @@ fn no_worker_begins_before_the_given_time() {
         .map(|_| {
             let barrier = std::sync::Arc::clone(&barrier);
             std::thread::spawn(move || {
-                let go = barrier.wait();
-                barrier.hold();
-                (go, Instant::now())
+                let release = barrier.wait();
+                barrier.wait_for_start_time();
+                (release, Instant::now())
             })
         })
         .collect();
-    assert!(barrier.all_ready(2).is_ok());
+    assert!(barrier.wait_until_ready(2).is_ok());
     let at = Instant::now() + Duration::from_millis(20);
-    barrier.open_at(at);
+    barrier.release_at(at);
     let mut latest = at;
     for thread in begun {
-        let (go, began) = thread.join().unwrap_or_else(|_| panic!("a worker panicked"));
-        assert!(go && began >= at);
+        let (release, began) = thread.join().unwrap_or_else(|_| panic!("a worker panicked"));
+        assert!(release == Release::Begin && began >= at);
         latest = latest.max(began);
     }
     assert!(u128::from(barrier.late_ns()) <= (latest - at).as_nanos());
     // A worker begins at once if the time has passed. The next one does not make the last one earlier.
     let passed = Instant::now().checked_sub(Duration::from_millis(50)).unwrap_or(at);
     for at in [passed, Instant::now()] {
-        barrier.open_at(at);
-        barrier.hold();
+        barrier.release_at(at);
+        barrier.wait_for_start_time();
         let late_ns = u128::from(barrier.late_ns());
         assert!((50_000_000..=passed.elapsed().as_nanos()).contains(&late_ns), "{late_ns}");
     }

@@ -1,10 +1,10 @@
 //! Recorders: what the loop does with single operations, for logs, verification, priorities, counts
 //! by target, and replays.
 //!
-//! A loop that is compiled with [`Off`] has no instruction for single operations. A loop that is
-//! compiled with [`Watched`] also reports each completion to the source.
+//! A loop that is compiled with [`NoRecorder`] has no instruction for single operations. A loop that is
+//! compiled with [`OperationRecorder`] also reports each completion to the source.
 
-use crate::link::{Difference, Link, Outcome};
+use crate::link::{Link, WorkerOutcome, WrongRead};
 use crate::source::Op;
 use crate::spec::WorkerSpec;
 use model::figures::Operation;
@@ -23,7 +23,7 @@ const MIN_LOG_CAPACITY: usize = 1 << 10;
 /// Handles single operations of a loop.
 pub(crate) trait Recorder: Sized {
     /// Whether the loop passes each operation to the recorder.
-    const KEEPS: bool;
+    const RECORDS_OPERATIONS: bool;
     /// Creates the recorder of a worker. Called before the loop takes the sources.
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self;
     /// Begins an operation on its slot. If writes are verified, puts the pattern into a write's
@@ -36,27 +36,27 @@ pub(crate) trait Recorder: Sized {
     /// Whether the data of a read is correct.
     fn has_right_data(&mut self, slot: u32, data: &[u8]) -> bool;
     /// Records an operation that completed in the measured window.
-    fn end(&mut self, slot: u32, seen: Completion);
+    fn record(&mut self, slot: u32, seen: Completion);
     /// Returns whether a read returned wrong data and must end the run.
     fn is_fatal(&self) -> bool;
     /// Adds the records to the outcome.
-    fn close(&self, outcome: Outcome) -> Outcome;
+    fn close(&self, outcome: WorkerOutcome) -> WorkerOutcome;
 }
 
 /// Times of a completed operation, in ns.
 #[derive(Clone, Copy)]
 pub(crate) struct Completion {
-    /// End of the operation, in ns since the worker began.
-    pub(crate) end: u64,
-    pub(crate) latency: u64,
-    pub(crate) service: u64,
+    /// Time of the completion, in ns since the worker began.
+    pub(crate) end_ns: u64,
+    pub(crate) latency_ns: u64,
+    pub(crate) service_ns: u64,
 }
 
 /// The recorder that records nothing.
-pub(crate) struct Off;
+pub(crate) struct NoRecorder;
 
-impl Recorder for Off {
-    const KEEPS: bool = false;
+impl Recorder for NoRecorder {
+    const RECORDS_OPERATIONS: bool = false;
 
     fn for_worker(_: &WorkerSpec, _: &mut Link) -> Self {
         Self
@@ -80,26 +80,26 @@ impl Recorder for Off {
     }
 
     #[inline]
-    fn end(&mut self, _: u32, _: Completion) {}
+    fn record(&mut self, _: u32, _: Completion) {}
 
     #[inline]
     fn is_fatal(&self) -> bool {
         false
     }
 
-    fn close(&self, outcome: Outcome) -> Outcome {
+    fn close(&self, outcome: WorkerOutcome) -> WorkerOutcome {
         outcome
     }
 }
 
 /// The recorder that logs operations, verifies reads, and counts by priority and target, each if requested.
-pub(crate) struct Watched {
+pub(crate) struct OperationRecorder {
     /// The operation on each slot.
     ops: Vec<Op>,
     /// The log; `None` if not requested.
     log: Option<Producer<Operation>>,
     verify: Option<Verify>,
-    difference: Option<Difference>,
+    wrong_read: Option<WrongRead>,
     /// The priorities of single operations; `None` if all operations have the priority of the worker.
     priorities: Option<Box<Priorities>>,
     /// The counts by target; `None` if counts by lane are enough.
@@ -109,8 +109,8 @@ pub(crate) struct Watched {
     worker: u32,
 }
 
-impl Recorder for Watched {
-    const KEEPS: bool = true;
+impl Recorder for OperationRecorder {
+    const RECORDS_OPERATIONS: bool = true;
 
     fn for_worker(spec: &WorkerSpec, link: &mut Link) -> Self {
         let ops = vec![Op::NONE; spec.slots()];
@@ -119,7 +119,7 @@ impl Recorder for Watched {
             ops,
             log: link.log.take(),
             verify: spec.verify.clone(),
-            difference: None,
+            wrong_read: None,
             priorities,
             by_target: ByTarget::from_spec(spec).map(Box::new),
             waits: 0,
@@ -153,14 +153,14 @@ impl Recorder for Watched {
         let Some(verify) = self.verify.as_ref().filter(|verify| verify.checks) else { return true };
         let Op { file, offset, length, .. } = self.ops[slot as usize];
         let Some(at) = verify.content.difference(offset, &data[..length as usize]) else { return true };
-        self.difference.get_or_insert(Difference { file, offset, length, at });
+        self.wrong_read.get_or_insert(WrongRead { file, offset, length, at });
         false
     }
 
     #[inline]
-    fn end(&mut self, slot: u32, seen: Completion) {
+    fn record(&mut self, slot: u32, seen: Completion) {
         let Op { offset, length, file, kind, .. } = self.ops[slot as usize];
-        let Completion { end: end_ns, latency: latency_ns, service: service_ns } = seen;
+        let Completion { end_ns, latency_ns, service_ns } = seen;
         let share = self.priorities.as_mut().map_or(0, |priorities| {
             priorities.count(slot, kind, service_ns);
             priorities.share(slot)
@@ -173,17 +173,17 @@ impl Recorder for Watched {
 
     #[inline]
     fn is_fatal(&self) -> bool {
-        self.difference.is_some() && self.verify.as_ref().is_some_and(|verify| verify.fatal)
+        self.wrong_read.is_some() && self.verify.as_ref().is_some_and(|verify| verify.fatal)
     }
 
-    fn close(&self, outcome: Outcome) -> Outcome {
+    fn close(&self, outcome: WorkerOutcome) -> WorkerOutcome {
         let priorities = self.priorities.as_ref().map(|priorities| priorities.ends()).unwrap_or_default();
-        let lanes = self.by_target.as_ref().map(|all| all.ends(self.worker)).unwrap_or_default();
-        Outcome { log_waits: self.waits, difference: self.difference, priorities, lanes, ..outcome }
+        let by_target = self.by_target.as_ref().map(|all| all.ends(self.worker)).unwrap_or_default();
+        WorkerOutcome { log_waits: self.waits, wrong_read: self.wrong_read, priorities, by_target, ..outcome }
     }
 }
 
-impl Watched {
+impl OperationRecorder {
     /// Logs an operation. The log must have no gaps, so the operation waits for space, and the wait is counted.
     #[inline]
     fn log_operation(&mut self, operation: Operation) {
@@ -329,12 +329,12 @@ impl ByTarget {
 
 /// A recorder that only logs.
 #[cfg(test)]
-fn logging(to: Producer<Operation>) -> Watched {
-    Watched {
+fn logging(to: Producer<Operation>) -> OperationRecorder {
+    OperationRecorder {
         ops: vec![Op::NONE],
         log: Some(to),
         verify: None,
-        difference: None,
+        wrong_read: None,
         priorities: None,
         by_target: None,
         waits: 0,
@@ -354,7 +354,7 @@ fn a_full_log_waits_and_loses_nothing() {
         seen
     });
     for end in 0..1000 {
-        each.end(0, Completion { end, latency: 1, service: 1 });
+        each.record(0, Completion { end_ns: end, latency_ns: 1, service_ns: 1 });
     }
     assert_eq!(reader.join().ok(), Some((0..1000).collect()));
 }
@@ -365,7 +365,7 @@ fn an_abandoned_log_is_not_waited_for() {
     let mut each = logging(to);
     drop(from);
     for end in 0..3 {
-        each.end(0, Completion { end, latency: 1, service: 1 });
+        each.record(0, Completion { end_ns: end, latency_ns: 1, service_ns: 1 });
     }
     assert_eq!(each.waits, 2);
 }

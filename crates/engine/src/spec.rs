@@ -1,7 +1,7 @@
 //! The specification of a worker: all its settings and the facts of its engine. The plan decides them before the worker starts.
 
 use crate::source::Source;
-use crate::source::replay::Counts;
+use crate::source::replay::ReplayCounts;
 use model::job::{
     Batch, Cache, Data, IgnoredError, Kind, LatencyTarget, MAX_ERRORS, OpPriority, Options, Placement,
     StopRule, SyncCall, Verify, WITHOUT_DATA,
@@ -35,7 +35,7 @@ pub struct WorkerSpec {
     /// Index of the worker's stream.
     pub stream: usize,
     /// Facts of the engine.
-    pub engine: &'static Facts,
+    pub engine: &'static EngineFacts,
     /// One source per lane.
     pub sources: Vec<Box<dyn Source>>,
     /// The open files. Operations refer to them by index.
@@ -88,9 +88,9 @@ pub struct WorkerSpec {
     pub log: bool,
     /// Counters of a replay; `None` without one. The source of a replay chooses each operation when others have completed
     /// ([`crate::source::Op::CHOSEN`]).
-    pub replay: Option<Arc<Counts>>,
+    pub replay: Option<Arc<ReplayCounts>>,
     /// Whether the sources choose each operation at the time of submission ([`crate::source::Op::CHOSEN`]).
-    pub chooses: bool,
+    pub chooses_late: bool,
     /// Settings for counts by target; `None` if counts by lane are enough.
     pub by_target: Option<ByTargetSpec>,
     /// Time after a completion, in ns, during which the worker waits busily instead of sleeping.
@@ -110,7 +110,7 @@ impl WorkerSpec {
     /// # Errors
     /// If no data can be generated.
     pub fn plain(
-        engine: &'static Facts,
+        engine: &'static EngineFacts,
         sources: Vec<Box<dyn Source>>,
         files: Vec<OpenFile>,
         time_ns: u64,
@@ -146,7 +146,7 @@ impl WorkerSpec {
             count_depth: false,
             log: false,
             replay: None,
-            chooses: false,
+            chooses_late: false,
             by_target: None,
             spin_ns: 0,
             verify: None,
@@ -161,10 +161,10 @@ impl WorkerSpec {
     }
 
     /// Returns whether the worker needs a recorder of single operations.
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(crate) fn needs_recorder(&self) -> bool {
         self.log
             || self.count_depth
-            || self.chooses
+            || self.chooses_late
             || self.replay.is_some()
             || self.by_target.is_some()
             || self.verify.is_some()
@@ -173,23 +173,23 @@ impl WorkerSpec {
 
     pub(crate) fn fills_ahead(&self) -> bool {
         // A chosen operation is unknown until the lane has room for it.
-        let is_known = self.replay.is_none() && !self.chooses;
-        is_known && self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.in_the_call
+        let is_known = self.replay.is_none() && !self.chooses_late;
+        is_known && self.writes && self.slot_bytes >= FILL_AHEAD_BYTES && !self.engine.completes_in_submit
     }
 }
 
 /// Facts of an engine: its name, capabilities and options.
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// The name in `--engine`.
+pub struct EngineFacts {
+    /// The word that `--engine` takes.
     pub name: &'static str,
     /// The description in `--help`.
     pub about: &'static str,
     /// Whether the engine moves bytes of a target.
     pub moves_bytes: bool,
     /// Whether operations complete within the submitting call, so that no data can be prepared meanwhile.
-    pub in_the_call: bool,
+    pub completes_in_submit: bool,
     /// Whether library threads execute the operations. These threads live across runs and keep the file table of the first run, so all
     /// workers must share that table.
     pub library_threads: bool,
@@ -207,7 +207,7 @@ pub struct Facts {
     pub options: &'static [EngineOption],
 }
 
-impl Facts {
+impl EngineFacts {
     /// Returns whether the engine opens targets, to move bytes or to change files.
     pub fn touches_targets(&self) -> bool {
         self.moves_bytes || WITHOUT_DATA.contains(&self.name)
@@ -222,28 +222,28 @@ pub struct EngineOption {
     /// The description in `--help`.
     pub about: &'static str,
     /// Whether a number follows the name.
-    pub number: Number,
+    pub number: TakesNumber,
 }
 
 impl EngineOption {
     /// Describes an option without a number.
     pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, number: Number::No }
+        Self { name, about, number: TakesNumber::No }
     }
 
     /// Describes an option that requires a number.
     pub(crate) const fn with_number(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, number: Number::Must }
+        Self { name, about, number: TakesNumber::Required }
     }
 }
 
 /// Whether a number follows an option, as in `sqpoll=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum TakesNumber {
     /// The option has no number, as in `iopoll`.
     No,
-    /// A number is optional.
-    May,
-    /// A number is required.
-    Must,
+    /// Given alone or with a value.
+    Optional,
+    /// Refused without a value.
+    Required,
 }

@@ -2,10 +2,10 @@
 
 use crate::engines::find;
 use crate::interface::{Done, Engine, Granted, Queue, Time};
-use crate::link::{Block, Link, Outcome, Task, connect};
-use crate::recorder::Off;
-use crate::source::replay::{Counts, Given, Replay, Step, feed};
-use crate::source::{Common, Op, Panicking, Share, Source, lanes};
+use crate::link::{Block, Link, Task, WorkerOutcome, connect};
+use crate::recorder::NoRecorder;
+use crate::source::replay::{self, Replay, ReplayCounts, Sent, Step};
+use crate::source::{Op, Panicking, Source, StreamState, WorkerContext, lanes};
 use crate::spec::WorkerSpec;
 use crate::worker;
 use crate::workers::Workers;
@@ -21,9 +21,10 @@ const LATENCY_NS: u64 = 100_000;
 
 pub(crate) fn spec(engine: &str, depth: u32, time_ns: u64) -> WorkerSpec {
     let stream = Stream::plain(Access::plain(Pattern::Random, 4096, 100), depth, 1, engine);
-    let share = Share { worker: 0, workers: 1, seed: 1, common: Arc::new(Common::new(1)) };
+    let context =
+        WorkerContext { worker: 0, workers: 1, seed: 1, stream_state: Arc::new(StreamState::new(1)) };
     let engine = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
-    let sources = lanes(&stream, &[1 << 30], &[1], &share).unwrap_or_else(|e| panic!("{e}"));
+    let sources = lanes(&stream, &[1 << 30], &[1], &context).unwrap_or_else(|e| panic!("{e}"));
     let clock = sys::clock::Clock::calibrate(true).0;
     let plain =
         WorkerSpec::plain(engine, sources, Vec::new(), time_ns, clock).unwrap_or_else(|e| panic!("{e}"));
@@ -39,7 +40,7 @@ struct RunResult {
     service: Histogram,
     lateness: Histogram,
     syncs: Histogram,
-    outcome: Outcome,
+    outcome: WorkerOutcome,
 }
 
 impl RunResult {
@@ -66,7 +67,7 @@ fn ran(spec: WorkerSpec) -> RunResult {
     }
     workers.collect(|_, b| ran.add(b));
     let (_, mut outcome) = workers.finish().remove(0);
-    outcome.last.take().iter().for_each(|b| ran.add(b));
+    outcome.last_block.take().iter().for_each(|b| ran.add(b));
     ran.window_ns = outcome.window_ns;
     ran.outcome = outcome;
     ran
@@ -176,11 +177,11 @@ fn no_operation_is_complete_before_it_was_reaped() {
             failed: Arc::default(),
             heartbeat: Arc::default(),
         };
-        link.barrier.open(true);
-        let outcome = worker::run::<Preempted, Off>(&mut Task { spec, link });
+        link.barrier.release(crate::link::Release::Begin);
+        let outcome = worker::run::<Preempted, NoRecorder>(&mut Task { spec, link });
         let mut ran = RunResult::default();
         tap.take(|block| ran.add(block));
-        outcome.last.iter().for_each(|block| ran.add(block));
+        outcome.last_block.iter().for_each(|block| ran.add(block));
         assert_eq!(outcome.error, None);
         assert!(ran.latency.count() > 50 && ran.latency.min_ns() >= Some(PREEMPTED_NS), "{:?}", ran.latency);
     }
@@ -205,7 +206,7 @@ fn lanes_whose_operations_complete_at_once_take_turns() {
     }
     workers.collect(|_, block| add(block));
     let (_, mut outcome) = workers.finish().remove(0);
-    outcome.last.take().iter().for_each(|block| add(block));
+    outcome.last_block.take().iter().for_each(|block| add(block));
     assert!(counts[0] > 1000 && counts[0].abs_diff(counts[1]) <= 4, "{counts:?}");
 }
 
@@ -233,7 +234,7 @@ fn totals_have_the_operations_of_discarded_windows() {
     let target = LatencyTarget { ns: 2 * LATENCY_NS, percent: 100.0, window_ns: 100_000_000, goes_on: false };
     (spec.latency_target, spec.interval_ns) = (Some(target), target.window_ns);
     let ran = ran(spec);
-    assert_eq!((ran.outcome.depth.map(|found| found.depth), ran.latency.count()), (Some(32), 32_000));
+    assert_eq!((ran.outcome.found_depth.map(|found| found.depth), ran.latency.count()), (Some(32), 32_000));
     // Windows at the depths 1, 2, 4, 8, 16 and 32, and the final one.
     assert_eq!(ran.outcome.totals[0].ops, 95_000);
 }
@@ -380,12 +381,12 @@ fn replayed(steps: &[Step], depth: u32) -> (RunResult, Replayed) {
 
 /// Replays steps with at most `submit` operations per call. Returns the result and the counters of the source.
 fn replayed_by(steps: &[Step], depth: u32, submit: u32) -> (RunResult, Replayed) {
-    let (mut to, from) = feed();
+    let (mut to, from) = replay::connect();
     for step in steps {
-        assert_eq!(to.give(*step), Given::Taken);
+        assert_eq!(to.send(*step), Sent::InRing);
     }
     drop(to);
-    let counts = Arc::<Counts>::default();
+    let counts = Arc::<ReplayCounts>::default();
     let source: Box<dyn Source> = Box::new(Replay::new(from, 2, depth, true, Arc::clone(&counts)));
     let plain = spec("sim", depth, 1_000_000_000);
     let batch = Batch { submit, complete: 1 };
@@ -400,7 +401,7 @@ fn operations_due_together_share_a_call_up_to_the_batch_size() {
         offset: index << 20,
         wait_ns: 20_000 * (index / 5),
         length: 4096,
-        after: 0,
+        waits_back: 0,
         task: 0,
         file: 0,
         kind: Kind::Read,
@@ -410,7 +411,7 @@ fn operations_due_together_share_a_call_up_to_the_batch_size() {
         let (ran, counted) = replayed_by(&steps, 16, submit);
         assert_eq!((ran.latency.count(), counted.is_whole), (10, true), "{submit}");
         assert_eq!((ran.latency.min_ns(), ran.latency.max_ns()), (Some(LATENCY_NS), Some(LATENCY_NS)));
-        ran.outcome.turns
+        ran.outcome.iterations
     });
     // Ten calls, then four, then two.
     assert!(turns[0] >= turns[1] + 6 && turns[1] >= turns[2] + 2, "{turns:?}");
@@ -419,8 +420,8 @@ fn operations_due_together_share_a_call_up_to_the_batch_size() {
 #[test]
 fn a_replay_keeps_gaps_after_completions_and_ends_with_its_load() {
     let first =
-        Step { offset: 0, wait_ns: 20_000, length: 4096, after: 0, task: 0, file: 0, kind: Kind::Read };
-    let next = Step { wait_ns: 50_000, after: 1, ..first };
+        Step { offset: 0, wait_ns: 20_000, length: 4096, waits_back: 0, task: 0, file: 0, kind: Kind::Read };
+    let next = Step { wait_ns: 50_000, waits_back: 1, ..first };
     // A second task that begins while the first one continues.
     let other = Step { task: 1, wait_ns: 200_000, ..first };
     let (ran, counted) = replayed(&[first, next, next, other, next, Step { task: 1, ..next }], 8);
@@ -441,18 +442,18 @@ fn an_open_loop_replay_counts_latency_from_its_times_and_reports_a_cut() {
         offset: 0,
         wait_ns: us * 1000,
         length: 4096,
-        after: 0,
+        waits_back: 0,
         task: 0,
         file: 0,
         kind: Kind::Read,
     };
     let steps = [at(0), at(10), at(20), at(5_000)];
-    let (mut to, from) = feed();
+    let (mut to, from) = replay::connect();
     for step in steps {
-        assert_eq!(to.give(step), Given::Taken);
+        assert_eq!(to.send(step), Sent::InRing);
     }
     drop(to);
-    let counts = Arc::<Counts>::default();
+    let counts = Arc::<ReplayCounts>::default();
     let source: Box<dyn Source> = Box::new(Replay::new(from, 1, 1, true, Arc::clone(&counts)));
     let plain = spec("sim", 1, 2_000_000);
     let ran = ran(WorkerSpec { sources: vec![source], replay: Some(counts), open_loop: true, ..plain });

@@ -2,7 +2,7 @@
 
 use crate::hot::Loop;
 use crate::interface::{CannotBegin, Engine, Time};
-use crate::link::{Outcome, Task};
+use crate::link::{Release, Task, WorkerOutcome};
 use crate::recorder::Recorder;
 use crate::spec::WorkerSpec;
 use model::Known;
@@ -17,50 +17,50 @@ use sys::perf::{Calls, Counters};
 use sys::thread::{self, MemoryPolicy, RunQueue, Usage};
 
 /// Runs a task on engine `E` with recorder `R`. The engine table points to the instances of this function.
-pub(crate) fn run<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
+pub(crate) fn run<E: Engine, R: Recorder>(task: &mut Task) -> WorkerOutcome {
     let outcome = run_task::<E, R>(task);
     // Report a failure at once, because the load is a different one without this worker.
     task.link.failed.fetch_or(outcome.error.is_some(), Ordering::Relaxed);
     outcome
 }
 
-fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
+fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> WorkerOutcome {
     let opened = place_thread(&task.spec).and_then(|()| E::open(&mut task.spec));
     let (mut engine, mut granted) = match opened {
         Ok(opened) => opened,
         Err(e) => {
             let why = CannotBegin::for_engine(task.spec.worker, task.spec.engine.name, &e);
             task.link.barrier.fail(why.clone());
-            return Outcome::failed(why.sentence);
+            return WorkerOutcome::failed(why.sentence);
         }
     };
     // Open the file before the start: after it every microsecond counts.
-    let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
-    let waited = || queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
-    let io_counts = IoCounts::open();
-    let has_helpers = task.spec.engine.name == "io_uring";
+    let run_queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
+    let waited_ns = || run_queue.as_ref().map_err(Clone::clone)?.waited_ns().map_err(|e| e.to_string());
+    let io_file = IoFile::open();
+    let has_ring_threads = task.spec.engine.name == "io_uring";
     if task.spec.fills_ahead() {
         granted.used.push(model::record::PREPARES_AHEAD.into());
     }
     let count_calls = task.spec.count_calls;
     let barrier = Arc::clone(&task.link.barrier);
     let mut hot_loop = Loop::<E, R>::new(task, &mut engine);
-    if !barrier.wait() {
-        return Outcome::failed("the workers were stopped before the start".into());
+    if barrier.wait() == Release::End {
+        return WorkerOutcome::failed("the workers were stopped before the start".into());
     }
-    let (before, waited_before) = (thread::usage().unwrap_or_default(), waited());
-    let io_before = io_counts.read();
+    let (before, waited_before) = (thread::usage().unwrap_or_default(), waited_ns());
+    let io_before = io_file.read();
     let counters = Counters::start();
     let mut calls = count_calls.then(Calls::start);
-    barrier.hold();
+    barrier.wait_for_start_time();
     let start = hot_loop.time().now();
     let error = hot_loop.drive(start).err();
     let end = hot_loop.time().now();
-    let calls = calls.as_mut().map(|c| c.as_mut().map_err(|e| e.clone())?.end());
-    let counted = Some(counters.and_then(|mut c| c.end()));
-    let (after, waited_after) = (thread::usage().unwrap_or_default(), waited());
-    let helpers = if has_helpers { ring_thread_counts() } else { ThreadIo::default() };
-    let io = io_before.and_then(|before| Ok(io_counts.read()?.since(before).plus(helpers)));
+    let system_calls = calls.as_mut().map(|c| c.as_mut().map_err(|e| e.clone())?.end());
+    let cpu_counters = Some(counters.and_then(|mut c| c.end()));
+    let (after, waited_after) = (thread::usage().unwrap_or_default(), waited_ns());
+    let ring_threads = if has_ring_threads { ring_thread_counts() } else { ThreadIo::default() };
+    let io_counts = io_before.and_then(|before| Ok(io_file.read()?.since(before).plus(ring_threads)));
     let ready_ns = waited_before.and_then(|before| Ok(waited_after?.saturating_sub(before)));
     let usage = Usage {
         user_ns: after.user_ns - before.user_ns,
@@ -73,18 +73,16 @@ fn run_task<E: Engine, R: Recorder>(task: &mut Task) -> Outcome {
     let wall_ns = hot_loop.time().ns(end - start);
     let outcome = hot_loop.close();
     let depth_counts = engine.depth_counts();
-    let name = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
-    let ready_ns = Some(ready_ns);
-    let io = Some(io);
-    Outcome {
-        error: error.map(name),
+    let with_worker = |e| format!("worker {} ({}): {e}", task.spec.worker, task.spec.engine.name);
+    WorkerOutcome {
+        error: error.map(with_worker),
         granted,
         wall_ns,
         usage,
-        counted,
-        ready_ns,
-        io,
-        calls,
+        cpu_counters,
+        ready_ns: Some(ready_ns),
+        io_counts: Some(io_counts),
+        system_calls,
         depth_counts,
         ..outcome
     }
@@ -118,9 +116,9 @@ const RING_THREAD_PREFIXES: [&str; 2] = ["iou-wrk-", "iou-sqp-"];
 /// The kernel's I/O counts of the calling thread (`/proc/thread-self/io`). Counts of threads,
 /// unlike those of the process, can be added up for each stream. The file is opened before the
 /// start and read at the first and last timestamp, outside the loop.
-pub(crate) struct IoCounts(Known<File>);
+pub(crate) struct IoFile(Known<File>);
 
-impl IoCounts {
+impl IoFile {
     /// Opens the counts of the calling thread.
     pub(crate) fn open() -> Self {
         Self(File::open("/proc/thread-self/io").map_err(|e| format!("/proc/thread-self/io: {e}")))
@@ -141,11 +139,11 @@ pub(crate) fn ring_thread_counts() -> ThreadIo {
     let mut sum = ThreadIo::default();
     let Ok(own) = fs::read_link("/proc/thread-self") else { return sum };
     let Some(own) = own.file_name().and_then(|id| id.to_str()) else { return sum };
-    let names = RING_THREAD_PREFIXES.map(|before| format!("{before}{own}"));
+    let names = RING_THREAD_PREFIXES.map(|prefix| format!("{prefix}{own}"));
     for thread in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
         let path = thread.path();
         let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
-        if names.iter().any(|helper| helper == name.trim_end()) {
+        if names.iter().any(|ring_thread| ring_thread == name.trim_end()) {
             let io =
                 File::open(path.join("io")).map_err(|e| e.to_string()).and_then(|file| parse_io_file(&file));
             sum = sum.plus(io.unwrap_or_default());
@@ -163,14 +161,14 @@ fn parse_io_file(file: &File) -> Known<ThreadIo> {
 #[test]
 fn io_of_other_threads_is_not_counted() {
     use std::io::Write;
-    let Ok(before) = IoCounts::open().read() else { return };
+    let Ok(before) = IoFile::open().read() else { return };
     let wrote = |bytes: usize| {
         let mut file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
         file.write_all(&vec![1; bytes]).unwrap_or_else(|e| panic!("{e}"));
     };
     wrote(1 << 20);
     std::thread::spawn(move || wrote(1 << 24)).join().unwrap_or_else(|_| panic!("the thread panicked"));
-    let own = IoCounts::open().read().unwrap_or_else(|why| panic!("{why}")).since(before);
+    let own = IoFile::open().read().unwrap_or_else(|why| panic!("{why}")).since(before);
     assert!((1 << 20..1 << 23).contains(&own.wchar), "{own:?}");
     assert_eq!(ring_thread_counts(), ThreadIo::default());
 }

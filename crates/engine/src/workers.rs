@@ -8,7 +8,7 @@
 //! 4. [`Workers::finish`] returns the outcomes.
 
 use crate::interface::CannotBegin;
-use crate::link::{Block, Link, Outcome, StartBarrier, Tap, Task, connect};
+use crate::link::{Block, Link, Release, StartBarrier, Tap, Task, WorkerOutcome, connect};
 use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use crate::{engines, recorder};
 use model::figures::Operation;
@@ -22,7 +22,7 @@ use sys::open_file::OpenFile;
 
 /// Identifies the worker of a block or outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct WorkerId {
     /// Index of the worker in the phase.
     pub worker: u32,
     /// Index of the worker's stream.
@@ -30,12 +30,12 @@ pub struct Who {
 }
 
 struct Worker {
-    who: Who,
+    id: WorkerId,
     /// The files of the worker's spec. The worker uses duplicates, so this thread must close the
     /// originals.
     files: Arc<Vec<OpenFile>>,
     engine: &'static str,
-    thread: JoinHandle<Outcome>,
+    thread: JoinHandle<WorkerOutcome>,
     tap: Tap,
     log: Option<Consumer<Operation>>,
     /// Stop flag, shared by all workers of the stream.
@@ -43,7 +43,8 @@ struct Worker {
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: u64,
     last_heartbeat_at: Instant,
-    patience: Duration,
+    /// A worker without a heartbeat for longer is stuck.
+    stuck_after: Duration,
 }
 
 /// The workers of one phase.
@@ -62,26 +63,26 @@ impl Workers {
         let mut started = Self { all: Vec::new(), barrier: Arc::default(), failed: Arc::default() };
         let count = specs.len();
         for spec in specs {
-            match started.start(spec, count) {
+            match started.start_worker(spec, count) {
                 Ok(worker) => started.all.push(worker),
                 Err(why) => started.barrier.fail(why.into()),
             }
         }
-        if let Err(why) = started.barrier.all_ready(count) {
-            started.barrier.open(false);
+        if let Err(why) = started.barrier.wait_until_ready(count) {
+            started.barrier.release(Release::End);
             started.all.into_iter().filter(|w| w.thread.is_finished()).for_each(|w| drop(w.thread.join()));
             return Err(why);
         }
         Ok(started)
     }
 
-    /// Starts the thread of a spec. Finds the engine by its name, because the spec contains only its facts.
-    fn start(&self, mut spec: WorkerSpec, count: usize) -> Result<Worker, String> {
+    /// Starts the thread of a spec, as one of `count` workers. Finds the engine by its name, because the spec contains only its facts.
+    fn start_worker(&self, mut spec: WorkerSpec, count: usize) -> Result<Worker, String> {
         let name = spec.engine.name;
         let entry = engines::find(name).ok_or_else(|| format!("there is no engine {name}"))?;
         let (port, tap) = connect(spec.sources.len(), spec.open_loop);
         let heartbeat = Arc::new(AtomicU64::new(0));
-        let same_stream = self.all.iter().find(|w| w.who.stream == spec.stream);
+        let same_stream = self.all.iter().find(|w| w.id.stream == spec.stream);
         let stop = same_stream.map_or_else(Arc::default, |w| Arc::clone(&w.stop));
         let (to_log, log) = spec.log.then(|| recorder::connect(count)).unzip();
         let link = Link {
@@ -92,14 +93,14 @@ impl Workers {
             failed: Arc::clone(&self.failed),
             heartbeat: Arc::clone(&heartbeat),
         };
-        let who = Who { worker: spec.worker, stream: spec.stream };
+        let id = WorkerId { worker: spec.worker, stream: spec.stream };
         let (barrier, failed) = (Arc::clone(&self.barrier), Arc::clone(&self.failed));
-        let patience = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
+        let stuck_after = Duration::from_nanos(STALL_LIMIT_NS + spec.interval_ns);
         let files = Arc::new(std::mem::take(&mut spec.files));
         let shared = Arc::clone(&files);
-        let run = if spec.is_watched() { entry.run_watched } else { entry.run };
+        let run = if spec.needs_recorder() { entry.run_recorded } else { entry.run };
         let mut task = Task { spec, link };
-        let thread = std::thread::Builder::new().name(format!("fathom-{}", who.worker)).spawn(move || {
+        let thread = std::thread::Builder::new().name(format!("fathom-{}", id.worker)).spawn(move || {
             let _ = sys::thread::block_signals();
             if !entry.library_threads {
                 // If the kernel refuses a separate table, looking up descriptors is slightly
@@ -113,25 +114,25 @@ impl Workers {
                 Err(e) => {
                     let error = format!(
                         "worker {} cannot duplicate its file descriptors: {e}{}",
-                        who.worker,
+                        id.worker,
                         sys::cause(&e)
                     );
                     barrier.fail(error.clone().into());
-                    return Outcome::failed(error);
+                    return WorkerOutcome::failed(error);
                 }
             };
             catch_unwind(AssertUnwindSafe(|| run(&mut task))).unwrap_or_else(|panic| {
                 let error =
-                    format!("worker {} ({}) panicked: {}", who.worker, entry.name, panic_message(&*panic));
+                    format!("worker {} ({}) panicked: {}", id.worker, entry.name, panic_message(&*panic));
                 barrier.fail(error.clone().into());
                 failed.store(true, Ordering::Relaxed);
-                Outcome::failed(error)
+                WorkerOutcome::failed(error)
             })
         });
         let refused = |e| format!("a thread cannot be started: {e}; use fewer --workers{}", sys::cause(&e));
         let thread = thread.map_err(refused)?;
         Ok(Worker {
-            who,
+            id,
             files,
             engine: entry.name,
             thread,
@@ -141,7 +142,7 @@ impl Workers {
             heartbeat,
             last_heartbeat: 0,
             last_heartbeat_at: Instant::now(),
-            patience,
+            stuck_after,
         })
     }
 
@@ -149,13 +150,13 @@ impl Workers {
     pub fn open(&mut self) {
         let now = Instant::now();
         self.all.iter_mut().for_each(|w| w.last_heartbeat_at = now);
-        self.barrier.open(true);
+        self.barrier.release(Release::Begin);
     }
 
     /// Lets all workers begin at `at`, or at once if `at` has passed.
     pub fn open_at(&mut self, at: Instant) {
         self.all.iter_mut().for_each(|w| w.last_heartbeat_at = at.max(Instant::now()));
-        self.barrier.open_at(at);
+        self.barrier.release_at(at);
     }
 
     /// Returns how long after the time given to [`Self::open_at`] the last worker began, in ns.
@@ -163,36 +164,36 @@ impl Workers {
         self.barrier.late_ns()
     }
 
-    /// Stops all workers after their current turn of the hot loop.
+    /// Stops all workers after their current iteration of the hot loop.
     pub fn stop(&self) {
         self.all.iter().for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Stops the workers of a stream after their current turn of the hot loop.
+    /// Stops the workers of a stream after their current iteration of the hot loop.
     pub fn stop_stream(&self, stream: usize) {
-        let same_stream = self.all.iter().filter(|w| w.who.stream == stream);
+        let same_stream = self.all.iter().filter(|w| w.id.stream == stream);
         same_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
     /// Passes every block that has arrived to `read`.
-    pub fn collect(&mut self, mut read: impl FnMut(Who, &Block)) {
+    pub fn collect(&mut self, mut read: impl FnMut(WorkerId, &Block)) {
         for worker in &mut self.all {
-            let who = worker.who;
-            worker.tap.take(|block| read(who, block));
+            let id = worker.id;
+            worker.tap.take(|block| read(id, block));
         }
     }
 
     /// Passes the logged operations that have arrived to `read`, in chunks of one worker. The
     /// operations of a worker are in the order of their completion.
-    pub fn take_logged(&mut self, mut read: impl FnMut(Who, &[Operation])) {
+    pub fn take_logged(&mut self, mut read: impl FnMut(WorkerId, &[Operation])) {
         for worker in &mut self.all {
             let Some(log) = &mut worker.log else { continue };
             // Read only the operations that have arrived by now: otherwise a fast worker would keep this thread away from the other
             // workers.
             if let Ok(chunk) = log.read_chunk(log.slots()) {
                 let (first, second) = chunk.as_slices();
-                read(worker.who, first);
-                read(worker.who, second);
+                read(worker.id, first);
+                read(worker.id, second);
                 chunk.commit_all();
             }
         }
@@ -205,7 +206,7 @@ impl Workers {
 
     /// Whether all workers of a stream have ended.
     pub fn has_ended(&self, stream: usize) -> bool {
-        self.all.iter().filter(|w| w.who.stream == stream).all(|w| w.thread.is_finished())
+        self.all.iter().filter(|w| w.id.stream == stream).all(|w| w.thread.is_finished())
     }
 
     /// Returns whether any worker has ended with an error. The remaining workers would be a different load.
@@ -215,7 +216,7 @@ impl Workers {
 
     /// Returns a message about the first worker that has been in one system call for too long;
     /// `None` if there is none.
-    pub fn stuck(&mut self) -> Option<String> {
+    pub fn find_stuck(&mut self) -> Option<String> {
         let now = Instant::now();
         for worker in self.all.iter_mut().filter(|w| !w.thread.is_finished()) {
             let heartbeat = worker.heartbeat.load(Ordering::Relaxed);
@@ -223,11 +224,11 @@ impl Workers {
                 (worker.last_heartbeat, worker.last_heartbeat_at) = (heartbeat, now);
             }
             let silent = now - worker.last_heartbeat_at;
-            if silent > worker.patience {
+            if silent > worker.stuck_after {
                 return Some(format!(
                     "worker {} ({}) has been in a system call for {} s; the target does not answer, and this process cannot \
                      end before it does",
-                    worker.who.worker,
+                    worker.id.worker,
                     worker.engine,
                     silent.as_secs()
                 ));
@@ -237,21 +238,21 @@ impl Workers {
     }
 
     /// Returns the outcomes. A worker that has not ended is abandoned and reported as stuck.
-    pub fn finish(self) -> Vec<(Who, Outcome)> {
+    pub fn finish(self) -> Vec<(WorkerId, WorkerOutcome)> {
         let outcomes = self.all.into_iter().map(|worker| {
             let outcome = if worker.thread.is_finished() {
-                worker.thread.join().unwrap_or_else(|panic| Outcome::failed(panic_message(&*panic)))
+                worker.thread.join().unwrap_or_else(|panic| WorkerOutcome::failed(panic_message(&*panic)))
             } else {
-                Outcome::failed(format!(
+                WorkerOutcome::failed(format!(
                     "worker {} ({}) is stuck in the kernel",
-                    worker.who.worker, worker.engine
+                    worker.id.worker, worker.engine
                 ))
             };
             if outcome.error.is_some() {
                 // Do not close the files: that may block forever if the file system does not answer. The exit of the process closes them.
                 std::mem::forget(worker.files);
             }
-            (worker.who, outcome)
+            (worker.id, outcome)
         });
         outcomes.collect()
     }

@@ -60,7 +60,7 @@ impl RunParts {
     }
 
     /// Counts the operations and bytes that this host completed while all hosts ran, from the intervals of its phases.
-    pub(super) fn cut(&mut self, interval_series: &[Vec<Interval>], common: &CommonTimes) {
+    pub(super) fn count_common(&mut self, interval_series: &[Vec<Interval>], common: &CommonTimes) {
         for (phase, intervals) in self.phases.iter_mut().zip(interval_series) {
             let times = common.get(&phase.start.phase).into_iter().flatten();
             phase.common = Some(
@@ -411,7 +411,7 @@ fn merged(hosts: [(RunParts, Vec<Vec<Interval>>); 2]) -> Merged {
     let common = common_times(&times);
     let mut all = RunParts::default();
     for (mut ran, interval_series) in hosts {
-        ran.cut(&interval_series, &common);
+        ran.count_common(&interval_series, &common);
         all.add(ran);
     }
     all.phases.remove(0).merged(&["a".to_owned(), "b".to_owned()])

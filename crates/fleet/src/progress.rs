@@ -1,11 +1,12 @@
 //! The progress of a run on all hosts: completed operations per host, and hosts whose storage hangs.
 //!
-//! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host still completes
-//! some, and if at least ten operations were expected since then from the rate so far of this host or of the others.
+//! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host continues. In this
+//! time it must have been expected to complete at least ten operations. Its own rate so far, or that of the other hosts, gives the
+//! expected number.
 //! [`super::transport`] detects hosts that send no heartbeats at all.
 
 use crate::message::LoadProgress;
-use live::{HostRow, HostState};
+use live::{HostProgress, HostState};
 use model::units::{show_ns, show_rate};
 
 /// Time without completions after which a host is reported as hung. Including the interval of heartbeats it is less than five seconds.
@@ -94,12 +95,12 @@ impl RunProgress {
 
     /// Returns the rows of at most [`ROWS_MAX`] hosts, those that need attention first: the lost host, hung hosts, then
     /// the others from the slowest to the fastest, then waiting hosts.
-    pub(super) fn rows(
+    pub(super) fn host_progress(
         &self,
         lost: Option<usize>,
         name: impl Fn(usize) -> String,
         now_ns: u64,
-    ) -> Vec<HostRow> {
+    ) -> Vec<HostProgress> {
         let state = |rank: usize, host: &Host| {
             if lost == Some(rank) { HostState::Lost } else { host.state(now_ns) }
         };
@@ -111,7 +112,7 @@ impl RunProgress {
             a.cmp(b).then(by_rate).then(rank.cmp(other_rank))
         });
         all.truncate(ROWS_MAX);
-        let row = |(state, rank, host): (HostState, usize, &Host)| HostRow {
+        let row = |(state, rank, host): (HostState, usize, &Host)| HostProgress {
             rank,
             name: name(rank),
             iops: host.iops.filter(|_| state != HostState::Lost),
@@ -133,7 +134,7 @@ impl RunProgress {
 
     /// Returns a report for each host that completes nothing while others do. Each host is reported
     /// once per run.
-    pub(super) fn notice(&mut self, name: impl Fn(usize) -> String, now_ns: u64) -> Vec<String> {
+    pub(super) fn report_hung(&mut self, name: impl Fn(usize) -> String, now_ns: u64) -> Vec<String> {
         let rate = |host: &Host| {
             let ran = host.grew_ns?.saturating_sub(self.began_ns);
             (ran > 0).then(|| host.operations as f64 / ran as f64)
@@ -175,7 +176,7 @@ fn hung_reports(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, Str
         let load =
             |rank| operations(rank, quarter).map(|operations| LoadProgress { operations, p99_ns: None });
         (0..3).for_each(|rank| progress.record_heartbeat(rank, load(rank), at_ns));
-        let reports = progress.notice(|rank| format!("h{rank}"), at_ns);
+        let reports = progress.report_hung(|rank| format!("h{rank}"), at_ns);
         all.extend(reports.into_iter().map(|words| (quarter, words)));
     }
     all
@@ -211,7 +212,9 @@ fn rows_begin_with_hosts_that_need_attention_and_show_unknown_rates_as_unknown()
     let load = |rank: u64, at: u64| {
         (rank != 299).then_some(LoadProgress { operations: at * (100 + rank), p99_ns: Some(5_000) })
     };
-    let rows = |progress: &RunProgress, lost| progress.rows(lost, |rank| format!("h{rank}"), 20_250_000_000);
+    let rows = |progress: &RunProgress, lost| {
+        progress.host_progress(lost, |rank| format!("h{rank}"), 20_250_000_000)
+    };
     assert!(rows(&progress, None).iter().all(|row| row.iops.is_none() && row.state == HostState::Waiting));
     for at in 1..=80 {
         // One host completes nothing after the fortieth heartbeat.
@@ -219,7 +222,7 @@ fn rows_begin_with_hosts_that_need_attention_and_show_unknown_rates_as_unknown()
         (0..300).for_each(|rank| {
             progress.record_heartbeat(rank as usize, load(rank, it(rank)), at * 250_000_000);
         });
-        progress.notice(|rank| format!("h{rank}"), at * 250_000_000);
+        progress.report_hung(|rank| format!("h{rank}"), at * 250_000_000);
     }
     let rows = rows(&progress, Some(5));
     let first: Vec<(&str, HostState)> =

@@ -11,10 +11,10 @@ use super::clock::{self, Reading};
 use super::settle::settle;
 use crate::merge::{MergedSession, Phase, RunParts};
 use crate::message::{Agreed, EarlyEnd, Envelope, Hello, Message};
-use crate::transport::{Network, Order, Shared, Transport};
+use crate::transport::{Network, Shared, Transport, TransportRequest};
 use crate::{membership, merge, settle};
 use analysis::strategy::{self, Summary};
-use live::HostRow;
+use live::HostProgress;
 use model::Known;
 use model::fleet::{RunIndex, RunSeen};
 use model::machine::Machine;
@@ -49,7 +49,7 @@ pub struct Hosts {
     pub size: usize,
     /// Names of all hosts, by rank.
     pub(super) names: Vec<String>,
-    orders: Sender<Order>,
+    requests: Sender<TransportRequest>,
     pub(super) shared: Arc<Shared>,
     pub(super) state: Mutex<MeasurementState>,
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
@@ -81,17 +81,17 @@ pub(super) struct MeasurementState {
 
 impl MeasurementState {
     /// Remembers the parts of the plan that are needed during the measurement.
-    fn follow(&mut self, plan: &Plan) {
+    fn remember_plan(&mut self, plan: &Plan) {
         self.steps = plan.study.hosts().cloned();
         self.is_sweep = plan.study.grid().is_some();
     }
 
     /// Waits briefly for the next message, and queues it for its rank.
-    fn take_one(&mut self) -> Result<(), Failure> {
+    fn queue_next_message(&mut self) -> Result<(), Failure> {
         match self.messages.recv_timeout(POLL_INTERVAL) {
-            Ok((from, came)) => {
+            Ok((from, envelope)) => {
                 if let Some(waiting) = self.waiting.get_mut(from) {
-                    waiting.push_back(came);
+                    waiting.push_back(envelope);
                 }
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl Hosts {
         me: Hello,
         ranks_per_host: u32,
     ) -> Result<Self, Failure> {
-        let (orders, to_transport) = channel();
+        let (requests, to_transport) = channel();
         let (from_transport, messages) = channel();
         let (to_caller, joined) = channel();
         let shared = Arc::new(Shared::default());
@@ -147,15 +147,15 @@ impl Hosts {
         };
         let thread = Mutex::new(Some(thread));
         let mut hosts =
-            Self { rank, size, names: Vec::new(), orders, shared, state: Mutex::new(state), thread };
+            Self { rank, size, names: Vec::new(), requests, shared, state: Mutex::new(state), thread };
         if size > 1 {
-            hosts.names = hosts.meet(me, ranks_per_host)?;
+            hosts.names = hosts.exchange_names(me, ranks_per_host)?;
         }
         Ok(hosts)
     }
 
-    /// Returns the names of all hosts, by rank.
-    fn meet(&self, me: Hello, ranks_per_host: u32) -> Result<Vec<String>, Failure> {
+    /// Sends this host's name, and returns the names of all hosts by rank.
+    fn exchange_names(&self, me: Hello, ranks_per_host: u32) -> Result<Vec<String>, Failure> {
         if self.rank > 0 {
             self.send(0, Message::Hello(me));
             return match self.receive(0)? {
@@ -191,7 +191,7 @@ impl Hosts {
             self.send(0, Message::Planned(Box::new(own)));
             return match self.receive(0)? {
                 Message::Settled(plan) => {
-                    self.state().follow(&plan);
+                    self.state().remember_plan(&plan);
                     settle::places(&plan, &mut machine);
                     Ok(Planned { plan: *plan, machine })
                 }
@@ -211,7 +211,7 @@ impl Hosts {
         self.send_each(|rank| Message::Settled(Box::new(settled.plans[rank].clone())));
         let mut state = self.state();
         state.merged_session.differences.extend(settled.differences);
-        settled.plans.first().into_iter().for_each(|plan| state.follow(plan));
+        settled.plans.first().into_iter().for_each(|plan| state.remember_plan(plan));
         all.iter_mut().zip(&settled.plans).for_each(|(own, plan)| settle::places(plan, &mut own.machine));
         state.machines = all.iter().map(|p| p.machine.clone()).collect();
         let machine = all.swap_remove(0).machine;
@@ -244,15 +244,15 @@ impl Hosts {
     }
 
     /// Rank 0: reads the clocks of all hosts.
-    pub(super) fn clocks(&self) -> Vec<Option<Reading>> {
+    pub(super) fn read_clocks(&self) -> Vec<Option<Reading>> {
         let (answer, readings) = channel();
-        self.order(Order::Clocks(answer));
+        self.request(TransportRequest::Clocks(answer));
         readings.recv().unwrap_or_default()
     }
 
     /// Registers the flag that stops this host's load. It is set when another host ends the measurement.
-    pub fn stops(&self, stop: &Arc<AtomicBool>) {
-        self.shared.stops(stop);
+    pub fn register_stop(&self, stop: &Arc<AtomicBool>) {
+        self.shared.register_stop(stop);
     }
 
     /// Reports the completed operations of the current phase, and from time to time the 99th percentile of their latency in ns. Checks
@@ -262,8 +262,8 @@ impl Hosts {
         if self.shared.wants_p99.swap(false, Ordering::Relaxed) {
             self.shared.p99_ns.store(p99_ns().unwrap_or(0), Ordering::Relaxed);
         }
-        self.shared.notice_silence();
-        self.notice_hung()
+        self.shared.end_if_silent();
+        self.report_hung()
     }
 
     /// Returns the exit code if the measurement ended early.
@@ -287,13 +287,13 @@ impl Hosts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn order(&self, order: Order) {
+    fn request(&self, request: TransportRequest) {
         // If the transport thread has ended, the caller notices that while waiting for the answer.
-        let _ = self.orders.send(order);
+        let _ = self.requests.send(request);
     }
 
     pub(super) fn send(&self, to: usize, message: Message) {
-        self.order(Order::Send(to, message));
+        self.request(TransportRequest::Send(to, message));
     }
 
     /// Sends a message to each other host.
@@ -313,45 +313,47 @@ impl Hosts {
         report: &impl Fn(&[String]),
     ) -> Result<Message, Failure> {
         loop {
-            report(&self.notice_hung());
+            report(&self.report_hung());
             match self.receive_until(rank, Some(Instant::now() + HUNG_CHECK_INTERVAL)) {
                 Err(Failure::Interrupted)
                     if self.shared.early_end().is_none() && !self.shared.is_stopped() => {}
-                Err(Failure::Interrupted) if self.shared.early_end().is_some() => return Err(self.ended()),
-                heard => return heard,
+                Err(Failure::Interrupted) if self.shared.early_end().is_some() => {
+                    return Err(self.early_end_failure());
+                }
+                received => return received,
             }
         }
     }
 
     /// Rank 0: returns new reports of hosts whose storage hangs while others continue. Each host is reported once per run.
-    fn notice_hung(&self) -> Vec<String> {
+    fn report_hung(&self) -> Vec<String> {
         if self.rank > 0 {
             return Vec::new();
         }
-        self.shared.progress().notice(|rank| self.name(rank), clock::now_ns())
+        self.shared.progress().report_hung(|rank| self.name(rank), clock::now_ns())
     }
 
     /// Rank 0: returns a row of progress for each host.
-    pub fn rows(&self) -> Vec<HostRow> {
+    pub fn host_progress(&self) -> Vec<HostProgress> {
         let lost = self.shared.early_end().filter(|(over, _)| over.code == 3).map(|(over, _)| over.rank);
-        self.shared.progress().rows(lost, |rank| self.name(rank), clock::now_ns())
+        self.shared.progress().host_progress(lost, |rank| self.name(rank), clock::now_ns())
     }
 
     /// Receives the next message of a rank before `until`. Without a deadline it waits until the measurement ends or is stopped.
     pub(super) fn receive_until(&self, rank: usize, until: Option<Instant>) -> Result<Message, Failure> {
         let mut state = self.state();
         loop {
-            if let Some(came) = state.waiting.get_mut(rank).and_then(VecDeque::pop_front) {
-                return self.open_envelope(rank, &came);
+            if let Some(envelope) = state.waiting.get_mut(rank).and_then(VecDeque::pop_front) {
+                return self.open_envelope(rank, &envelope);
             }
-            self.shared.notice_silence();
+            self.shared.end_if_silent();
             match (until, self.shared.early_end()) {
-                (None, Some(_)) => return Err(self.ended()),
+                (None, Some(_)) => return Err(self.early_end_failure()),
                 (None, None) if self.shared.is_stopped() => return Err(Failure::Interrupted),
                 (Some(until), _) if Instant::now() >= until => return Err(Failure::Interrupted),
                 _ => {}
             }
-            state.take_one()?;
+            state.queue_next_message()?;
         }
     }
 
@@ -364,20 +366,20 @@ impl Hosts {
                 .iter_mut()
                 .enumerate()
                 .find_map(|(rank, waiting)| Some((rank, waiting.pop_front()?)));
-            if let Some((rank, came)) = first {
+            if let Some((rank, envelope)) = first {
                 // A message that cannot be decoded is treated like `Bye`.
-                return Some((rank, came.open().unwrap_or(Message::Bye)));
+                return Some((rank, envelope.open().unwrap_or(Message::Bye)));
             }
-            if Instant::now() >= until || state.take_one().is_err() {
+            if Instant::now() >= until || state.queue_next_message().is_err() {
                 return None;
             }
         }
     }
 
-    fn open_envelope(&self, rank: usize, came: &Envelope) -> Result<Message, Failure> {
-        came.open().map_err(|why| {
+    fn open_envelope(&self, rank: usize, envelope: &Envelope) -> Result<Message, Failure> {
+        envelope.open().map_err(|why| {
             self.shared.end(EarlyEnd::unreadable(rank, &why));
-            self.ended()
+            self.early_end_failure()
         })
     }
 
@@ -392,7 +394,7 @@ impl Hosts {
     }
 
     /// Returns the failure with which this host leaves after the measurement ended early. Rank 0's failure has the reason.
-    pub(super) fn ended(&self) -> Failure {
+    pub(super) fn early_end_failure(&self) -> Failure {
         let Some((over, _)) = self.shared.early_end() else { return Failure::Interrupted };
         if self.rank > 0 {
             return Failure::Elsewhere(over.code);
@@ -409,7 +411,7 @@ impl Hosts {
     pub fn end_all(&self, failure: Failure) -> Failure {
         match (&failure, self.shared.early_end()) {
             // Another host had already ended the measurement.
-            (Failure::Interrupted, Some(_)) => return self.ended(),
+            (Failure::Interrupted, Some(_)) => return self.early_end_failure(),
             (Failure::Elsewhere(_), _) | (_, Some(_)) => return failure,
             _ => {}
         }
@@ -432,7 +434,7 @@ impl Hosts {
     pub(super) fn unexpected_message(&self, rank: usize, message: &Message) -> Failure {
         // If the measurement ended, the sender may have left this step for that reason.
         if self.shared.early_end().is_some() {
-            return self.ended();
+            return self.early_end_failure();
         }
         let debug_text = format!("{message:?}");
         let what: String = debug_text.chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -454,7 +456,7 @@ impl Hosts {
             std::thread::sleep(FLUSH_TIME);
             return;
         }
-        self.order(Order::Leave);
+        self.request(TransportRequest::Leave);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let until = Instant::now() + LEAVE_TIMEOUT;
         while thread.as_ref().is_some_and(|t| !t.is_finished()) && Instant::now() < until {
@@ -469,7 +471,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn any_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
+    pub fn agree_to_continue(&self, own: Option<String>) -> Result<Option<String>, Failure> {
         if self.rank > 0 {
             self.send(0, Message::Reason(own));
             return match self.receive(0)? {
@@ -548,14 +550,14 @@ impl Hosts {
             (1..participants).for_each(|rank| self.send(rank, Message::Refused(why.clone())));
             return Ok(Err(why));
         }
-        let readings = self.clocks();
+        let readings = self.read_clocks();
         let begin_ns = clock::now_ns() + START_DELAY_NS;
         self.shared.progress().begin(begin_ns);
         for rank in 1..participants {
             let Some(reading) = readings.get(rank).copied().flatten() else {
                 let why = "does not answer when fathom reads its clock".to_owned();
                 self.shared.end(EarlyEnd { rank, why, code: 3, is_silence: true });
-                return Err(self.ended());
+                return Err(self.early_end_failure());
             };
             self.send(rank, Message::Begin(reading.there(begin_ns)));
         }
@@ -566,7 +568,7 @@ impl Hosts {
     }
 
     /// Ends a phase on this host, whose last worker began `late_ns` after the start time.
-    pub fn ended_phase(&self, late_ns: u64) {
+    pub fn end_phase(&self, late_ns: u64) {
         self.shared.is_measuring.store(false, Ordering::Relaxed);
         self.shared.is_loaded.store(false, Ordering::Relaxed);
         self.state().late_ns.push(Some(late_ns));
@@ -580,7 +582,7 @@ impl Hosts {
     /// # Errors
     ///
     /// If the measurement ended early.
-    pub fn written(&self, own: State, shift: usize) -> Result<State, Failure> {
+    pub fn exchange_written(&self, own: State, shift: usize) -> Result<State, Failure> {
         if self.rank > 0 {
             self.send(0, Message::Written(Box::new(own)));
             return match self.receive(0)? {
@@ -607,7 +609,7 @@ impl Hosts {
     /// # Errors
     ///
     /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
-    pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
+    pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
         let interrupted = own.is_interrupted();
         // If the measurement has already ended, all hosts know about the signal.
         let mut by_signal = interrupted && self.shared.early_end().is_none();
@@ -672,7 +674,7 @@ impl Hosts {
     /// # Errors
     ///
     /// If the measurement ended early.
-    pub fn agree(
+    pub fn merge_run(
         &self,
         runs: &[Run],
         interval_series: &[Vec<Interval>],
@@ -680,23 +682,23 @@ impl Hosts {
         report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
-        let mut ran = self.local_run_parts(runs, interval_series, by);
+        let mut own_parts = self.local_run_parts(runs, interval_series, by);
         // A host without work waits for the others. It polls as rarely as they do.
-        let is_idle = ran.phases.is_empty();
+        let is_idle = own_parts.phases.is_empty();
         self.shared.is_measuring.store(is_idle, Ordering::Relaxed);
         let agreed = if self.rank > 0 {
-            self.send(0, Message::Times(ran.times()));
+            self.send(0, Message::Times(own_parts.times()));
             match self.receive(0)? {
-                Message::Common(common) => ran.cut(interval_series, &common),
+                Message::Common(common) => own_parts.count_common(interval_series, &common),
                 other => return Err(self.unexpected_message(0, &other)),
             }
-            self.send(0, Message::RunParts(Box::new(ran)));
+            self.send(0, Message::RunParts(Box::new(own_parts)));
             match self.receive(0)? {
                 Message::Agreed(agreed) => *agreed,
                 other => return Err(self.unexpected_message(0, &other)),
             }
         } else {
-            let mut times = ran.times();
+            let mut times = own_parts.times();
             for rank in 1..self.size {
                 match self.receive_while_watching(rank, &report)? {
                     Message::Times(its) => merge::add_times(&mut times, its),
@@ -705,14 +707,14 @@ impl Hosts {
             }
             let common = merge::common_times(&times);
             self.send_each(|_| Message::Common(common.clone()));
-            ran.cut(interval_series, &common);
+            own_parts.count_common(interval_series, &common);
             for rank in 1..self.size {
                 match self.receive_while_watching(rank, &report)? {
-                    Message::RunParts(its) => ran.add(*its),
+                    Message::RunParts(its) => own_parts.add(*its),
                     other => return Err(self.unexpected_message(rank, &other)),
                 }
             }
-            let agreed = self.all_agree(ran, own.attempt)?;
+            let agreed = self.all_agree(own_parts, own.attempt)?;
             self.send_each(|_| Message::Agreed(Box::new(agreed.clone())));
             agreed
         };
@@ -742,7 +744,7 @@ impl Hosts {
 
     /// Rank 0: appends the merged run to its session, and returns the result that all hosts continue with.
     fn all_agree(&self, mut all: RunParts, attempt: u32) -> Result<Agreed, Failure> {
-        let after = self.clocks();
+        let after = self.read_clocks();
         let disturbed = merge::disturbed(attempt, std::mem::take(&mut all.disturbed));
         self.keep(all, &after, disturbed)
     }

@@ -43,7 +43,7 @@ fn all_hosts_begin_at_the_same_time_and_leave_together() {
         let Ok(Ok(at)) = hosts.common_start(&first_run(), None) else { panic!("no start") };
         assert!(at > Instant::now(), "messages arrive before the start time");
         begun.lock().unwrap_or_else(PoisonError::into_inner).push(at);
-        hosts.ended_phase(1_000);
+        hosts.end_phase(1_000);
         hosts.leave();
     });
     let begun = begun.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ fn rank_0_names_a_silent_host_and_stops_the_others() {
     }
     met_by(nets, |hosts| {
         let stop = Arc::default();
-        hosts.shared.stops(&stop);
+        hosts.shared.register_stop(&stop);
         if hosts.rank == 1 {
             // End without a message: the transport thread ends when the measuring thread does.
             return;
@@ -114,7 +114,7 @@ fn no_host_begins_a_phase_that_one_cannot_begin() {
             other => panic!("{other:?}"),
         }
         assert!(matches!(hosts.common_start(&first_run(), None), Ok(Ok(_))), "the next phase begins");
-        hosts.ended_phase(0);
+        hosts.end_phase(0);
         hosts.leave();
     });
 }
@@ -141,7 +141,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
                 while !is_gone.load(Ordering::SeqCst) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                let readings = hosts.clocks();
+                let readings = hosts.read_clocks();
                 *read.lock().unwrap_or_else(PoisonError::into_inner) = Some(readings);
             }
             // The other hosts remain until all clocks are read, because they must answer pings.
@@ -175,7 +175,7 @@ fn all_hosts_agree_on_the_sum_of_a_run_and_on_disturbances_of_any_host() {
         let (run, intervals) = simulated_run(hosts.rank as u64);
         let own = summary(hosts.rank);
         let (summary, _) = hosts
-            .agree(&[run], &[intervals], &own, |_| {})
+            .merge_run(&[run], &[intervals], &own, |_| {})
             .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.early_end()));
         agreed.lock().unwrap_or_else(PoisonError::into_inner).push(summary);
         hosts.leave();
@@ -192,12 +192,12 @@ fn hosts_without_heartbeats_between_them_are_not_lost_between_runs() {
     met(TWO_LEVELS, |hosts| {
         for round in 0..2 {
             let (run, intervals) = simulated_run(hosts.rank as u64);
-            let agreed = hosts.agree(&[run], &[intervals], &summary(hosts.rank), |_| {});
+            let agreed = hosts.merge_run(&[run], &[intervals], &summary(hosts.rank), |_| {});
             agreed
                 .unwrap_or_else(|why| panic!("rank {}: {why:?}, {:?}", hosts.rank, hosts.shared.early_end()));
             // The first round lasts longer than the maximum silence of a host.
             std::thread::sleep(Duration::from_millis(1300 * (1 - round)));
-            assert!(hosts.shared.notice_silence().is_none(), "rank {}", hosts.rank);
+            assert!(hosts.shared.end_if_silent().is_none(), "rank {}", hosts.rank);
         }
         hosts.leave();
     });
@@ -312,7 +312,7 @@ fn hosts_wait_until_all_have_made_their_files() {
         for round in 1..=2 {
             std::thread::sleep(Duration::from_millis(20 * (hosts.rank as u64 + round) % 50));
             made.fetch_add(1, Ordering::SeqCst);
-            let reason = hosts.any_reason(None).unwrap_or_else(|why| panic!("{why:?}"));
+            let reason = hosts.agree_to_continue(None).unwrap_or_else(|why| panic!("{why:?}"));
             assert!(made.load(Ordering::SeqCst) >= 3 * round as usize && reason.is_none());
         }
         hosts.leave();
@@ -323,7 +323,7 @@ fn hosts_wait_until_all_have_made_their_files() {
 fn all_hosts_learn_the_first_reason_and_its_host() {
     met(4, |hosts| {
         let own = (hosts.rank >= 2).then(|| format!("a file of rank {} is sparse", hosts.rank));
-        let reason = hosts.any_reason(own).unwrap_or_else(|why| panic!("{why:?}"));
+        let reason = hosts.agree_to_continue(own).unwrap_or_else(|why| panic!("{why:?}"));
         assert_eq!(reason.as_deref(), Some("h2: a file of rank 2 is sparse"));
         hosts.leave();
     });

@@ -43,7 +43,7 @@ const FIRST_ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 const CHILD_CLOCKS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request to the transport thread.
-pub(super) enum Order {
+pub(super) enum TransportRequest {
     Send(usize, Message),
     /// Read all clocks. The answer has the readings by rank.
     Clocks(Sender<Vec<Option<Reading>>>),
@@ -71,8 +71,8 @@ pub(super) struct Shared {
     /// The progress of the current run on each host.
     pub(super) progress: Mutex<RunProgress>,
     rank: AtomicUsize,
-    /// Whether this host watches for silent hosts.
-    watches: AtomicBool,
+    /// Whether silent hosts end the measurement. False after the last message.
+    detects_silence: AtomicBool,
     /// When the transport thread last polled, in ns of this host's clock.
     polled_ns: AtomicU64,
     /// The rank of the MPI send in progress, plus 1; 0 without one.
@@ -102,7 +102,7 @@ impl Shared {
     }
 
     /// Registers the flag that stops the load. Sets it at once if the measurement has already ended.
-    pub(super) fn stops(&self, stop: &Arc<AtomicBool>) {
+    pub(super) fn register_stop(&self, stop: &Arc<AtomicBool>) {
         *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(stop));
         if self.early_end().is_some() {
             stop.store(true, Ordering::Relaxed);
@@ -130,10 +130,10 @@ impl Shared {
     /// Ends the measurement if a rank has been silent for too long, or if an MPI call does not
     /// return because the other process has ended. Returns the reason, or `None` if this call does
     /// not end the measurement. Both the transport thread and the measuring threads call this.
-    pub(super) fn notice_silence(&self) -> Option<EarlyEnd> {
+    pub(super) fn end_if_silent(&self) -> Option<EarlyEnd> {
         let own = self.rank.load(Ordering::Relaxed);
         let patience = if own == 0 { LOST_HOST_AFTER } else { ORPHAN_AFTER };
-        if !self.watches.load(Ordering::Relaxed) || self.early_end().is_some() {
+        if !self.detects_silence.load(Ordering::Relaxed) || self.early_end().is_some() {
             return None;
         }
         let (stall, in_send) = (self.stall(), self.stalled_send().is_some());
@@ -207,7 +207,7 @@ fn since(at_ns: u64) -> Duration {
 /// The state of the transport thread.
 pub(super) struct Transport {
     net: Box<dyn Network>,
-    orders: Receiver<Order>,
+    requests: Receiver<TransportRequest>,
     messages: Sender<(usize, Envelope)>,
     shared: Arc<Shared>,
     inboxes: Vec<Inbox>,
@@ -233,7 +233,7 @@ pub(super) struct Transport {
 impl Transport {
     pub(super) fn new(
         net: Box<dyn Network>,
-        orders: Receiver<Order>,
+        requests: Receiver<TransportRequest>,
         messages: Sender<(usize, Envelope)>,
         shared: Arc<Shared>,
     ) -> Self {
@@ -244,13 +244,13 @@ impl Transport {
         *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = heard;
         shared.rank.store(rank, Ordering::Relaxed);
         shared.polled_ns.store(now, Ordering::Relaxed);
-        shared.watches.store(true, Ordering::Relaxed);
+        shared.detects_silence.store(true, Ordering::Relaxed);
         let inboxes = (0..size).map(|_| Inbox::default()).collect();
         let waiting = vec![VecDeque::new(); size];
         let now = Instant::now();
         Self {
             net,
-            orders,
+            requests,
             messages,
             shared,
             inboxes,
@@ -270,17 +270,17 @@ impl Transport {
     pub(super) fn run(mut self) {
         loop {
             // Handle one request per round. If there are a thousand messages to send, this host must still receive.
-            let order = self.orders.try_recv();
-            let has_more = order.is_ok();
-            match order {
-                Ok(Order::Send(to, message)) => {
+            let request = self.requests.try_recv();
+            let has_more = request.is_ok();
+            match request {
+                Ok(TransportRequest::Send(to, message)) => {
                     self.stop_watching_after(&message);
                     self.send(to, message);
                 }
-                Ok(Order::Clocks(answer)) => {
-                    let _ = answer.send(self.clocks());
+                Ok(TransportRequest::Clocks(answer)) => {
+                    let _ = answer.send(self.read_all_clocks());
                 }
-                Ok(Order::Leave) => {
+                Ok(TransportRequest::Leave) => {
                     // No host is lost, so even a host that was silent for a moment receives its messages.
                     (0..self.net.size()).for_each(|rank| self.send_waiting(rank));
                     return self.net.leave();
@@ -332,7 +332,7 @@ impl Transport {
     /// Handles received packets, sends heartbeats when due and checks for silent hosts.
     fn poll(&mut self) {
         while let Some((from, packet)) = self.net.receive() {
-            self.take(from, &packet);
+            self.handle_packet(from, &packet);
         }
         if self.heartbeat_at.elapsed() >= HEARTBEAT_INTERVAL {
             self.heartbeat_at = Instant::now();
@@ -353,7 +353,7 @@ impl Transport {
             );
             self.shared.end(EarlyEnd { rank: 0, why, code: 3, is_silence: false });
         }
-        self.shared.notice_silence();
+        self.shared.end_if_silent();
         // Rank 0 informs all hosts why the measurement ended, whichever host noticed it.
         if let Some((over, _)) =
             self.shared.early_end().filter(|_| self.net.rank() == 0 && !self.has_announced_end)
@@ -366,11 +366,11 @@ impl Transport {
     /// Stops watching for silent hosts after the last message, because a host may leave before its next heartbeat.
     fn stop_watching_after(&self, message: &Message) {
         if matches!(message, Message::Bye) {
-            self.shared.watches.store(false, Ordering::Relaxed);
+            self.shared.detects_silence.store(false, Ordering::Relaxed);
         }
     }
 
-    fn take(&mut self, from: usize, packet: &[u8]) {
+    fn handle_packet(&mut self, from: usize, packet: &[u8]) {
         let heard_ns = clock::now_ns();
         let Some(inbox) = self.inboxes.get_mut(from) else { return };
         // Rank 0 and the other hosts exchange heartbeats. Other pairs of hosts exchange only clock readings, so their silence means
@@ -378,13 +378,15 @@ impl Transport {
         let mut heard = self.shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner);
         heard.get_mut(from).filter(|at| **at > 0).into_iter().for_each(|at| *at = heard_ns);
         drop(heard);
-        let came = match inbox.take(packet) {
+        let received = match inbox.take(packet) {
             Ok(None) => return,
-            Ok(Some(came)) if came.is_for_transport() => came.open().map(|message| (came, message)),
-            Ok(Some(came)) => return self.deliver(from, came),
+            Ok(Some(envelope)) if envelope.is_for_transport() => {
+                envelope.open().map(|message| (envelope, message))
+            }
+            Ok(Some(envelope)) => return self.deliver(from, envelope),
             Err(why) => Err(why),
         };
-        match came {
+        match received {
             Ok((_, Message::Heartbeat(load))) => {
                 self.shared.progress().record_heartbeat(from, load, heard_ns);
                 if self.net.rank() == 0 {
@@ -400,21 +402,21 @@ impl Transport {
             Ok((_, Message::AskClocks(number))) => self.clock_request = Some((from, number)),
             Ok((_, Message::Clocks(number, readings))) => self.child_readings.push((from, number, readings)),
             Ok((_, Message::EarlyEnd(over))) => self.shared.end(over),
-            Ok((came, message)) => {
+            Ok((envelope, message)) => {
                 self.stop_watching_after(&message);
-                self.deliver(from, came);
+                self.deliver(from, envelope);
             }
             Err(why) => self.shared.end(EarlyEnd::unreadable(from, &why)),
         }
     }
 
     /// Hands a message to the measuring thread. That thread may have ended.
-    fn deliver(&self, from: usize, came: Envelope) {
-        let _ = self.messages.send((from, came));
+    fn deliver(&self, from: usize, envelope: Envelope) {
+        let _ = self.messages.send((from, envelope));
     }
 
     /// Rank 0: reads the clocks of all hosts, by rank; `None` for a clock that could not be read.
-    fn clocks(&mut self) -> Vec<Option<Reading>> {
+    fn read_all_clocks(&mut self) -> Vec<Option<Reading>> {
         self.round = self.round.wrapping_add(1);
         let mut all = vec![None; self.net.size()];
         let own = (self.net.rank(), Reading::OURS);
@@ -450,8 +452,8 @@ impl Transport {
     /// Waits for the readings of a child. Returns no readings if the measurement ends or the deadline passes.
     fn wait_for_readings(&mut self, rank: usize, number: u32, until: Instant) -> Readings {
         loop {
-            let has_come = |(from, of, _): &(usize, u32, Readings)| (*from, *of) == (rank, number);
-            if let Some(at) = self.child_readings.iter().position(has_come) {
+            let is_awaited = |(from, of, _): &(usize, u32, Readings)| (*from, *of) == (rank, number);
+            if let Some(at) = self.child_readings.iter().position(is_awaited) {
                 return self.child_readings.swap_remove(at).2;
             }
             if self.shared.early_end().is_some() || Instant::now() >= until {
@@ -612,14 +614,14 @@ fn a_paused_host_does_not_call_rank_0_silent() {
     let before = |ms: u64| now_ns - ms * 1_000_000;
     let shared = Shared::default();
     shared.rank.store(1, Ordering::Relaxed);
-    shared.watches.store(true, Ordering::Relaxed);
+    shared.detects_silence.store(true, Ordering::Relaxed);
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![before(2100), 0];
     // This host was paused: the messages of two seconds have not been read.
     shared.polled_ns.store(before(2000), Ordering::Relaxed);
-    assert_eq!(shared.notice_silence(), None);
+    assert_eq!(shared.end_if_silent(), None);
     // The transport thread has read all messages, and none came from rank 0.
     shared.polled_ns.store(now_ns, Ordering::Relaxed);
-    assert_eq!(shared.notice_silence().map(|over| over.why).as_deref(), Some("has been silent for 2.1 s"));
+    assert_eq!(shared.end_if_silent().map(|over| over.why).as_deref(), Some("has been silent for 2.1 s"));
 }
 
 #[test]
@@ -627,12 +629,12 @@ fn an_mpi_call_that_does_not_return_ends_the_load() {
     let now_ns = clock::now_ns();
     let shared = Shared::default();
     shared.rank.store(1, Ordering::Relaxed);
-    shared.watches.store(true, Ordering::Relaxed);
+    shared.detects_silence.store(true, Ordering::Relaxed);
     let at_ns = now_ns - 3_500_000_000;
     *shared.heard_ns.lock().unwrap_or_else(PoisonError::into_inner) = vec![at_ns, 0];
     shared.polled_ns.store(at_ns, Ordering::Relaxed);
     let over =
-        shared.notice_silence().map(|over| (over.rank, over.why.starts_with("is not heard: an MPI call")));
+        shared.end_if_silent().map(|over| (over.rank, over.why.starts_with("is not heard: an MPI call")));
     assert_eq!(over, Some((0, true)));
 }
 

@@ -150,13 +150,13 @@ const TERMINAL: Output = Output {
     size: (80, 24),
 };
 #[cfg(test)]
-const LOOK: Theme = Theme { unicode: true, colours: true };
+const THEME: Theme = Theme { unicode: true, colours: true };
 
 #[test]
 fn view_appears_by_default_on_a_suitable_terminal() {
     let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
-    let choose = |place: Output| place.choose(ProgressMode::Auto, &minute, LOOK);
-    assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(LOOK)));
+    let choose = |place: Output| place.choose(ProgressMode::Auto, &minute, THEME);
+    assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(THEME)));
     assert_eq!(choose(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
     for other in [
         Output { size: (39, 24), ..TERMINAL },
@@ -172,17 +172,17 @@ fn view_appears_by_default_on_a_suitable_terminal() {
         assert_eq!(choose(other), Ok(DisplayKind::Lines), "{other:?}");
     }
     let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
-    assert_eq!(TERMINAL.choose(ProgressMode::Auto, &short, LOOK), Ok(DisplayKind::ProgressLine));
+    assert_eq!(TERMINAL.choose(ProgressMode::Auto, &short, THEME), Ok(DisplayKind::ProgressLine));
 }
 
 #[test]
 fn progress_options_are_obeyed_or_refused() {
     let short = Cost::default();
-    let choose = |place: Output, mode| place.choose(mode, &short, LOOK);
-    assert_eq!(choose(TERMINAL, ProgressMode::View), Ok(DisplayKind::View(LOOK)));
+    let choose = |place: Output, mode| place.choose(mode, &short, THEME);
+    assert_eq!(choose(TERMINAL, ProgressMode::View), Ok(DisplayKind::View(THEME)));
     assert_eq!(
         choose(Output { is_ci: true, size: (20, 5), ..TERMINAL }, ProgressMode::View),
-        Ok(DisplayKind::View(LOOK))
+        Ok(DisplayKind::View(THEME))
     );
     assert!(choose(Output { kind: StandardError::Stream, ..TERMINAL }, ProgressMode::View).is_err());
     assert!(choose(Output { kind: StandardError::Dumb, ..TERMINAL }, ProgressMode::View).is_err());

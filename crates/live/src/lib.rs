@@ -13,7 +13,7 @@ mod view;
 use analysis::strategy::cost::TimeLeft;
 use display_mode::DisplayKind;
 pub use display_mode::ProgressMode;
-use machine::snapshot::Watch;
+use machine::snapshot::SnapshotReader;
 use model::evidence::Snapshot;
 use model::finding::Finding;
 use model::machine::Machine;
@@ -22,19 +22,19 @@ use model::record::RunStart;
 use output::failure::Failure;
 use output::stderr;
 use progress_line::ProgressLine;
-pub use state::{HostRow, HostState, JobResult, Recent};
+pub use state::{HostProgress, HostState, JobResult, Recent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use view::{DeviceSampler, View};
-pub use view::{KeyAction, Watching};
+pub use view::{KeyAction, WatchView};
 
 /// Progress of a measurement, on the chosen display.
 pub struct Live {
     display: Display,
     begun: Instant,
-    /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`]. It never falls, even when runs are added.
+    /// The largest completed part of the measurement so far, in 1/[`PROGRESS_UNITS`]. It never falls, even when runs are added.
     progress_max: AtomicU64,
     /// The findings about each job, for displays without a view.
     found: Mutex<BTreeMap<String, BTreeSet<String>>>,
@@ -43,14 +43,14 @@ pub struct Live {
 /// Units of the progress of a whole measurement.
 const PROGRESS_UNITS: u64 = 1000;
 
-/// The completed part of a step or of the measurement.
+/// How much of a step or of the measurement is complete: `part` of `total`.
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
+struct Progress {
     part: u64,
     total: u64,
 }
 
-impl Done {
+impl Progress {
     /// The completed part of the measurement, in 1/[`PROGRESS_UNITS`].
     fn of_measurement(part: u64) -> Self {
         Self { part, total: PROGRESS_UNITS }
@@ -74,8 +74,8 @@ enum Display {
 }
 
 /// Restores the terminal before the process exits abruptly.
-pub fn give_back_now() {
-    terminal::give_back_for_good();
+pub fn restore_terminal() {
+    terminal::restore_for_good();
 }
 
 impl Live {
@@ -93,7 +93,7 @@ impl Live {
     }
 
     /// Updates and returns the progress, in 1/[`PROGRESS_UNITS`].
-    fn progress(&self, left: RemainingTime) -> u64 {
+    fn update_progress(&self, left: RemainingTime) -> u64 {
         let now = progress(self.begun.elapsed(), left.time);
         self.progress_max.fetch_max(now, Ordering::Relaxed).max(now)
     }
@@ -129,8 +129,9 @@ impl Live {
     /// Begins a step. `left` is the time left, if known.
     pub fn step_of(&self, name: &str, left: Option<RemainingTime>) {
         // A step without a known duration does not change the overall progress.
-        let done = left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.progress(left));
-        let done = Done::of_measurement(done);
+        let done =
+            left.map_or_else(|| self.progress_max.load(Ordering::Relaxed), |left| self.update_progress(left));
+        let done = Progress::of_measurement(done);
         if let Display::View(view, _) = &self.display {
             view.change(|state| {
                 state.step(name, left);
@@ -150,7 +151,7 @@ impl Live {
     /// Shows the time left and the progress of the whole measurement.
     pub fn tick(&self, left: impl Into<RemainingTime>) {
         let left = left.into();
-        self.show(Done::of_measurement(self.progress(left)), left);
+        self.show(Progress::of_measurement(self.update_progress(left)), left);
     }
 
     /// Shows the time left of a step, and `done` of `total` as the progress. If the progress of the
@@ -158,14 +159,14 @@ impl Live {
     pub fn tick_step(&self, done: u64, total: u64, left: impl Into<RemainingTime>) {
         let progress_max = self.progress_max.load(Ordering::Relaxed);
         let shown = if progress_max > 0 {
-            Done::of_measurement(progress_max)
+            Progress::of_measurement(progress_max)
         } else {
-            Done { part: done.min(total), total }
+            Progress { part: done.min(total), total }
         };
         self.show(shown, left.into());
     }
 
-    fn show(&self, done: Done, left: RemainingTime) {
+    fn show(&self, done: Progress, left: RemainingTime) {
         if let Display::View(view, _) = &self.display {
             view.change(|state| state.tick(done, left));
         }
@@ -186,8 +187,8 @@ impl Live {
         }
     }
 
-    /// Prints a lasting message even with `--quiet`.
-    pub fn tell(&self, message: &str) {
+    /// Prints a lasting message, with `--quiet` too.
+    pub fn say_even_if_quiet(&self, message: &str) {
         if matches!(self.display, Display::Quiet) { stderr::say(message) } else { self.say(message) }
     }
 
@@ -205,41 +206,41 @@ impl Live {
     }
 
     /// Lets the view sample the devices of a plan.
-    pub fn watch_devices(&self, watch: &Watch, plan: &Plan, machine: &Machine) {
+    pub fn watch_devices(&self, snapshots: &SnapshotReader, plan: &Plan, machine: &Machine) {
         let Some(view) = self.view() else { return };
-        view.set_sampler(DeviceSampler::new(watch.clone(), plan, machine));
+        view.set_sampler(DeviceSampler::new(snapshots.clone(), plan, machine));
         // The number of rows of a load curve is unknown until its search ends.
         let rows = (!matches!(plan.strategy, Strategy::Limit(_))).then_some(plan.jobs.len());
-        view.change(|state| state.rows_in_all = rows);
+        view.change(|state| state.result_count = rows);
     }
 
     /// Begins a run, with the counters at its start and its queue depth.
-    pub fn run_begins(&self, start: &RunStart, first: &Snapshot, depth: u64) {
+    pub fn begin_run(&self, start: &RunStart, first: &Snapshot, depth: u64) {
         let Some(view) = self.view() else { return };
         view.begin_run(start.clone(), first.clone());
         view.change(|state| state.begin_run(depth));
     }
 
     /// Collects the blocks of workers for the view; `None` without a view. `interval_ns` is the length of the blocks.
-    pub fn recent(&self, interval_ns: u64) -> Option<Recent> {
+    pub fn collect_recent(&self, interval_ns: u64) -> Option<Recent> {
         self.view().map(|_| Recent::new(interval_ns))
     }
 
     /// Shows the figures of the workers' most recent intervals if an update is due.
-    pub fn pulse(&self, recent: &mut Recent) {
-        let Some((view, pulse)) = self.view().zip(recent.take(Instant::now())) else { return };
-        view.change(|state| state.pulse(pulse));
+    pub fn show_recent(&self, recent: &mut Recent) {
+        let Some((view, figures)) = self.view().zip(recent.take_figures(Instant::now())) else { return };
+        view.change(|state| state.show_figures(figures));
     }
 
     /// Shows the progress of several hosts: `rows` has some of the hosts, `all` is the number of all hosts.
-    pub fn hosts(&self, rows: Vec<HostRow>, all: usize) {
+    pub fn show_hosts(&self, rows: Vec<HostProgress>, all: usize) {
         if let Some(view) = self.view() {
-            view.change(|state| (state.hosts, state.hosts_in_all) = (rows, all));
+            view.change(|state| (state.hosts, state.host_count) = (rows, all));
         }
     }
 
     /// Ends the load of a run. The run's result follows.
-    pub fn run_ends(&self) {
+    pub fn end_run(&self) {
         if let Some(view) = self.view() {
             view.change(state::State::end_run);
         }
@@ -252,7 +253,7 @@ impl Live {
 
     /// Shows the result of a run: its job's row over all runs so far, and the findings about this run. A display without a view prints a
     /// line after the last run of the job.
-    pub fn row(&self, result: JobResult, findings: Vec<Finding>, is_last: bool) {
+    pub fn show_result(&self, result: JobResult, findings: Vec<Finding>, is_last: bool) {
         if let Some(view) = self.view() {
             view.change(|state| state.show_result(result, findings));
             return;
@@ -345,9 +346,9 @@ fn progress_never_falls_when_runs_are_added() {
     let seconds = Duration::from_secs;
     assert_eq!((progress(seconds(30), seconds(30)), progress(seconds(0), seconds(0))), (500, 0));
     std::thread::sleep(Duration::from_millis(2));
-    let before = live.progress(Duration::from_millis(1).into());
+    let before = live.update_progress(Duration::from_millis(1).into());
     // More runs are planned, so more time is left. The bar does not go back.
-    assert!(before > 500 && live.progress(seconds(60).into()) == before);
+    assert!(before > 500 && live.update_progress(seconds(60).into()) == before);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! the terminal, because a wrapped line could not be cleared.
 
 use crate::terminal::Theme;
-use crate::{Done, RemainingTime};
+use crate::{Progress, RemainingTime};
 use model::name::visible;
 use output::stream;
 use ratatui::text::Span;
@@ -28,7 +28,7 @@ struct LineState {
     message: String,
     /// The time left, if known.
     left: Option<RemainingTime>,
-    done: Done,
+    done: Progress,
     gauge: [&'static str; 2],
 }
 
@@ -36,7 +36,7 @@ impl ProgressLine {
     /// Returns a line that is not drawn until [`ProgressLine::show`].
     pub(super) fn hidden() -> Self {
         let gauge = Theme::from_environment().gauge();
-        let (message, left, done) = (String::new(), None, Done::default());
+        let (message, left, done) = (String::new(), None, Progress::default());
         Self(Mutex::new(LineState { is_shown: false, drawn: None, message, left, done, gauge }))
     }
 
@@ -53,7 +53,7 @@ impl ProgressLine {
     }
 
     /// Begins a step.
-    pub(super) fn step(&self, message: &str, done: Done, left: Option<RemainingTime>) {
+    pub(super) fn step(&self, message: &str, done: Progress, left: Option<RemainingTime>) {
         let mut state = self.state();
         state.message = visible(message).into_owned();
         (state.done, state.left) = (done, left);
@@ -61,7 +61,7 @@ impl ProgressLine {
     }
 
     /// Changes the progress and the time left.
-    pub(super) fn tick(&self, done: Done, left: RemainingTime) {
+    pub(super) fn tick(&self, done: Progress, left: RemainingTime) {
         let mut state = self.state();
         (state.done, state.left) = (done, Some(left));
         if state.drawn.is_none_or(|at| at.elapsed() >= Duration::from_secs(1) / DRAWS_PER_S) {
@@ -116,7 +116,7 @@ fn write_stderr(text: &str) {
 }
 
 /// Renders the line, at least one column narrower than the terminal: some terminals wrap a full line.
-fn render_bar(message: &str, done: Done, left: &str, gauge: [&str; 2], columns: usize) -> String {
+fn render_bar(message: &str, done: Progress, left: &str, gauge: [&str; 2], columns: usize) -> String {
     let share = done.share().unwrap_or(0.0);
     let message_and_bar = columns.saturating_sub(left.len() + 3);
     let bar = message_and_bar.saturating_sub(Span::raw(message).width());
@@ -168,19 +168,19 @@ fn a_message_is_printed_before_the_progress_line_is_shown() {
 #[test]
 fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
     let gauge = ["#", "-"];
-    let half = render_bar("reading", Done { part: 1, total: 2 }, "3 s left", gauge, 60);
+    let half = render_bar("reading", Progress { part: 1, total: 2 }, "3 s left", gauge, 60);
     assert_eq!(half, format!("reading{} {}{} 3 s left", " ".repeat(18), "#".repeat(12), "-".repeat(12)));
     assert_eq!(half.len(), 59);
     assert_eq!(
-        render_bar(&"x".repeat(99), Done { part: 9, total: 3 }, "", gauge, 40),
+        render_bar(&"x".repeat(99), Progress { part: 9, total: 3 }, "", gauge, 40),
         format!("{}… {} ", "x".repeat(28), "#".repeat(8))
     );
     let whole =
-        render_bar("writing pass 1 of 2", Done { part: 0, total: 2 }, "at most 4 min left", gauge, 60);
+        render_bar("writing pass 1 of 2", Progress { part: 0, total: 2 }, "at most 4 min left", gauge, 60);
     assert_eq!(whole, format!("writing pass 1 of 2 {} at most 4 min left", "-".repeat(20)));
     // Half a number is another number.
     let cut = |columns| {
-        render_bar("run 232 of 1,000  reads", Done { part: 1, total: 2 }, "1 s left", gauge, columns)
+        render_bar("run 232 of 1,000  reads", Progress { part: 1, total: 2 }, "1 s left", gauge, columns)
     };
     for columns in 30..60 {
         let line = cut(columns);
@@ -192,12 +192,13 @@ fn progress_line_fits_the_terminal_and_shows_the_completed_share() {
         );
     }
     // Each of these characters takes two columns. The total is 0.
-    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", Done { part: 0, total: 0 }, "1 s left", gauge, 40);
+    let wide = render_bar("\u{6e2c}\u{5b9a}\u{4e2d}", Progress { part: 0, total: 0 }, "1 s left", gauge, 40);
     assert_eq!(Span::raw(&wide).width(), 39, "{wide}");
     // A terminal narrower than the bar: a wrapped line would be repeated at each draw.
-    assert_eq!(render_bar("reading", Done { part: 1, total: 2 }, "1 s left", gauge, 10), " ####----");
+    assert_eq!(render_bar("reading", Progress { part: 1, total: 2 }, "1 s left", gauge, 10), " ####----");
     for columns in 0..60 {
-        let narrow = render_bar("\u{6e2c}\u{5b9a}", Done { part: 1, total: 3 }, "1 s left", gauge, columns);
+        let narrow =
+            render_bar("\u{6e2c}\u{5b9a}", Progress { part: 1, total: 3 }, "1 s left", gauge, columns);
         assert!(Span::raw(&narrow).width() <= columns.saturating_sub(1), "{columns}: {narrow}");
     }
 }

@@ -1,13 +1,13 @@
 //! The data that the views show, independent of how it is drawn.
 //!
-//! [`State`] is the state of a measurement, [`Recent`] the figures from the blocks of the workers, and [`Observed`] the
+//! [`State`] is the state of a measurement, [`Recent`] the figures from the blocks of the workers, and [`WatchState`] the
 //! state of `fathom watch`. Workers hand in blocks at different times. So the rate of each worker is computed over the
 //! time that its blocks cover, and the rates are added up.
 
-use crate::{Done, RemainingTime};
+use crate::{Progress, RemainingTime};
 use analysis::under_way::{CountersBetween, ReportedOps, Row, latencies};
 use engine::link::Block;
-use engine::workers::Who;
+use engine::workers::WorkerId;
 use model::Known;
 use model::finding::Finding;
 use model::histogram::Histogram;
@@ -32,25 +32,25 @@ pub(super) struct State {
     /// The time left, if known.
     pub(super) left: Option<RemainingTime>,
     /// The progress of the measurement, or of the step if the measurement's is unknown.
-    pub(super) done: Done,
+    pub(super) done: Progress,
     /// The queue depth of the current run in operations; `None` between runs.
     pub(super) run_depth: Option<u64>,
     /// The latest figures of the workers.
-    pub(super) pulse: Pulse,
+    pub(super) recent: RecentFigures,
     /// The latest sample of the counters; `None` before the first sample of a run.
-    pub(super) seen: Option<Sample>,
+    pub(super) sample: Option<Sample>,
     /// Time series over all runs.
     pub(super) series: TimeSeries,
     /// The progress of some hosts, those that need attention first.
-    pub(super) hosts: Vec<HostRow>,
+    pub(super) hosts: Vec<HostProgress>,
     /// The number of all hosts.
-    pub(super) hosts_in_all: usize,
+    pub(super) host_count: usize,
     /// The results so far, a row per job; in a load curve, a row per load.
-    pub(super) rows: Vec<JobResult>,
-    /// The expected number of rows; `None` if unknown.
-    pub(super) rows_in_all: Option<usize>,
-    /// The row that changed last.
-    pub(super) last_row: usize,
+    pub(super) results: Vec<JobResult>,
+    /// The expected number of results; `None` if unknown.
+    pub(super) result_count: Option<usize>,
+    /// Index of the result that changed last.
+    pub(super) last_changed: usize,
     /// Findings so far.
     pub(super) findings: Vec<CountedFinding>,
     /// Lasting messages.
@@ -66,14 +66,14 @@ pub(super) struct State {
 pub(super) struct Sample {
     pub(super) counted: CountersBetween,
     /// CPU share of the busiest worker, of one CPU.
-    pub(super) busiest: Known<f64>,
+    pub(super) busiest_worker: Known<f64>,
     /// The process that moved the most data; a reason if none can be named.
-    pub(super) culprit: Known<String>,
+    pub(super) busiest_process: Known<String>,
 }
 
 /// The progress of one of several hosts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HostRow {
+pub struct HostProgress {
     /// Rank of the host, from 0.
     pub rank: usize,
     /// The host name, with the rank if several hosts share it.
@@ -118,7 +118,7 @@ pub struct JobResult {
     /// Name of the job, with its load in a load curve.
     pub name: String,
     /// Rate and latencies.
-    pub row: Row,
+    pub figures: Row,
     /// Mean bytes per operation; `None` for operations without data.
     pub op_bytes: Option<f64>,
 }
@@ -127,18 +127,18 @@ impl JobResult {
     /// Formats the result as a line, such as
     /// `result  SEQ1M Q8T1 read: 3,563 MB/s, 3,398 IOPS, p50 2.30 ms (5 runs, not judged yet)`.
     pub(super) fn line(&self, found: &BTreeSet<String>) -> String {
-        let runs = match self.row.runs {
+        let runs = match self.figures.runs {
             1 => "1 run".to_owned(),
             runs => format!("{runs} runs"),
         };
-        let rate = self.row.iops.map_or_else(
+        let rate = self.figures.iops.map_or_else(
             || vec!["no number".to_owned()],
             |iops| {
                 let bytes = self.op_bytes.map(|bytes| format!("{} MB/s", show_rate(iops * bytes / 1e6)));
                 bytes.into_iter().chain([format!("{} IOPS", show_rate(iops))]).collect()
             },
         );
-        let median = self.row.latency_ns[0].map(|ns| format!("p50 {}", show_ns(ns as f64)));
+        let median = self.figures.latency_ns[0].map(|ns| format!("p50 {}", show_ns(ns as f64)));
         let figures = rate.into_iter().chain(median).collect::<Vec<_>>().join(", ");
         let found = found.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let found = if found.is_empty() { found } else { format!("; found: {found}") };
@@ -181,19 +181,19 @@ impl State {
     /// Begins a step.
     pub(super) fn step(&mut self, name: &str, left: Option<RemainingTime>) {
         name.clone_into(&mut self.step);
-        (self.left, self.done) = (left, Done::default());
-        (self.pulse, self.seen) = (Pulse::default(), None);
+        (self.left, self.done) = (left, Progress::default());
+        (self.recent, self.sample) = (RecentFigures::default(), None);
     }
 
     /// Shows the progress and the time left.
-    pub(super) fn tick(&mut self, done: Done, left: RemainingTime) {
+    pub(super) fn tick(&mut self, done: Progress, left: RemainingTime) {
         (self.done, self.left) = (done, Some(left));
     }
 
     /// Begins a run with this queue depth.
     pub(super) fn begin_run(&mut self, depth: u64) {
         self.run_depth = Some(depth);
-        (self.pulse, self.seen) = (Pulse::default(), None);
+        (self.recent, self.sample) = (RecentFigures::default(), None);
         // An empty point separates runs.
         if !self.series.iops.is_empty() {
             self.series.push([None; 4]);
@@ -202,13 +202,14 @@ impl State {
 
     /// Shows new figures of the workers. If no operation completed since the previous figures, the
     /// shown latencies remain unchanged, except if the rate is 0.
-    pub(super) fn pulse(&mut self, pulse: Pulse) {
-        let is_silent = pulse.rate.is_some_and(|r| r.iops == 0.0);
-        let latency_ns = if pulse.is_new || is_silent { pulse.latency_ns } else { self.pulse.latency_ns };
-        self.pulse = Pulse { latency_ns, ..pulse };
-        let device = self.seen.as_ref().and_then(|s| s.counted.device.as_ref().ok());
+    pub(super) fn show_figures(&mut self, figures: RecentFigures) {
+        let is_silent = figures.rate.is_some_and(|r| r.iops == 0.0);
+        let latency_ns =
+            if figures.is_new || is_silent { figures.latency_ns } else { self.recent.latency_ns };
+        self.recent = RecentFigures { latency_ns, ..figures };
+        let device = self.sample.as_ref().and_then(|s| s.counted.device.as_ref().ok());
         self.series.push([
-            self.pulse.rate.map(|r| r.iops),
+            self.recent.rate.map(|r| r.iops),
             latency_ns[1].map(|ns| ns as f64),
             device.map(|d| d.iops),
             device.and_then(|d| d.latency_ns),
@@ -217,19 +218,19 @@ impl State {
 
     /// Shows the result of a run and its findings.
     pub(super) fn show_result(&mut self, result: JobResult, findings: Vec<Finding>) {
-        let key = |result: &JobResult| (result.row.job, result.row.offered_iops);
-        let at = self.rows.iter().position(|known| key(known) == key(&result));
-        self.last_row = at.unwrap_or(self.rows.len());
-        match self.rows.get_mut(self.last_row) {
+        let key = |result: &JobResult| (result.figures.job, result.figures.offered_iops);
+        let at = self.results.iter().position(|known| key(known) == key(&result));
+        self.last_changed = at.unwrap_or(self.results.len());
+        match self.results.get_mut(self.last_changed) {
             Some(known) => *known = result,
-            None => self.rows.push(result),
+            None => self.results.push(result),
         }
         for finding in findings {
-            self.found(finding);
+            self.add_finding(finding);
         }
     }
 
-    fn found(&mut self, finding: Finding) {
+    fn add_finding(&mut self, finding: Finding) {
         let same = |f: &&mut CountedFinding| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
         if let Some(known) = self.findings.iter_mut().find(same) {
             known.runs += 1;
@@ -251,8 +252,9 @@ impl State {
         append(&mut self.notes, [message.to_owned()], NOTES_MAX);
     }
 
-    /// Handles the key `q`: ends after the current run, or at once if pressed again or if no run is
-    /// under way.
+    /// Handles the key `q`: ends after the current run. Ends at once if no run is
+    /// under way, or if the
+    /// key was pressed before.
     pub(super) fn ask_to_end(&mut self) {
         self.end = if self.run_depth.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }
@@ -267,31 +269,32 @@ impl TimeSeries {
     }
 }
 
-/// Appends to a queue and keeps the newest `most` items.
-fn append<T>(queue: &mut VecDeque<T>, new: impl IntoIterator<Item = T>, most: usize) {
+/// Appends to a queue and keeps the newest `max_items` items.
+fn append<T>(queue: &mut VecDeque<T>, new: impl IntoIterator<Item = T>, max_items: usize) {
     queue.extend(new);
-    let more = queue.len().saturating_sub(most);
-    queue.drain(..more);
+    let surplus = queue.len().saturating_sub(max_items);
+    queue.drain(..surplus);
 }
 
 /// Minimum time between two updates of the figures.
-const PULSE_INTERVAL: Duration = Duration::from_millis(500);
+const FIGURES_INTERVAL: Duration = Duration::from_millis(500);
 /// A worker that hands in no new block for this long after the end of an interval counts as idle.
-const PATIENCE: Duration = Duration::from_millis(500);
+const IDLE_AFTER: Duration = Duration::from_millis(500);
 
 /// Sums of the workers' blocks that were not shown yet, and the last rate of each worker.
 pub struct Recent {
-    patience: Duration,
+    /// A worker without a new block for this long is idle.
+    idle_after: Duration,
     workers: BTreeMap<u32, WorkerBlocks>,
     latency: Histogram,
     so_far: ReportedOps,
-    shown: Instant,
+    last_update: Instant,
 }
 
 /// The sums and the rate of one worker's blocks.
 struct WorkerBlocks {
     /// Sums of blocks that were not shown yet.
-    open: BlockSums,
+    unshown: BlockSums,
     /// The rate of the blocks shown last.
     rate: Rate,
     last_block_at: Instant,
@@ -318,13 +321,13 @@ pub(crate) struct Rate {
 
 /// The figures of the workers' most recent intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Pulse {
+pub(crate) struct RecentFigures {
     /// `None` before the first block.
     pub(crate) rate: Option<Rate>,
     /// p50, p99 and maximum of the latency in ns; `None` with too few operations.
     pub(crate) latency_ns: [Option<u64>; 3],
     /// Whether an operation completed in the intervals that the workers sent since the previous
-    /// pulse. The interval of the workers may be longer than that of the view, so there may be
+    /// update. The interval of the workers may be longer than that of the view, so there may be
     /// none.
     pub(crate) is_new: bool,
     /// Totals since the run began.
@@ -335,51 +338,51 @@ impl Recent {
     /// Collects blocks of this length.
     pub(crate) fn new(interval_ns: u64) -> Self {
         Self {
-            patience: Duration::from_nanos(interval_ns) + PATIENCE,
+            idle_after: Duration::from_nanos(interval_ns) + IDLE_AFTER,
             workers: BTreeMap::new(),
             latency: Histogram::new(),
             so_far: ReportedOps::default(),
-            shown: Instant::now(),
+            last_update: Instant::now(),
         }
     }
 
     /// Adds a block.
-    pub fn add(&mut self, who: Who, block: &Block) {
+    pub fn add(&mut self, id: WorkerId, block: &Block) {
         let now = Instant::now();
-        let worker = self.workers.entry(who.worker).or_insert_with(|| WorkerBlocks {
-            open: BlockSums::default(),
+        let worker = self.workers.entry(id.worker).or_insert_with(|| WorkerBlocks {
+            unshown: BlockSums::default(),
             rate: Rate::default(),
             last_block_at: now,
         });
         worker.last_block_at = now;
-        worker.open.ns += block.end_ns.saturating_sub(block.start_ns);
-        worker.open.depth_ns += block.depth_ns;
+        worker.unshown.ns += block.end_ns.saturating_sub(block.start_ns);
+        worker.unshown.depth_ns += block.depth_ns;
         let tallies = block.lanes.iter().flat_map(|lane| Kind::ALL.into_iter().zip(&lane.kinds));
         // Syncs do not count as operations, as in the rate of a run.
         for (kind, tally) in tallies.filter(|(kind, _)| *kind != Kind::Sync) {
-            worker.open.ops += tally.latency.count();
-            worker.open.bytes += tally.bytes;
+            worker.unshown.ops += tally.latency.count();
+            worker.unshown.bytes += tally.bytes;
             self.so_far.ops += tally.latency.count();
             self.so_far.bytes[kind as usize] += tally.bytes;
             self.latency.merge(&tally.latency);
         }
     }
 
-    /// Returns the figures if an update is due.
-    pub(crate) fn take(&mut self, now: Instant) -> Option<Pulse> {
-        if now.duration_since(self.shown) < PULSE_INTERVAL {
+    /// Returns the figures since the last update, if an update is due.
+    pub(crate) fn take_figures(&mut self, now: Instant) -> Option<RecentFigures> {
+        if now.duration_since(self.last_update) < FIGURES_INTERVAL {
             return None;
         }
-        self.shown = now;
+        self.last_update = now;
         let is_new = !self.latency.is_empty();
         let mut all = Rate::default();
         for worker in self.workers.values_mut() {
-            let BlockSums { ops, bytes, depth_ns, ns } = std::mem::take(&mut worker.open);
+            let BlockSums { ops, bytes, depth_ns, ns } = std::mem::take(&mut worker.unshown);
             if ns > 0 {
                 let per_s = |n: u64| n as f64 * 1e9 / ns as f64;
                 worker.rate =
                     Rate { iops: per_s(ops), bytes_per_s: per_s(bytes), depth: depth_ns as f64 / ns as f64 };
-            } else if now.duration_since(worker.last_block_at) > self.patience {
+            } else if now.duration_since(worker.last_block_at) > self.idle_after {
                 worker.rate = Rate::default();
             }
             all.iops += worker.rate.iops;
@@ -389,7 +392,7 @@ impl Recent {
         let latency_ns = latencies(&self.latency);
         self.latency.clear();
         let rate = (!self.workers.is_empty()).then_some(all);
-        Some(Pulse { rate, latency_ns, is_new, so_far: self.so_far.clone() })
+        Some(RecentFigures { rate, latency_ns, is_new, so_far: self.so_far.clone() })
     }
 }
 
@@ -409,7 +412,7 @@ const REMARKS_MAX: usize = 8;
 
 /// The data of `fathom watch`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Observed {
+pub(super) struct WatchState {
     /// Length of an interval.
     pub(super) interval: Duration,
     /// End of the last interval as text; empty before the first.
@@ -426,14 +429,12 @@ pub(super) struct Observed {
     pub(super) remarks: VecDeque<String>,
 }
 
-impl Observed {
+impl WatchState {
     /// Creates the data of `fathom watch` before its first interval.
-    pub(super) fn every(interval: Duration) -> Self {
+    pub(super) fn new(interval: Duration) -> Self {
         Self { interval, ..Self::default() }
     }
-
-    /// Adds an interval.
-    pub(super) fn take(&mut self, watched: &Watched) {
+    pub(super) fn add_interval(&mut self, watched: &Watched) {
         watched.time.clone_into(&mut self.time);
         self.cpu = watched.cpu;
         self.devices.clone_from(&watched.devices);
@@ -452,22 +453,22 @@ impl Observed {
 
 #[test]
 fn a_result_without_a_view_is_one_line() {
-    let row = Row {
+    let figures = Row {
         job: 0,
         offered_iops: None,
         runs: 5,
         iops: Some(2_000.0),
         latency_ns: [Some(441_000), None, None],
     };
-    let result = JobResult { name: "SEQ1M Q1T1 read".into(), row, op_bytes: Some(1_048_576.0) };
+    let result = JobResult { name: "SEQ1M Q1T1 read".into(), figures, op_bytes: Some(1_048_576.0) };
     assert_eq!(
         result.line(&BTreeSet::new()),
         "result  SEQ1M Q1T1 read: 2,097 MB/s, 2,000 IOPS, p50 441 us (5 runs, not judged yet)"
     );
-    let none = Row { runs: 1, iops: None, latency_ns: [None; 3], ..result.row.clone() };
+    let none = Row { runs: 1, iops: None, latency_ns: [None; 3], ..result.figures.clone() };
     let found = ["D08 RUNQUEUE_WAIT".to_owned()].into();
     assert_eq!(
-        JobResult { row: none, ..result }.line(&found),
+        JobResult { figures: none, ..result }.line(&found),
         "result  SEQ1M Q1T1 read: no number (1 run, not judged yet; found: D08 RUNQUEUE_WAIT)"
     );
 }
@@ -476,19 +477,24 @@ fn a_result_without_a_view_is_one_line() {
 fn unknown_values_have_no_point_and_rare_values_remain() {
     let mut state = State::default();
     state.begin_run(32);
-    state.pulse(Pulse::default());
+    state.show_figures(RecentFigures::default());
     let rate = Some(Rate { iops: 5.0, ..Rate::default() });
-    let new = Pulse { rate, latency_ns: [Some(1), Some(2), Some(3)], is_new: true, ..Pulse::default() };
-    state.pulse(new.clone());
-    state.pulse(Pulse { is_new: false, latency_ns: [None; 3], ..new });
+    let new = RecentFigures {
+        rate,
+        latency_ns: [Some(1), Some(2), Some(3)],
+        is_new: true,
+        ..RecentFigures::default()
+    };
+    state.show_figures(new.clone());
+    state.show_figures(RecentFigures { is_new: false, latency_ns: [None; 3], ..new });
     assert_eq!(state.series.iops, [None, Some(5.0), Some(5.0)]);
     assert_eq!(state.series.p99_ns, [None, Some(2.0), Some(2.0)]);
     assert_eq!(state.series.device_iops, [None, None, None]);
-    state.pulse(Pulse { rate: Some(Rate::default()), ..Pulse::default() });
+    state.show_figures(RecentFigures { rate: Some(Rate::default()), ..RecentFigures::default() });
     assert_eq!((state.series.iops.back(), state.series.p99_ns.back()), (Some(&Some(0.0)), Some(&None)));
     state.begin_run(1);
     assert_eq!((state.series.iops.len(), state.series.iops.back()), (5, Some(&None)));
-    (0..1_000).for_each(|_| state.pulse(Pulse::default()));
+    (0..1_000).for_each(|_| state.show_figures(RecentFigures::default()));
     assert_eq!(state.series.iops.len(), POINTS_MAX);
 }
 
@@ -508,18 +514,18 @@ fn first_q_ends_after_the_run_and_second_q_at_once() {
 #[test]
 fn worker_rates_use_their_own_time_and_unknown_is_not_zero() {
     let mut recent = Recent::new(2_000_000_000);
-    let begun = recent.shown;
-    assert_eq!(recent.take(begun), None);
-    let first = recent.take(begun + PULSE_INTERVAL);
+    let begun = recent.last_update;
+    assert_eq!(recent.take_figures(begun), None);
+    let first = recent.take_figures(begun + FIGURES_INTERVAL);
     assert_eq!(first.map(|p| (p.rate, p.latency_ns, p.is_new)), Some((None, [None; 3], false)));
-    recent.add(Who { worker: 0, stream: 0 }, &block(100, 100));
-    recent.add(Who { worker: 1, stream: 0 }, &block(200, 100));
-    let pulse = recent.take(begun + 2 * PULSE_INTERVAL).unwrap_or_default();
+    recent.add(WorkerId { worker: 0, stream: 0 }, &block(100, 100));
+    recent.add(WorkerId { worker: 1, stream: 0 }, &block(200, 100));
+    let pulse = recent.take_figures(begun + 2 * FIGURES_INTERVAL).unwrap_or_default();
     assert_eq!(pulse.rate, Some(Rate { iops: 1_500.0, bytes_per_s: 1_500.0 * 4096.0, depth: 8.0 }));
     assert_eq!((pulse.latency_ns[0], pulse.latency_ns[2], pulse.so_far.ops), (Some(1000), Some(1000), 200));
     // Until the next block a worker keeps its rate; one that is silent for long is idle.
-    let next = recent.take(begun + 3 * PULSE_INTERVAL).unwrap_or_default();
+    let next = recent.take_figures(begun + 3 * FIGURES_INTERVAL).unwrap_or_default();
     assert_eq!((next.rate, next.is_new), (pulse.rate, false));
-    let silent = recent.take(begun + 20 * PULSE_INTERVAL).unwrap_or_default();
+    let silent = recent.take_figures(begun + 20 * FIGURES_INTERVAL).unwrap_or_default();
     assert_eq!((silent.rate, silent.latency_ns), (Some(Rate::default()), [None; 3]));
 }

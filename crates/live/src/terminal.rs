@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l";
 /// Escape sequences that reset colours, clear the screen (for terminals without an alternate screen), show the cursor
 /// and return to the normal screen.
-const GIVE_BACK: &[u8] = b"\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
+const RESTORE: &[u8] = b"\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
 /// Clears the screen.
 const EMPTY: &[u8] = b"\x1b[0m\x1b[2J";
 /// Maximum wait, before fathom exits, for a terminal whose output the user has stopped (Ctrl-S).
@@ -44,8 +44,8 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Locked while bytes are written to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
 /// Terminal modes before the first view.
-static BEFORE: OnceLock<(Keys, Termios)> = OnceLock::new();
-static HOOK: Once = Once::new();
+static ORIGINAL_MODES: OnceLock<(Keys, Termios)> = OnceLock::new();
+static PANIC_HOOK: Once = Once::new();
 
 /// Returns whether a view may use the terminal: true if this process is in the foreground of its
 /// controlling terminal. Also true without a controlling terminal: the view gets no keys then, but
@@ -68,15 +68,15 @@ pub(super) fn take(keys: Option<&Keys>) -> bool {
     if IS_OVER.load(Ordering::SeqCst) || keys.is_some_and(|keys| !is_in_foreground(keys)) {
         return false;
     }
-    HOOK.call_once(give_back_before_panic_message);
-    let _turn = lock_writes();
+    PANIC_HOOK.call_once(restore_before_panic_message);
+    let _guard = lock_writes();
     if let Some(keys) = keys {
-        if BEFORE.get().is_none()
+        if ORIGINAL_MODES.get().is_none()
             && let (Ok(modes), Some(file)) = (tcgetattr(keys.file()), Keys::open())
         {
-            let _ = BEFORE.set((file, modes));
+            let _ = ORIGINAL_MODES.set((file, modes));
         }
-        if let Some((_, modes)) = BEFORE.get() {
+        if let Some((_, modes)) = ORIGINAL_MODES.get() {
             let mut without_lines = modes.clone();
             without_lines.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
             let _ = tcsetattr(keys.file(), OptionalActions::Now, &without_lines);
@@ -98,7 +98,7 @@ pub(super) fn is_over() -> bool {
 
 /// Writes to the terminal if a view has it. Returns false if no view has it, or if it accepts no output.
 pub(super) fn write(bytes: &[u8]) -> bool {
-    let _turn = lock_writes();
+    let _guard = lock_writes();
     is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
 }
 
@@ -108,13 +108,13 @@ pub(super) fn clear() -> bool {
 }
 
 /// Restores the terminal if a view has it. Any thread may call it, even in a panic.
-pub(super) fn give_back() {
+pub(super) fn restore() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     // Wait only briefly for the lock. This thread may hold it, or another thread may hold it until the terminal accepts output.
     let until = Instant::now() + PATIENCE;
-    let _turn = loop {
+    let _guard = loop {
         match WRITING.try_lock() {
             Ok(turn) => break Some(turn),
             Err(TryLockError::Poisoned(turn)) => break Some(turn.into_inner()),
@@ -128,9 +128,9 @@ pub(super) fn give_back() {
         let _ = tcflow(stderr(), action);
     }
     if has_room(PATIENCE) {
-        let _ = stream::write(stderr(), GIVE_BACK);
+        let _ = stream::write(stderr(), RESTORE);
     }
-    if let Some((keys, modes)) = BEFORE.get() {
+    if let Some((keys, modes)) = ORIGINAL_MODES.get() {
         let _ = tcsetattr(keys.file(), OptionalActions::Now, modes);
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn restore_on_suspend() -> io::Result<()> {
     std::thread::Builder::new().name("fathom-stops".into()).spawn(move || {
         for signal in signals.forever() {
             if signal != SIGCONT {
-                give_back();
+                restore();
                 // If the kernel refuses the default action, the process does not stop.
                 let _ = sys::process::take(signal);
             }
@@ -156,9 +156,9 @@ pub(super) fn restore_on_suspend() -> io::Result<()> {
 }
 
 /// Restores the terminal for good, because fathom is about to exit or to print something that the user must read.
-pub(super) fn give_back_for_good() {
+pub(super) fn restore_for_good() {
     IS_OVER.store(true, Ordering::SeqCst);
-    give_back();
+    restore();
 }
 
 fn lock_writes() -> MutexGuard<'static, ()> {
@@ -172,10 +172,10 @@ fn has_room(patience: Duration) -> bool {
 }
 
 /// Makes a panic print on the normal screen, where the user can read it.
-fn give_back_before_panic_message() {
+fn restore_before_panic_message() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        give_back_for_good();
+        restore_for_good();
         before(panic);
     }));
 }

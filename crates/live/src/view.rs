@@ -10,14 +10,14 @@ use super::draw::draw;
 use super::state::{End, State};
 use super::terminal;
 use crate::display_mode;
-use crate::draw::draw_observed;
+use crate::draw::draw_watch;
 use crate::progress_line::ProgressLine;
-use crate::state::{Observed, Sample};
+use crate::state::{Sample, WatchState};
 use crate::terminal::{Canvas, Key, Keys, Theme};
 use analysis::under_way::{ReportedOps, UnfinishedSession};
 use machine::processes::Processes;
 use machine::root::Root;
-use machine::snapshot::Watch;
+use machine::snapshot::SnapshotReader;
 use machine::threads;
 use model::Known;
 use model::evidence::Snapshot;
@@ -55,7 +55,7 @@ struct Shared {
     /// Samples the devices of the plan.
     sampler: Mutex<Option<DeviceSampler>>,
     /// A run that has begun and that the sampler does not know yet.
-    begun: Mutex<Option<(RunStart, Snapshot)>>,
+    new_run: Mutex<Option<(RunStart, Snapshot)>>,
     /// Messages that wait for the normal screen.
     pending_messages: Mutex<Vec<String>>,
     /// Whether the user asked to end after the run.
@@ -84,7 +84,7 @@ impl View {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             sampler: Mutex::default(),
-            begun: Mutex::default(),
+            new_run: Mutex::default(),
             pending_messages: Mutex::default(),
             ends_after_run: AtomicBool::new(false),
             stop,
@@ -116,7 +116,7 @@ impl View {
 
     /// Begins a run, with the counters at its start.
     pub(super) fn begin_run(&self, start: RunStart, first: Snapshot) {
-        *lock(&self.shared.begun) = Some((start, first));
+        *lock(&self.shared.new_run) = Some((start, first));
     }
 
     /// Shows a lasting message, and prints it as soon as the normal screen is back.
@@ -153,7 +153,7 @@ impl Drop for View {
             // A panic was already printed.
             let _ = thread.join();
         }
-        terminal::give_back_for_good();
+        terminal::restore_for_good();
         self.shared.flush_messages();
         self.shared.line.clear();
     }
@@ -201,7 +201,7 @@ impl<'a> Drawing<'a> {
             if !terminal::is_taken() && terminal::take(self.keys.as_ref()) {
                 self.canvas.forget();
             }
-            if self.is_due() {
+            if Instant::now() >= self.next_draw() {
                 self.sample_counters();
                 self.draw();
                 self.drawn = Some(Instant::now());
@@ -213,24 +213,21 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Whether the next draw is due.
-    fn is_due(&self) -> bool {
-        Instant::now() >= self.due()
-    }
+    /// Publishes the CPU time of this thread, and returns the time of the next draw.
 
-    fn due(&self) -> Instant {
+    fn next_draw(&self) -> Instant {
         let used = sys::thread::usage().unwrap_or_default();
-        for (kept, ns) in self.shared.used_ns.iter().zip([used.user_ns, used.system_ns]) {
-            kept.store(ns, Ordering::Relaxed);
+        for (published, ns) in self.shared.used_ns.iter().zip([used.user_ns, used.system_ns]) {
+            published.store(ns, Ordering::Relaxed);
         }
-        due(self.began, self.drawn, Duration::from_nanos(used.user_ns + used.system_ns))
+        draw_time(self.began, self.drawn, Duration::from_nanos(used.user_ns + used.system_ns))
     }
 
     /// Samples the counters during a run.
     fn sample_counters(&mut self) {
         let mut sampler = lock(&self.shared.sampler);
         let Some(sampler) = sampler.as_mut() else { return };
-        if let Some((start, first)) = lock(&self.shared.begun).take() {
+        if let Some((start, first)) = lock(&self.shared.new_run).take() {
             sampler.begin(start, first);
         }
         let so_far = {
@@ -238,14 +235,14 @@ impl<'a> Drawing<'a> {
             if state.run_depth.is_none() || self.sampled_at.elapsed() < SAMPLE_INTERVAL {
                 return;
             }
-            state.pulse.so_far.clone()
+            state.recent.so_far.clone()
         };
         self.sampled_at = Instant::now();
-        if let Some(seen) = sampler.sample(&so_far) {
+        if let Some(sample) = sampler.sample(&so_far) {
             let mut state = lock(&self.shared.state);
             // The run may have ended during the sample.
             if state.run_depth.is_some() {
-                state.seen = Some(seen);
+                state.sample = Some(sample);
             }
         }
     }
@@ -259,7 +256,7 @@ impl<'a> Drawing<'a> {
 
     /// Waits for a key, a wake-up or the next draw.
     fn wait(&mut self) {
-        let left = self.due().saturating_duration_since(Instant::now());
+        let left = self.next_draw().saturating_duration_since(Instant::now());
         let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
         let mut files = vec![PollFd::from_borrowed_fd(self.shared.wake.as_fd(), PollFlags::IN)];
         // While another process has the terminal, the keys are for that process.
@@ -294,7 +291,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn switch_to_plain(&self) {
-        terminal::give_back_for_good();
+        terminal::restore_for_good();
         self.shared.plain.store(true, Ordering::SeqCst);
         self.shared.flush_messages();
         self.shared.line.show();
@@ -302,29 +299,30 @@ impl<'a> Drawing<'a> {
 }
 
 /// Returns the time of the next draw. The draw interval and the CPU time used so far determine it.
-fn due(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
-    let by_cost = began + used * TIME_PER_CPU_TIME;
-    drawn.map_or(began, |at| by_cost.clamp(at + DRAW_INTERVAL, at + DRAW_INTERVAL_MAX))
+fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant {
+    let by_cpu_time = began + used * TIME_PER_CPU_TIME;
+    drawn.map_or(began, |at| by_cpu_time.clamp(at + DRAW_INTERVAL, at + DRAW_INTERVAL_MAX))
 }
 
 /// Minimum time between two scans of all processes.
-const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time between two draws. A view that does not change for longer seems to hang.
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Maximum age of a process scan that the next one is compared with. It is longer than the maximum time between two draws.
-const SEARCH_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
+const SCAN_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
 /// Prefix of the names of worker threads. A number follows it, so the thread of the view does not
 /// count.
-const WORKER: &str = "fathom-";
+const WORKER_NAME_PREFIX: &str = "fathom-";
 
 /// Samples the kernel's counters during a run.
 pub(super) struct DeviceSampler {
-    watch: Watch,
+    snapshots: SnapshotReader,
     root: Root,
     session: UnfinishedSession,
     workers: Option<Known<Workers>>,
-    search: Option<(Instant, Processes)>,
-    culprit: Known<String>,
+    /// The last scan of all processes, and its time.
+    last_scan: Option<(Instant, Processes)>,
+    busiest_process: Known<String>,
 }
 
 /// The workers of the run, with the CPU time of each in ns at the last sample.
@@ -335,10 +333,10 @@ struct Workers {
 
 impl DeviceSampler {
     /// Prepares sampling for a plan.
-    pub(super) fn new(watch: Watch, plan: &Plan, machine: &Machine) -> Self {
+    pub(super) fn new(snapshots: SnapshotReader, plan: &Plan, machine: &Machine) -> Self {
         let session = UnfinishedSession::new(plan, machine);
-        let culprit = Err("processes were not sampled yet".into());
-        Self { watch, root: Root::real(), session, workers: None, search: None, culprit }
+        let busiest_process = Err("processes were not sampled yet".into());
+        Self { snapshots, root: Root::real(), session, workers: None, last_scan: None, busiest_process }
     }
 
     /// Begins a run, with the counters at its start.
@@ -349,18 +347,22 @@ impl DeviceSampler {
 
     /// Samples the counters; `None` if no time has passed.
     pub(super) fn sample(&mut self, so_far: &ReportedOps) -> Option<Sample> {
-        let counted = self.session.sample(self.watch.glance(), so_far)?;
+        let counted = self.session.sample(self.snapshots.take_for_view(), so_far)?;
         if matches!(counted.others, Ok(Some(_))) {
-            self.search();
+            self.update_busiest_process();
         }
-        Some(Sample { counted, busiest: self.busiest(), culprit: self.culprit.clone() })
+        Some(Sample {
+            counted,
+            busiest_worker: self.sample_busiest_worker(),
+            busiest_process: self.busiest_process.clone(),
+        })
     }
 
     /// Returns the CPU share of the busiest worker since the last sample.
-    fn busiest(&mut self) -> Known<f64> {
+    fn sample_busiest_worker(&mut self) -> Known<f64> {
         let root = &self.root;
         let first = || {
-            let ids = threads::numbered(root, WORKER)?;
+            let ids = threads::numbered(root, WORKER_NAME_PREFIX)?;
             Ok(Workers { at: Instant::now(), cpu_ns: ids.into_iter().map(|id| (id, 0)).collect() })
         };
         let is_first = self.workers.is_none();
@@ -382,25 +384,25 @@ impl DeviceSampler {
     }
 
     /// Finds the process that moves the most data. Scans at most once per second.
-    fn search(&mut self) {
+    fn update_busiest_process(&mut self) {
         let now = Instant::now();
-        let age = self.search.as_ref().map(|(at, _)| now.duration_since(*at));
-        if age.is_some_and(|age| age < SEARCH_INTERVAL) {
+        let age = self.last_scan.as_ref().map(|(at, _)| now.duration_since(*at));
+        if age.is_some_and(|age| age < SCAN_INTERVAL) {
             return;
         }
-        let before = self.search.take().filter(|_| age.is_some_and(|age| age < SEARCH_AGE_MAX));
-        let found = Processes::list(&self.root);
-        self.culprit = match (&found, &before) {
+        let before = self.last_scan.take().filter(|_| age.is_some_and(|age| age < SCAN_AGE_MAX));
+        let found = Processes::sample(&self.root);
+        self.busiest_process = match (&found, &before) {
             (Err(why), _) => Err(why.clone()),
             (Ok(_), None) => Err("processes were sampled only once".into()),
-            (Ok(now), Some((_, before))) => busiest_process(now, before),
+            (Ok(now), Some((_, before))) => name_busiest_process(now, before),
         };
-        self.search = found.ok().map(|processes| (now, processes));
+        self.last_scan = found.ok().map(|processes| (now, processes));
     }
 }
 
 /// Returns the process that moved the most data between two scans, as `dd (7)`.
-fn busiest_process(now: &Processes, before: &Processes) -> Known<String> {
+fn name_busiest_process(now: &Processes, before: &Processes) -> Known<String> {
     let busy = now.busy_since(before);
     let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
     match most {
@@ -424,14 +426,14 @@ pub enum KeyAction {
 }
 
 /// The view of `fathom watch`. Dropping it restores the terminal.
-pub struct Watching {
+pub struct WatchView {
     canvas: Canvas,
     keys: Option<Keys>,
     theme: Theme,
-    observed: Observed,
+    state: WatchState,
 }
 
-impl Watching {
+impl WatchView {
     /// Takes the terminal; `None` if it is not suitable.
     ///
     /// # Errors
@@ -440,23 +442,23 @@ impl Watching {
     pub fn start(interval: Duration) -> io::Result<Option<Self>> {
         let Some(theme) = display_mode::watch_theme() else { return Ok(None) };
         terminal::restore_on_suspend()?;
-        let observed = Observed::every(interval);
-        let mut view = Self { canvas: Canvas::default(), keys: Keys::open(), theme, observed };
-        view.take();
+        let state = WatchState::new(interval);
+        let mut view = Self { canvas: Canvas::default(), keys: Keys::open(), theme, state };
+        view.take_terminal();
         Ok(Some(view))
     }
 
     /// Shows an interval.
     pub fn show(&mut self, watched: &Watched) {
-        self.observed.take(watched);
+        self.state.add_interval(watched);
         self.draw();
     }
 
     /// Handles the typed keys, and redraws if necessary.
-    pub fn obey(&mut self) -> KeyAction {
+    pub fn handle_keys(&mut self) -> KeyAction {
         if !terminal::is_taken() {
             // The program was stopped and continued.
-            self.take();
+            self.take_terminal();
         } else if self.canvas.is_resized() {
             self.draw();
         }
@@ -469,15 +471,15 @@ impl Watching {
             self.keys = None;
             return KeyAction::Nothing;
         };
-        let asked = typed.into_iter().find_map(|key| match key {
+        let action = typed.into_iter().find_map(|key| match key {
             Key::End => Some(KeyAction::End),
             Key::Plain => Some(KeyAction::Plain),
             Key::Help => None,
         });
-        asked.unwrap_or(KeyAction::Nothing)
+        action.unwrap_or(KeyAction::Nothing)
     }
 
-    fn take(&mut self) {
+    fn take_terminal(&mut self) {
         if terminal::take(self.keys.as_ref()) {
             self.canvas.forget();
             self.draw();
@@ -485,14 +487,14 @@ impl Watching {
     }
 
     fn draw(&mut self) {
-        let (observed, theme) = (&self.observed, self.theme);
-        self.canvas.draw(|frame| draw_observed(frame, observed, theme));
+        let (state, theme) = (&self.state, self.theme);
+        self.canvas.draw(|frame| draw_watch(frame, state, theme));
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatchView {
     fn drop(&mut self) {
-        terminal::give_back_for_good();
+        terminal::restore_for_good();
     }
 }
 
@@ -500,11 +502,11 @@ impl Drop for Watching {
 fn draws_are_limited_by_interval_and_cpu_time() {
     let began = Instant::now();
     let ms = Duration::from_millis;
-    assert_eq!(due(began, None, ms(0)), began);
-    assert_eq!(due(began, Some(began + ms(1_000)), ms(1)), began + ms(1_250));
-    assert_eq!(due(began, Some(began + ms(1_000)), ms(50)), began + ms(5_000));
+    assert_eq!(draw_time(began, None, ms(0)), began);
+    assert_eq!(draw_time(began, Some(began + ms(1_000)), ms(1)), began + ms(1_250));
+    assert_eq!(draw_time(began, Some(began + ms(1_000)), ms(50)), began + ms(5_000));
     assert_eq!(
-        due(began, Some(began + ms(1_000)), ms(300)),
+        draw_time(began, Some(began + ms(1_000)), ms(300)),
         began + ms(6_000),
         "the next draw is at most 5 s later"
     );

@@ -31,7 +31,7 @@ const PREFIX: &str = "fathom-";
 /// Maximum number of attempts to remove a cgroup. An attempt fails while one of fathom's threads is
 /// leaving the cgroup.
 const MAX_REMOVALS: u32 = 20;
-const BETWEEN_REMOVALS: Duration = Duration::from_millis(5);
+const REMOVAL_INTERVAL: Duration = Duration::from_millis(5);
 const V1_IO_FILES: [&str; 2] = ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"];
 /// File names of version 1's limits, without the prefix `blkio.throttle.`. A limit on a cgroup does
 /// not bind the cgroups below it.
@@ -48,17 +48,17 @@ struct Entered {
     parent: PathBuf,
     /// Whether fathom enabled the io controller below `parent`. If so, fathom disables it before it
     /// leaves the cgroup.
-    delegated: bool,
-    /// The file through which this process was moved, [`PROCESS`] or [`V1_THREAD`].
+    enabled_io_controller: bool,
+    /// The file through which this process was moved, [`MOVE_PROCESS_FILE`] or [`V1_MOVE_THREAD_FILE`].
     members: &'static str,
 }
 
 /// Writing to this file moves the whole process of the writing thread. The kernel then waits for
 /// all CPUs (RCU), which takes 10 ms.
-const PROCESS: &str = "cgroup.procs";
+const MOVE_PROCESS_FILE: &str = "cgroup.procs";
 /// Writing to this file moves only the writing thread. Only version 1 has the file. Since Linux 5.5
 /// the kernel does not wait for all CPUs then.
-const V1_THREAD: &str = "tasks";
+const V1_MOVE_THREAD_FILE: &str = "tasks";
 
 /// A cgroup for this process alone, or for one of its threads and what the thread starts. Dropping
 /// this value moves them back and removes the cgroup.
@@ -101,7 +101,7 @@ impl Drop for OwnCgroup {
 /// Why the process was not moved: the controller is missing, permission is denied, or other processes are in
 /// the same cgroup.
 pub fn enter(root: &Root) -> Known<OwnCgroup> {
-    enter_with(root, PROCESS)
+    enter_with(root, MOVE_PROCESS_FILE)
 }
 
 /// Moves this thread into a new cgroup below its present one, and so also the threads and processes
@@ -112,7 +112,7 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
 ///
 /// As [`enter`].
 pub fn enter_with_this_thread(root: &Root) -> Known<OwnCgroup> {
-    enter_with(root, V1_THREAD)
+    enter_with(root, V1_MOVE_THREAD_FILE)
 }
 
 fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
@@ -122,13 +122,13 @@ fn enter_with(root: &Root, v1_members: &'static str) -> Known<OwnCgroup> {
     if entered.is_some() {
         return Err("this process already has its own cgroup".into());
     }
-    let (version, parent) = find(root, &present, &mounts)?;
+    let (version, parent) = find_own_cgroup(root, &present, &mounts)?;
     remove_stale(root, &parent);
     let dir = parent.join(format!("{PREFIX}{}-{:08x}", std::process::id(), unique() as u32));
     fs::create_dir(&dir)
         .map_err(|e| format!("cannot create a cgroup in {} ({})", name::shown(&parent), describe(&e)))?;
-    let members = if version == 1 { v1_members } else { PROCESS };
-    let mut ours = Entered { dir, parent, delegated: false, members };
+    let members = if version == 1 { v1_members } else { MOVE_PROCESS_FILE };
+    let mut ours = Entered { dir, parent, enabled_io_controller: false, members };
     let limits = if version == 1 { copy_limits(&ours.parent, &ours.dir) } else { Ok(()) };
     if let Err(why) = limits.and_then(|()| move_in(&mut ours, version)) {
         leave(&ours);
@@ -165,7 +165,7 @@ fn copy_limits(from: &Path, to: &Path) -> Known<()> {
 }
 
 /// Returns the version and the directory of the present cgroup in the hierarchy with the I/O controller.
-fn find(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
+fn find_own_cgroup(root: &Root, present: &str, mounts: &[Mount]) -> Known<(u8, PathBuf)> {
     let lines = || hierarchies(present);
     let has_blkio = |list: &str| list.split(',').any(|c| c == "blkio");
     if let Some((_, path)) = lines().find(|(controllers, _)| has_blkio(controllers)) {
@@ -214,7 +214,7 @@ fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
         write(&ours.parent.join("cgroup.subtree_control"), "+io").map_err(|e| {
             format!("cannot enable the io controller below {} ({})", name::shown(&ours.parent), describe(&e))
         })?;
-        ours.delegated = true;
+        ours.enabled_io_controller = true;
     }
     check_files(&ours.dir, &V2_IO_FILES)
 }
@@ -228,18 +228,18 @@ fn check_files(dir: &Path, files: &[&str]) -> Known<()> {
 
 /// Undoes [`enter`] in the order that the kernel accepts. If this fails, an empty directory remains, which the next run removes.
 fn leave(ours: &Entered) {
-    if ours.delegated {
+    if ours.enabled_io_controller {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
     let _ = write(&ours.parent.join(ours.members), "0");
-    let back = ours.parent.join(PROCESS);
+    let back = ours.parent.join(MOVE_PROCESS_FILE);
     // Move processes that a user's command left running back to the cgroup in which the command was started.
-    for pid in fs::read_to_string(ours.dir.join(PROCESS)).unwrap_or_default().lines() {
+    for pid in fs::read_to_string(ours.dir.join(MOVE_PROCESS_FILE)).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
     for _ in 0..MAX_REMOVALS {
         match fs::remove_dir(&ours.dir) {
-            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(BETWEEN_REMOVALS),
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(REMOVAL_INTERVAL),
             _ => return,
         }
     }
@@ -266,9 +266,10 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// Why [`enter`] would fail.
-pub fn would_succeed(root: &Root) -> Known<u8> {
+pub fn check_enter(root: &Root) -> Known<u8> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
-    let (version, parent) = find(root, &root.read("/proc/self/cgroup")?, &file_systems::read(root)?)?;
+    let (version, parent) =
+        find_own_cgroup(root, &root.read("/proc/self/cgroup")?, &file_systems::read(root)?)?;
     let may = |path: &Path| {
         accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(|e| describe(&e.into()))
     };
@@ -308,16 +309,17 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 applies only the limits of the present cgroup.
-        let own_group = groups.path("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
+        let own_group =
+            groups.own_and_above("blkio", 1).map(|dirs| dirs.map(|d| d.into_iter().take(1).collect()));
         found.add(root, own_group, &format!("blkio.throttle.{limit}"));
     }
-    found.add(root, groups.path("cpu", 1), "cpu.cfs_quota_us");
-    found.add(root, groups.path("memory", 1), "memory.limit_in_bytes");
+    found.add(root, groups.own_and_above("cpu", 1), "cpu.cfs_quota_us");
+    found.add(root, groups.own_and_above("memory", 1), "memory.limit_in_bytes");
     for file in V2_LIMIT_FILES {
-        found.add(root, groups.path("", 2), file);
+        found.add(root, groups.own_and_above("", 2), file);
     }
     match found {
-        LimitTexts { text, refused: Some(why) } if text.is_empty() => Err(why),
+        LimitTexts { text, unreadable: Some(why) } if text.is_empty() => Err(why),
         LimitTexts { text, .. } => Ok(text),
     }
 }
@@ -330,7 +332,7 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
 /// Why no file was found.
 pub(crate) fn cpu_stat(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
-    let dirs = groups.path("cpu", 1).or_else(|| groups.path("", 2));
+    let dirs = groups.own_and_above("cpu", 1).or_else(|| groups.own_and_above("", 2));
     let dirs = dirs.ok_or("this process is not in a cgroup that counts CPU time")??;
     let limited = |dir: &&String| {
         ["cpu.cfs_quota_us", "cpu.max"]
@@ -367,12 +369,12 @@ impl MemoryLimit {
 
 /// Returns the memory limit that leaves this process the least room. Considers the process's cgroup
 /// and those above it. `None` if no limit is set or readable.
-pub fn memory(root: &Root) -> Option<MemoryLimit> {
+pub fn tightest_memory_limit(root: &Root) -> Option<MemoryLimit> {
     let groups = Groups::read(root).ok()?;
     let own_bytes = anonymous_bytes(root);
     let versions = [
-        (groups.path("memory", 1), "memory.limit_in_bytes", "total_rss "),
-        (groups.path("", 2), "memory.max", "anon "),
+        (groups.own_and_above("memory", 1), "memory.limit_in_bytes", "total_rss "),
+        (groups.own_and_above("", 2), "memory.max", "anon "),
     ];
     let limits = versions.into_iter().flat_map(|(dirs, file, counter)| {
         let dirs = dirs.and_then(Result::ok).unwrap_or_default();
@@ -412,7 +414,7 @@ impl Groups {
 
     /// Returns the directories of a hierarchy, from the cgroup of this process up to the topmost mounted one;
     /// `None` if this machine has no such hierarchy.
-    fn path(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
+    fn own_and_above(&self, controller: &str, version: u8) -> Option<Known<Vec<String>>> {
         let mut lines = hierarchies(&self.present);
         let (kind, has): (_, &dyn Fn(&str) -> bool) = match version {
             1 => ("cgroup", &|list: &str| list.split(',').any(|c| c == controller)),
@@ -440,7 +442,7 @@ fn controller_name(controller: &str) -> &str {
 #[derive(Default)]
 struct LimitTexts {
     text: String,
-    refused: Option<String>,
+    unreadable: Option<String>,
 }
 
 impl LimitTexts {
@@ -448,7 +450,7 @@ impl LimitTexts {
         let dirs = match dirs {
             None => return,
             Some(Ok(dirs)) => dirs,
-            Some(Err(why)) => return self.refuse(why),
+            Some(Err(why)) => return self.note_unreadable(why),
         };
         for dir in dirs {
             let path = format!("{dir}/{file}");
@@ -456,18 +458,18 @@ impl LimitTexts {
                 Ok(text) => {
                     for line in text.lines().map(str::trim).filter(|l| is_set(file, l)) {
                         self.text += &format!("{path}: {line}\n");
-                        self.period(root, &dir, file);
+                        self.add_period(root, &dir, file);
                     }
                 }
                 // Most cgroups lack the controller, and the root has no limits.
                 Err(_) if !root.has(&path) => {}
-                Err(why) => self.refuse(format!("{path}: {why}")),
+                Err(why) => self.note_unreadable(format!("{path}: {why}")),
             }
         }
     }
 
     /// Adds the period of a CPU quota, without which the quota means nothing.
-    fn period(&mut self, root: &Root, dir: &str, file: &str) {
+    fn add_period(&mut self, root: &Root, dir: &str, file: &str) {
         if file == "cpu.cfs_quota_us"
             && let Some(period) = root.word(&format!("{dir}/cpu.cfs_period_us"))
         {
@@ -475,8 +477,8 @@ impl LimitTexts {
         }
     }
 
-    fn refuse(&mut self, why: String) {
-        self.refused.get_or_insert(why);
+    fn note_unreadable(&mut self, why: String) {
+        self.unreadable.get_or_insert(why);
     }
 }
 
@@ -512,10 +514,10 @@ mod tests {
         let root = Root::at("/nonexistent-prefix".into());
         let present = "9:name=systemd:/a\n7:cpu,blkio:/user/me\n0::/\n";
         let dir = PathBuf::from("/nonexistent-prefix/sys/fs/cgroup/blkio/user/me");
-        assert_eq!(find(&root, present, &mounts()), Ok((1, dir)));
-        assert!(find(&root, "0::/\n", &mounts()).is_err());
-        assert!(find(&root, "junk\n::\n", &[]).is_err());
-        assert!(find(&root, "", &mounts()).is_err());
+        assert_eq!(find_own_cgroup(&root, present, &mounts()), Ok((1, dir)));
+        assert!(find_own_cgroup(&root, "0::/\n", &mounts()).is_err());
+        assert!(find_own_cgroup(&root, "junk\n::\n", &[]).is_err());
+        assert!(find_own_cgroup(&root, "", &mounts()).is_err());
     }
 
     #[test]
@@ -530,7 +532,7 @@ mod tests {
     #[test]
     fn entering_and_leaving_leaves_no_cgroup() {
         let root = Root::real();
-        let would_succeed = would_succeed(&root);
+        let expected = check_enter(&root);
         let own = match enter(&root) {
             Ok(own) => own,
             Err(why) => return println!("skipped: {why}"),
@@ -539,7 +541,7 @@ mod tests {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let name = Path::new(&seen.dir).file_name().and_then(|n| n.to_str()).unwrap_or("none").to_owned();
         assert!(text.contains(&name), "{text}");
-        assert_eq!(would_succeed, Ok(own.describe().version), "looking says what entering finds");
+        assert_eq!(expected, Ok(own.describe().version), "the check predicts the result");
         assert!(enter(&root).is_err());
         drop(own);
         assert!(!Path::new(&seen.dir).exists());
@@ -631,7 +633,7 @@ mod limits_tests {
             ("/cg/pod/memory.stat", "anon 138412032\nfile 1\n"),
             ("/cg/memory.max", "max\n"),
         ]);
-        let found = memory(&Root::at(dir.path().to_owned()));
+        let found = tightest_memory_limit(&Root::at(dir.path().to_owned()));
         let known =
             MemoryLimit { file: "/cg/pod/memory.max".into(), bytes: 256 << 20, used_bytes: 128 << 20 };
         assert_eq!(found, Some(known));
@@ -641,10 +643,10 @@ mod limits_tests {
             ("/m/a/memory.limit_in_bytes", "67108864\n"),
             ("/m/memory.limit_in_bytes", "9223372036854771712\n"),
         ]);
-        let found =
-            memory(&Root::at(dir.path().to_owned())).map(|limit| (limit.file.clone(), limit.room_bytes()));
+        let found = tightest_memory_limit(&Root::at(dir.path().to_owned()))
+            .map(|limit| (limit.file.clone(), limit.room_bytes()));
         assert_eq!(found, Some(("/m/a/memory.limit_in_bytes".into(), 64 << 20)));
-        assert_eq!(memory(&Root::at("/nonexistent-prefix".into())), None);
+        assert_eq!(tightest_memory_limit(&Root::at("/nonexistent-prefix".into())), None);
     }
 
     #[test]

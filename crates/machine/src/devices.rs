@@ -242,7 +242,7 @@ const DISK_STATS: &str = "/proc/diskstats";
 
 /// A device with its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct DiskCounters {
     /// Kernel name.
     pub name: String,
     /// `major:minor`.
@@ -255,9 +255,9 @@ pub struct Counted {
 ///
 /// # Errors
 /// Why the counters cannot be read.
-pub fn read_disk_stats(root: &Root) -> Known<Vec<Counted>> {
+pub fn read_disk_stats(root: &Root) -> Known<Vec<DiskCounters>> {
     let text = root.read(DISK_STATS).map_err(|why| format!("{DISK_STATS}: {why}"))?;
-    let own = |line: model::evidence::DiskLine<'_>| Counted {
+    let own = |line: model::evidence::DiskLine<'_>| DiskCounters {
         name: line.name.to_owned(),
         number: line.number,
         counters: line.counters,

@@ -2,7 +2,7 @@
 //!
 //! 1. `map_region_extents` sums the extents (FIEMAP) in a region of a file: holes, unwritten and
 //!    shared bytes, alignment.
-//! 2. [`pieces`] finds where the bytes of a target are on a layer of its stack, and [`prove`] compares both
+//! 2. [`locate_pieces`] finds where the bytes of a target are on a layer of its stack, and [`verify_pieces`] compares both
 //!    sides.
 //! 3. [`locate_file_extents`] collects the places of all files below a directory on the device of their file
 //!    system.
@@ -37,7 +37,7 @@ pub(crate) fn map_region_extents(file: &File, region: Range<u64>) -> Known<Exten
     if !metadata.is_file() {
         return Err("only files have extents".into());
     }
-    read(file, region.start..region.end.min(metadata.len()))
+    sum_extents(file, region.start..region.end.min(metadata.len()))
 }
 
 /// Sums the extents of a loop device's backing file; `None` if `device` is not a bound loop device.
@@ -63,9 +63,9 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
     })
 }
 
-fn read(file: &File, region: Range<u64>) -> Known<Extents> {
+fn sum_extents(file: &File, region: Range<u64>) -> Known<Extents> {
     let end = region.end;
-    let mut sum = Sum::for_region(region);
+    let mut sum = ExtentSum::for_region(region);
     for extent in ioctl::extents(file, end).map_err(|e| fiemap_reason(&e))? {
         sum.add(&extent);
     }
@@ -81,30 +81,38 @@ fn fiemap_reason(error: &io::Error) -> String {
     }
 }
 
-struct Sum {
+struct ExtentSum {
     out: Extents,
     /// End of the region in the file.
     end: u64,
     /// End, in the file, of the extents added so far. The bytes up to the next extent are a hole.
     reached: u64,
     /// Bitwise OR of all device offsets. The lowest set bit is their common alignment.
-    places: u64,
+    device_offsets: u64,
     /// Length of the contiguous piece that ends with the extent added last.
     piece_bytes: u64,
     /// End of that piece in the file and on the device.
     piece_end: [u64; 2],
 }
 
-impl Sum {
+impl ExtentSum {
     fn for_region(region: Range<u64>) -> Self {
         let span_bytes = region.end.saturating_sub(region.start);
         let out = Extents { span_bytes, ..Extents::default() };
-        Self { out, end: region.end, reached: region.start, places: 0, piece_bytes: 0, piece_end: [0; 2] }
+        Self {
+            out,
+            end: region.end,
+            reached: region.start,
+            device_offsets: 0,
+            piece_bytes: 0,
+            piece_end: [0; 2],
+        }
     }
 
     fn close(mut self) -> Extents {
         self.out.hole_bytes += self.end.saturating_sub(self.reached);
-        self.out.physical_align = (self.places != 0).then(|| 1 << self.places.trailing_zeros());
+        self.out.physical_align =
+            (self.device_offsets != 0).then(|| 1 << self.device_offsets.trailing_zeros());
         self.out
     }
 
@@ -121,24 +129,24 @@ impl Sum {
         self.reached = end;
         let flags = extent.flags;
         if !extent.has(Extent::DELAYED | Extent::INLINE | Extent::UNPLACED) {
-            self.places |= extent.physical;
-            self.lengthen(extent, start, end);
+            self.device_offsets |= extent.physical;
+            self.extend_piece(extent, start, end);
         }
-        let mut note = |mask: u32, sum: fn(&mut Extents) -> &mut u64| {
+        let mut add_bytes = |mask: u32, sum: fn(&mut Extents) -> &mut u64| {
             if flags & mask != 0 {
                 *sum(&mut self.out) += bytes;
             }
         };
-        note(Extent::UNWRITTEN, |e| &mut e.unwritten_bytes);
-        note(Extent::DELAYED, |e| &mut e.delayed_bytes);
-        note(Extent::INLINE, |e| &mut e.inline_bytes);
-        note(Extent::ENCODED | Extent::ENCRYPTED, |e| &mut e.encoded_bytes);
-        note(Extent::SHARED, |e| &mut e.shared_bytes);
+        add_bytes(Extent::UNWRITTEN, |e| &mut e.unwritten_bytes);
+        add_bytes(Extent::DELAYED, |e| &mut e.delayed_bytes);
+        add_bytes(Extent::INLINE, |e| &mut e.inline_bytes);
+        add_bytes(Extent::ENCODED | Extent::ENCRYPTED, |e| &mut e.encoded_bytes);
+        add_bytes(Extent::SHARED, |e| &mut e.shared_bytes);
     }
 
     /// Adds an extent's part from `start` to `end` to the previous piece if it continues that piece. Otherwise begins a
     /// new piece.
-    fn lengthen(&mut self, extent: &Extent, start: u64, end: u64) {
+    fn extend_piece(&mut self, extent: &Extent, start: u64, end: u64) {
         let place = extent.physical.saturating_add(start.saturating_sub(extent.logical));
         let before = if self.piece_end == [start, place] { self.piece_bytes } else { 0 };
         self.piece_bytes = before + (end - start);
@@ -180,7 +188,13 @@ pub struct Piece {
 /// # Errors
 ///
 /// Why the places are unknown.
-pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usize) -> Known<Vec<Piece>> {
+pub fn locate_pieces(
+    root: &Root,
+    place: &Place,
+    target: &File,
+    bytes: u64,
+    layer: usize,
+) -> Known<Vec<Piece>> {
     let top = match place.tops.as_slice() {
         [top] => top,
         [] => return Err("the device below the target is not known".into()),
@@ -192,8 +206,11 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
         }
     };
     let whole = Piece { logical: 0, physical: 0, bytes };
-    let mut found =
-        if place.file_system.is_some() { map_pieces(&[whole], &map_of(target, bytes)?) } else { vec![whole] };
+    let mut found = if place.file_system.is_some() {
+        map_pieces(&[whole], &stored_pieces(target, bytes)?)
+    } else {
+        vec![whole]
+    };
     let mut at = *top;
     // Limit the number of steps, because a stack that contains itself would never end.
     for _ in 0..=place.layers.len() {
@@ -211,7 +228,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
                 upper.name
             ));
         };
-        found = step(root, upper, &found)?;
+        found = pieces_below(root, upper, &found)?;
         at = *below;
     }
     Err("the chain of devices below the target does not end".into())
@@ -224,7 +241,7 @@ pub fn pieces(root: &Root, place: &Place, target: &File, bytes: u64, layer: usiz
 /// # Errors
 ///
 /// The first difference, or why a side cannot be read.
-pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Known<()> {
+pub fn verify_pieces(target: &File, device: &File, pieces: &[Piece], align: u32) -> Known<()> {
     let align = u64::from(align.max(1));
     let mut arena = Arena::new(2, PROOF_BYTES.max(align) as usize).map_err(|e| describe(&e))?;
     let every = pieces.len().div_ceil(MAX_PROVEN_PIECES).max(1);
@@ -254,7 +271,7 @@ pub fn prove(target: &File, device: &File, pieces: &[Piece], align: u32) -> Know
 }
 
 /// Translates pieces of a layer to the layer below.
-fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
+fn pieces_below(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     let moved =
         |by: u64| pieces.iter().map(|p| Piece { physical: p.physical.saturating_add(by), ..*p }).collect();
     match upper.kind {
@@ -271,18 +288,18 @@ fn step(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
             }
             let file = File::open(root.path(path)).map_err(|e| format!("{path}: {}", describe(&e)))?;
             let bytes = file.metadata().map_err(|e| format!("{path}: {}", describe(&e)))?.len();
-            Ok(map_pieces(&pieces, &map_of(&file, bytes)?))
+            Ok(map_pieces(&pieces, &stored_pieces(&file, bytes)?))
         }
         _ => Err(format!("{} does not report where it stores a block", upper.name)),
     }
 }
 
-/// Succeeds if the file system's extents have offsets from the beginning of its device.
+/// Refuses a file system whose extents have offsets in its own address space instead of the device.
 ///
 /// # Errors
 ///
-/// That the offsets have another origin, or that the origin is unknown.
-pub(crate) fn counts_from_device(file: &File) -> Known<()> {
+/// The refusal, or why the kind of the file system is unknown.
+pub(crate) fn refuse_own_address_space(file: &File) -> Known<()> {
     let kind = fstatfs(file).map_err(|e| describe(&e.into()))?.f_type as i64;
     if OWN_ADDRESS_SPACE.contains(&kind) {
         return Err(
@@ -293,8 +310,8 @@ pub(crate) fn counts_from_device(file: &File) -> Known<()> {
 }
 
 /// Returns where the first `bytes` of a file are stored, without holes and unwritten extents.
-fn map_of(file: &File, bytes: u64) -> Known<Vec<Piece>> {
-    counts_from_device(file)?;
+fn stored_pieces(file: &File, bytes: u64) -> Known<Vec<Piece>> {
+    refuse_own_address_space(file)?;
     let all = ioctl::extents(file, bytes).map_err(|e| fiemap_reason(&e))?;
     let stored = all.iter().filter(|e| !e.has(NOT_STORED_PLAINLY));
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
@@ -340,7 +357,7 @@ fn merge_pieces(pieces: &[Piece]) -> Vec<Piece> {
 }
 
 /// Formats pieces: `64 MiB in 3 pieces from byte 135266304 on`.
-pub fn show(pieces: &[Piece]) -> String {
+pub fn describe_pieces(pieces: &[Piece]) -> String {
     let bytes: u64 = pieces.iter().map(|p| p.bytes).sum();
     let first = pieces.iter().map(|p| p.physical).min().unwrap_or(0);
     let many = match pieces.len() {
@@ -389,9 +406,9 @@ pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
 
 /// Walks a tree without following links or leaving its file system.
 fn add_tree(top: &Path, device: u64, found: &mut FileExtents) -> Result<(), String> {
-    let mut open: Vec<PathBuf> = vec![top.to_owned()];
+    let mut pending: Vec<PathBuf> = vec![top.to_owned()];
     let why = |path: &Path, e: &std::io::Error| format!("{}: {}", path.display(), describe(e));
-    while let Some(dir) = open.pop() {
+    while let Some(dir) = pending.pop() {
         let entries = match std::fs::read_dir(&dir) {
             Ok(entries) => entries,
             // The entry was removed after it was listed.
@@ -402,7 +419,7 @@ fn add_tree(top: &Path, device: u64, found: &mut FileExtents) -> Result<(), Stri
             let path = entry.map_err(|e| why(&dir, &e))?.path();
             match path.symlink_metadata() {
                 Ok(metadata) if metadata.dev() != device => {}
-                Ok(metadata) if metadata.is_dir() => open.push(path),
+                Ok(metadata) if metadata.is_dir() => pending.push(path),
                 Ok(metadata) if metadata.is_file() => found.add(&path)?,
                 Ok(_) => {}
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
@@ -423,7 +440,7 @@ impl FileExtents {
                 Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(e) => return Err(why(&describe(&e))),
             };
-        counts_from_device(&file).map_err(|e| why(&e))?;
+        refuse_own_address_space(&file).map_err(|e| why(&e))?;
         // Include space that is allocated beyond the end of a file, because it belongs to the file too.
         let all = ioctl::extents(&file, u64::MAX).map_err(|e| why(&fiemap_reason(&e)))?;
         self.files += 1;
@@ -466,7 +483,7 @@ fn piece(logical: u64, physical: u64, bytes: u64) -> Piece {
 
 #[test]
 fn extents_that_follow_each_other_on_the_device_are_one_piece() {
-    let mut sum = Sum::for_region(0..400);
+    let mut sum = ExtentSum::for_region(0..400);
     for (logical, physical, length) in [(0, 1000, 100), (100, 1100, 50), (150, 5000, 200), (360, 5210, 999)] {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length) = (logical, physical, length);
@@ -477,7 +494,7 @@ fn extents_that_follow_each_other_on_the_device_are_one_piece() {
 
 #[test]
 fn holes_tails_and_states_are_added_up() {
-    let mut sum = Sum::for_region(0..100);
+    let mut sum = ExtentSum::for_region(0..100);
     let piece = |logical, length, flags| {
         let mut e = Extent::default();
         (e.logical, e.physical, e.length, e.flags) = (logical, (logical + 2) << 12, length, flags);
@@ -502,7 +519,7 @@ fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
         e
     };
     let sums = |region| {
-        let mut sum = Sum::for_region(region);
+        let mut sum = ExtentSum::for_region(region);
         sum.add(&at(0, 50));
         sum.add(&at(100, 50));
         let e = sum.close();
@@ -514,7 +531,7 @@ fn bytes_outside_the_region_count_neither_as_stored_nor_as_a_hole() {
 
 #[test]
 fn unknown_places_and_those_beyond_the_end_do_not_affect_the_alignment() {
-    let mut sum = Sum::for_region(0..4096);
+    let mut sum = ExtentSum::for_region(0..4096);
     let pieces =
         [(0, 512, Extent::INLINE), (1024, 1, Extent::DELAYED), (2048, 3, Extent::UNPLACED), (8192, 7, 0)];
     for (logical, physical, flags) in pieces {
@@ -544,7 +561,7 @@ fn pieces_of_pieces_are_cut_at_both_edges_and_holes_are_left_out() {
     let found = map_pieces(&file, &image);
     assert_eq!(found, [piece(0, 1_100, 50), piece(100, 5_100, 20), piece(120, 5_120, 30)]);
     assert_eq!(merge_pieces(&found), [piece(0, 1_100, 50), piece(100, 5_100, 50)]);
-    assert_eq!(show(&merge_pieces(&found)), "100 B in 2 pieces from byte 1100 on");
+    assert_eq!(describe_pieces(&merge_pieces(&found)), "100 B in 2 pieces from byte 1100 on");
     assert_eq!(map_pieces(&file, &[]), []);
 }
 
@@ -566,18 +583,20 @@ fn a_partition_adds_its_offset_and_volumes_report_none() -> std::io::Result<()> 
     let (root, any) = (Root::at("/nonexistent".into()), tempfile::tempfile()?);
     let disk = |name| (name, LayerKind::Disk);
     let part = stack_of([("vda1", LayerKind::Partition), disk("vda")]);
-    assert_eq!(pieces(&root, &part, &any, 4096, 0), Ok(vec![piece(0, 0, 4096)]));
-    assert_eq!(pieces(&root, &part, &any, 4096, 1), Ok(vec![piece(0, 2048 * 512, 4096)]));
+    assert_eq!(locate_pieces(&root, &part, &any, 4096, 0), Ok(vec![piece(0, 0, 4096)]));
+    assert_eq!(locate_pieces(&root, &part, &any, 4096, 1), Ok(vec![piece(0, 2048 * 512, 4096)]));
     let volume = stack_of([("dm-0", LayerKind::DeviceMapper), disk("vda")]);
-    assert!(pieces(&root, &volume, &any, 4096, 1).is_err_and(|why| why.contains("dm-0 does not report")));
+    assert!(
+        locate_pieces(&root, &volume, &any, 4096, 1).is_err_and(|why| why.contains("dm-0 does not report"))
+    );
     let mut raid = stack_of([("md0", LayerKind::Raid), disk("a")]);
     raid.layers[0].below = vec![1, 1];
-    assert!(pieces(&root, &raid, &any, 4096, 1).is_err_and(|why| why.contains("several devices")));
+    assert!(locate_pieces(&root, &raid, &any, 4096, 1).is_err_and(|why| why.contains("several devices")));
     raid.tops = vec![0, 1];
-    assert!(pieces(&root, &raid, &any, 4096, 0).is_err_and(|why| why.contains("several devices")));
+    assert!(locate_pieces(&root, &raid, &any, 4096, 0).is_err_and(|why| why.contains("several devices")));
     let mut round = stack_of([("a", LayerKind::Partition), disk("b")]);
     round.layers[0].below = vec![0];
-    assert!(pieces(&root, &round, &any, 4096, 1).is_err_and(|why| why.contains("does not end")));
+    assert!(locate_pieces(&root, &round, &any, 4096, 1).is_err_and(|why| why.contains("does not end")));
     Ok(())
 }
 
@@ -588,12 +607,16 @@ fn different_bytes_disprove_the_map() -> std::io::Result<()> {
     above.write_all(&[7; 8192])?;
     below.write_all(&[0; 4096])?;
     below.write_all(&[7; 8192])?;
-    assert_eq!(prove(&above, &below, &[piece(0, 4096, 8192)], 512), Ok(()));
+    assert_eq!(verify_pieces(&above, &below, &[piece(0, 4096, 8192)], 512), Ok(()));
     assert!(
-        prove(&above, &below, &[piece(0, 0, 8192)], 512).is_err_and(|why| why.contains("differs from byte"))
+        verify_pieces(&above, &below, &[piece(0, 0, 8192)], 512)
+            .is_err_and(|why| why.contains("differs from byte"))
     );
-    assert!(prove(&above, &below, &[piece(0, 100, 8192)], 512).is_err_and(|why| why.contains("multiples")));
-    assert!(prove(&above, &below, &[piece(8192, 4096, 4096)], 512).is_err(), "beyond the end");
+    assert!(
+        verify_pieces(&above, &below, &[piece(0, 100, 8192)], 512)
+            .is_err_and(|why| why.contains("multiples"))
+    );
+    assert!(verify_pieces(&above, &below, &[piece(8192, 4096, 4096)], 512).is_err(), "beyond the end");
     Ok(())
 }
 

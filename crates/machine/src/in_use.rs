@@ -20,7 +20,7 @@
 use crate::error::describe;
 use crate::file_systems::{Mount, unescape};
 use crate::loop_devices::Loop;
-use crate::processes::mapping;
+use crate::processes::parse_mapping;
 use crate::root::Root;
 use crate::signature::{Content, signatures};
 use crate::{file_systems, identity, processes, stack};
@@ -284,7 +284,7 @@ fn mounted(root: &Root, number: &str) -> Result<Option<String>, String> {
     }
     Ok(file_systems::other_namespaces(root)?.into_iter().find_map(|(process, mounts)| {
         let mount = mount_of_device(root, &mounts, number, &format!("/proc/{process}/root"))?;
-        let who = processes::name(root, process);
+        let who = processes::name_and_id(root, process);
         Some(format!("mounted on {} as {} in the mount namespace of {who}", mount.point, mount.kind))
     }))
 }
@@ -551,7 +551,7 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     }
     if holds_for(is_open, CLOSING_WAIT) {
         // The writer may be fathom itself, through its standard output.
-        let ourselves = by_ourselves().then(|| processes::name(root, own_pid(root)));
+        let ourselves = by_ourselves().then(|| processes::name_and_id(root, own_pid(root)));
         let who =
             ourselves.unwrap_or_else(|| "a program that is not visible from here, or by the kernel".into());
         return Use::By(format!("open for writing by {who}"));
@@ -658,7 +658,11 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     for pid in all.into_iter().filter(|pid| *pid != own) {
         match writes(root, pid, what) {
             Ok(true) => {
-                return Ok(Holders { writer: Some(processes::name(root, pid)), hidden, init_is_hidden });
+                return Ok(Holders {
+                    writer: Some(processes::name_and_id(root, pid)),
+                    hidden,
+                    init_is_hidden,
+                });
             }
             Ok(false) => {}
             // A process that ended after it was listed has nothing open.
@@ -694,7 +698,7 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     }
     // A mapping outlives its descriptor.
     let maps = root.read(&format!("/proc/{pid}/maps"))?;
-    let shared = maps.lines().filter_map(mapping).filter(|m| m.permissions.ends_with('s'));
+    let shared = maps.lines().filter_map(parse_mapping).filter(|m| m.permissions.ends_with('s'));
     Ok(shared.into_iter().any(|m| {
         // The kernel pads the addresses in `maps`, but not in the names of these links.
         let link = root.path(&format!("/proc/{pid}/map_files/{:x}-{:x}", m.addresses.start, m.addresses.end));

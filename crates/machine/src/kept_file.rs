@@ -89,15 +89,15 @@ fn begin(path: &Path) -> Result<File, MachineError> {
 /// Opens a file of fathom's, or an empty file, to write it again. Returns whether the file was another
 /// program's empty file.
 fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(File, bool), MachineError> {
-    safety::must_be_at(root, path, planned)?;
+    safety::check_planned_path(root, path, planned)?;
     let nonblock = OFlags::NONBLOCK.bits() as i32;
     let open = |write: bool| {
         let file = File::options().read(true).write(write).custom_flags(nonblock).open(path);
         let file = file.map_err(|e| MachineError::at(path, "opened", &e))?;
-        safety::must_be_open(root, path, &file, planned).map(|()| file)
+        safety::check_planned_file(root, path, &file, planned).map(|()| file)
     };
     // Check before opening for writing, because that makes fathom itself a user.
-    safety::users_unseen(root, path, &open(false)?, false)?;
+    safety::refuse_users(root, path, &open(false)?, false)?;
     let file = open(true)?;
     if is_open(&file) {
         return Ok((file, false));
@@ -137,7 +137,7 @@ fn fill(
                 model::name::shown(path)
             )));
         }
-        writer.next(at).map_err(failed)?;
+        writer.write_mib(at).map_err(failed)?;
         progress((at + MIB).min(bytes), bytes);
     }
     // The last piece may extend beyond the requested length.

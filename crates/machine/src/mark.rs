@@ -7,9 +7,9 @@
 //! 2. At the end the mark is completed with the inode, the length and both times (mtime and ctime) of the file. The next call compares
 //!    them with the kernel's present values, so any other write invalidates the mark. A write through another name, a truncation and a
 //!    restored mtime change the ctime; a copy has another inode. A foreign write while fathom writes does not show in the times. The
-//!    kernel reports such a write ([`sys::file_use`]), and then the mark is not completed. If the kernel does not report it (before 5.13
-//!    without privileges, and in containers that deny it), it shows only in a descriptor that is still open at the end, or in a file that
-//!    is longer than what fathom wrote.
+//!    kernel reports such a write ([`sys::file_use`]), and then the mark is not completed. Before 5.13 without privileges, and in containers that
+//!    deny it, the kernel reports nothing. Then only two signs of a foreign write remain: a descriptor that is still open at the end, and a
+//!    file that is longer than what fathom wrote.
 //! 3. A killed process, or one that saw a foreign write, leaves "being written", which then counts for no process: the file needs
 //!    `--destroy` like any other.
 //!
@@ -29,7 +29,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use sys::file_use::Watch;
+use sys::file_use::WriteWatch;
 
 /// Name of the extended attribute.
 const MARK: &str = "user.fathom.kept";
@@ -158,7 +158,7 @@ fn complete(metadata: &Metadata, ctime: i64, ctime_nsec: i64) -> String {
 
 /// Identifies a process uniquely: its id, start time, PID namespace and boot. `None` if one of them cannot be read.
 fn process_identity(root: &Root, pid: u32) -> Option<String> {
-    let began = read_stat(root, &format!("/proc/{pid}"))?.began;
+    let began = read_stat(root, &format!("/proc/{pid}"))?.start_tick;
     let space = std::fs::read_link(root.path(&format!("/proc/{pid}/ns/pid"))).ok()?;
     let boot = root.word("/proc/sys/kernel/random/boot_id")?;
     Some(format!("{pid} {began} {} {boot}", space.display()))
@@ -172,7 +172,7 @@ pub struct Writing {
     /// The largest length that fathom's writes give the file.
     max_bytes: u64,
     /// Reports writes of other processes; `None` if the kernel cannot.
-    foreign_writes: Option<Watch>,
+    foreign_writes: Option<WriteWatch>,
 }
 
 impl Writing {
@@ -202,7 +202,7 @@ impl Writing {
         }
         let inode = file.metadata().ok()?.ino();
         let own = process_identity(&Root::real(), std::process::id())?;
-        let foreign_writes = Watch::begin(&file).ok();
+        let foreign_writes = WriteWatch::begin(&file).ok();
         set(&file, &format!("{WRITING} {inode} {own}")).then_some(Self {
             file,
             max_bytes: u64::MAX,
@@ -413,7 +413,7 @@ mod tests {
         let length = fgetxattr(File::open(&path)?, MARK, &mut bytes)?;
         assert_eq!(String::from_utf8_lossy(&bytes[..length]), mark);
         // Another program wrote within the length, restored the mtime and closed the file.
-        if let Err(e) = Watch::begin(&File::open(&path)?) {
+        if let Err(e) = WriteWatch::begin(&File::open(&path)?) {
             eprintln!("skipped: no fanotify here: {e}");
             return Ok(());
         }

@@ -32,12 +32,12 @@ use std::ops::Range;
 use sys::open_file::O_DSYNC;
 
 /// Process id and start tick: together unique for a process.
-type Id = (u32, u64);
+type ProcessKey = (u32, u64);
 
 /// All processes at one moment.
 #[derive(Clone, Debug)]
 pub struct Processes {
-    all: BTreeMap<Id, Process>,
+    all: BTreeMap<ProcessKey, Process>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ struct Process {
 
 /// A process that was active between two samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Busy {
+pub struct BusyProcess {
     /// Process id.
     pub pid: u32,
     /// Name, as `ps -o comm` shows it. If children of the process ended between the samples, the bytes include those of the children, and
@@ -75,20 +75,20 @@ impl Processes {
     ///
     /// # Errors
     /// Why `/proc` cannot be listed.
-    pub fn list(root: &Root) -> Known<Self> {
+    pub fn sample(root: &Root) -> Known<Self> {
         let names = root.list("/proc").map_err(|why| format!("/proc: {why}"))?;
         let pids = names.iter().filter_map(|n| n.parse::<u32>().ok());
         // Processes that ended after they were listed are ignored.
-        let all = pids.filter_map(|pid| process(root, pid)).collect();
+        let all = pids.filter_map(|pid| read_process(root, pid)).collect();
         Ok(Self { all })
     }
 
     /// Returns the processes that were active since `earlier`, except this one.
-    pub fn busy_since(&self, earlier: &Self) -> Vec<Busy> {
+    pub fn busy_since(&self, earlier: &Self) -> Vec<BusyProcess> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
         let ended = self.ended_since(earlier);
-        let one = |(id, now): (&Id, &Process)| {
+        let one = |(id, now): (&ProcessKey, &Process)| {
             let before = earlier.all.get(id)?;
             let ticks = now.cpu_ticks.saturating_sub(before.cpu_ticks);
             let child_ended = now.children_faults > before.children_faults;
@@ -96,7 +96,7 @@ impl Processes {
                 if child_ended { ended.of_reaper(id.0, u64::saturating_add) } else { Some(0) };
             let grown = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
             let io_bytes = grown.zip(earlier_of_children).map(|(b, earlier)| b.saturating_sub(earlier));
-            (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| Busy {
+            (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| BusyProcess {
                 pid: id.0,
                 name: if child_ended {
                     format!("{} and its ended children", now.name)
@@ -113,7 +113,7 @@ impl Processes {
     /// Returns the I/O, up to the sample `earlier`, of the processes that ended since.
     fn ended_since(&self, earlier: &Self) -> EndedIo<u64> {
         let parents = earlier.all.iter().map(|((pid, _), process)| (*pid, process.parent)).collect();
-        let is_gone = |(id, _): &(&Id, &Process)| !self.all.contains_key(id);
+        let is_gone = |(id, _): &(&ProcessKey, &Process)| !self.all.contains_key(id);
         let gone = earlier.all.iter().filter(is_gone).map(|((pid, _), process)| (*pid, process.io_bytes));
         EndedIo::new(&parents, &gone.collect())
     }
@@ -129,8 +129,8 @@ const MAX_ANCESTORS: usize = 64;
 
 /// The I/O, up to the earlier sample, of the processes that have ended since. When a parent waits
 /// for an ended process, the kernel adds the I/O of that process to the parent's. If the parent has
-/// ended too, each living ancestor is a possible reaper, because any of them may be a subreaper;
-/// then the I/O is subtracted from all of them.
+/// ended too, any living ancestor may have waited, because it may be a subreaper. The I/O is then
+/// subtracted from all of them.
 struct EndedIo<T> {
     /// Pairs of a process that may have waited for an ended one, and the I/O of the ended one;
     /// `None` if that I/O is hidden.
@@ -190,21 +190,21 @@ fn possible_reapers(
 }
 
 /// Returns name and id of a process: `dd (7)`.
-pub fn name(root: &Root, pid: u32) -> String {
+pub fn name_and_id(root: &Root, pid: u32) -> String {
     match root.word(&format!("/proc/{pid}/comm")) {
         Some(comm) => format!("{comm} ({pid})"),
         None => format!("process {pid}"),
     }
 }
 
-fn process(root: &Root, pid: u32) -> Option<(Id, Process)> {
+fn read_process(root: &Root, pid: u32) -> Option<(ProcessKey, Process)> {
     // Read the page faults last: if a child ends between the two readings, its I/O must not be
     // taken for this process's.
     let io = root.read(&format!("/proc/{pid}/io")).ok().and_then(|text| parse_io_counters(&text));
-    let Stat { name, parent, cpu_ticks, began, children_faults, .. } =
+    let Stat { name, parent, cpu_ticks, start_tick, children_faults, .. } =
         read_stat(root, &format!("/proc/{pid}"))?;
     let io_bytes = io.map(|io| io.read_bytes.saturating_add(io.write_bytes));
-    Some(((pid, began), Process { name, parent, cpu_ticks, io_bytes, children_faults }))
+    Some(((pid, start_tick), Process { name, parent, cpu_ticks, io_bytes, children_faults }))
 }
 
 /// The fields of `/proc/PID/stat` that fathom uses.
@@ -220,12 +220,10 @@ pub(crate) struct Stat {
     pub(crate) children_faults: u64,
     /// CPU time in ticks.
     pub(crate) cpu_ticks: u64,
-    /// Start tick.
-    pub(crate) began: u64,
-    /// Whether this is a thread of the kernel.
-    pub(crate) kernel: bool,
+    pub(crate) start_tick: u64,
+    pub(crate) is_kernel_thread: bool,
     /// Whether the process has ended but its parent has not waited for it yet.
-    pub(crate) ended: bool,
+    pub(crate) has_ended: bool,
 }
 
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
@@ -250,9 +248,9 @@ fn parse_stat(text: &str) -> Option<Stat> {
         faults: Faults { minor: number(7)?, major: number(9)? },
         children_faults: number(8)?.saturating_add(number(10)?),
         cpu_ticks: number(11)?.saturating_add(number(12)?),
-        began: number(19)?,
-        kernel: number(6)? & KERNEL_THREAD != 0,
-        ended: matches!(fields.first(), Some(&("Z" | "X"))),
+        start_tick: number(19)?,
+        is_kernel_thread: number(6)? & KERNEL_THREAD != 0,
+        has_ended: matches!(fields.first(), Some(&("Z" | "X"))),
     })
 }
 
@@ -332,11 +330,11 @@ fn read_descriptor_table(
     left: &mut usize,
 ) {
     for name in names {
-        let Some(less) = left.checked_sub(1) else {
+        let Some(remaining) = left.checked_sub(1) else {
             open.cut = true;
             return;
         };
-        *left = less;
+        *left = remaining;
         read_descriptor(root, dir, name, on, open);
     }
 }
@@ -374,7 +372,7 @@ fn read_descriptor(root: &Root, dir: &str, name: &str, on: &OnDevices, open: &mu
 /// Returns whether a file on these devices is mapped. Ignores files with executable mappings, because
 /// programs and libraries are mapped everywhere.
 fn is_mapped(maps: &str, on: &OnDevices) -> bool {
-    let all = || maps.lines().filter_map(mapping);
+    let all = || maps.lines().filter_map(parse_mapping);
     let number = |file: &Identity| match file {
         Identity::File { device, inode } if *inode > 0 => Some((device.clone(), *inode)),
         _ => None,
@@ -387,7 +385,7 @@ fn is_mapped(maps: &str, on: &OnDevices) -> bool {
 
 /// Which counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum SampledTasks {
     /// Every process, with all of its threads together.
     Processes,
     /// Each thread of this process.
@@ -414,7 +412,7 @@ struct Reading {
 
 /// The I/O of a process or thread between two samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct TaskIo {
     /// Process or thread id.
     pub id: u32,
     /// Name, as `ps -o comm` shows it.
@@ -431,26 +429,26 @@ impl ProcessIo {
     /// Takes a sample. For each process without I/O since `before`, it reads only one file.
     ///
     /// # Errors
-    /// Why `/proc` cannot be listed, or that the process of [`Whose::ThreadsOf`] does not exist.
-    pub fn sample(root: &Root, whose: Whose, before: Option<&Self>) -> Known<Self> {
-        let dir = match whose {
-            Whose::Processes => "/proc".to_owned(),
-            Whose::ThreadsOf(pid) => format!("/proc/{pid}/task"),
+    /// Why `/proc` cannot be listed, or that the process of [`SampledTasks::ThreadsOf`] does not exist.
+    pub fn sample(root: &Root, sampled: SampledTasks, before: Option<&Self>) -> Known<Self> {
+        let dir = match sampled {
+            SampledTasks::Processes => "/proc".to_owned(),
+            SampledTasks::ThreadsOf(pid) => format!("/proc/{pid}/task"),
         };
         let names = root.list(&dir).map_err(|why| format!("{dir}: {why}"))?;
         let ids: BTreeSet<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
         // After the end of a process, its first thread remains until the parent waits for
         // the process.
-        if let (Whose::ThreadsOf(_), 1, Some(only)) = (whose, ids.len(), ids.first())
-            && read_stat(root, &format!("{dir}/{only}")).is_some_and(|stat| stat.ended)
+        if let (SampledTasks::ThreadsOf(_), 1, Some(only)) = (sampled, ids.len(), ids.first())
+            && read_stat(root, &format!("{dir}/{only}")).is_some_and(|stat| stat.has_ended)
         {
             return Err(format!("{dir}/{only}: the process has ended"));
         }
         // If other users' processes are hidden completely (hidepid), process 1 is hidden too.
-        let all_hidden = whose == Whose::Processes && !ids.contains(&1);
+        let all_hidden = sampled == SampledTasks::Processes && !ids.contains(&1);
         let mut sample = Self { hidden: usize::from(all_hidden), ..Self::default() };
         // A process gets another parent when its parent ends.
-        let has_parent = |stat: &Stat| whose != Whose::Processes || ids.contains(&stat.parent);
+        let has_parent = |stat: &Stat| sampled != SampledTasks::Processes || ids.contains(&stat.parent);
         let read_into = |sample: &mut Self, id: u32| {
             let text = root.read(&format!("{dir}/{id}/io"));
             let Some(counters) = text.as_deref().ok().and_then(parse_io_counters) else {
@@ -467,7 +465,7 @@ impl ProcessIo {
                 sample.all.insert(id, known.clone());
             } else if let Some(stat) = read_stat(root, &format!("{dir}/{id}")) {
                 // Without ended children all I/O belongs to the process itself, so its threads need not be read.
-                let has_children = whose == Whose::Processes && stat.children_faults > 0;
+                let has_children = sampled == SampledTasks::Processes && stat.children_faults > 0;
                 let threads = if has_children { sum_of_threads(root, id) } else { counters };
                 sample.all.insert(id, Reading { stat, counters, threads });
             }
@@ -488,32 +486,32 @@ impl ProcessIo {
 
     /// Returns the processes with I/O since `before`. A process whose ended children did I/O has a
     /// second entry for them. If a process began since `before`, all of its I/O counts.
-    pub fn moved_since(&self, before: &Self) -> Vec<Moved> {
+    pub fn io_since(&self, before: &Self) -> Vec<TaskIo> {
         let ended = self.ended_since(before);
         let mut out = Vec::new();
         for (id, now) in &self.all {
             // The earlier counters of this process were hidden.
-            if before.without_counters.get(id).is_some_and(|seen| seen.began == now.stat.began) {
+            if before.without_counters.get(id).is_some_and(|seen| seen.start_tick == now.stat.start_tick) {
                 continue;
             }
-            let earlier = before.all.get(id).filter(|seen| seen.stat.began == now.stat.began);
+            let earlier = before.all.get(id).filter(|seen| seen.stat.start_tick == now.stat.start_tick);
             let Some(all) = now.counters.since(&earlier.map(|seen| seen.counters).unwrap_or_default()) else {
                 continue;
             };
             let child_ended = now.stat.children_faults > earlier.map_or(0, |seen| seen.stat.children_faults);
             let (own, of_children) = if child_ended {
-                let threads = now.threads.less(&earlier.map(|seen| seen.threads).unwrap_or_default());
+                let threads = now.threads.minus(&earlier.map(|seen| seen.threads).unwrap_or_default());
                 let own = threads.each(&all, u64::min);
                 let earlier = ended.of_reaper(*id, |a, b| a.each(&b, u64::saturating_add));
-                let of_children = earlier.map(|earlier| all.less(&own).less(&earlier));
+                let of_children = earlier.map(|earlier| all.minus(&own).minus(&earlier));
                 (own, of_children.unwrap_or_default())
             } else {
                 (all, IoCounters::default())
             };
             for (counters, by_children) in [(own, false), (of_children, true)] {
                 if counters != IoCounters::default() {
-                    let (name, kernel) = (now.stat.name.clone(), now.stat.kernel);
-                    out.push(Moved { id: *id, name, kernel, by_children, counters });
+                    let (name, kernel) = (now.stat.name.clone(), now.stat.is_kernel_thread);
+                    out.push(TaskIo { id: *id, name, kernel, by_children, counters });
                 }
             }
         }
@@ -526,19 +524,19 @@ impl ProcessIo {
         let without_counters = before.without_counters.iter().map(|(id, stat)| (*id, stat, None));
         let all: Vec<_> = all.chain(without_counters).collect();
         let parents = all.iter().map(|(id, stat, _)| (*id, stat.parent)).collect();
-        let lives = |id: u32, began: u64| {
+        let lives = |id: u32, start_tick: u64| {
             let now = self.all.get(&id).map(|now| &now.stat).or_else(|| self.without_counters.get(&id));
-            now.is_some_and(|now| now.began == began)
+            now.is_some_and(|now| now.start_tick == start_tick)
         };
-        let gone = all.iter().filter(|(id, stat, _)| !lives(*id, stat.began));
+        let gone = all.iter().filter(|(id, stat, _)| !lives(*id, stat.start_tick));
         EndedIo::new(&parents, &gone.map(|(id, _, counters)| (*id, *counters)).collect())
     }
 
     /// Returns a process of this sample with all I/O counters at 0; `None` if the sample does not have the process.
-    pub fn still(&self, id: u32) -> Option<Moved> {
+    pub fn without_io(&self, id: u32) -> Option<TaskIo> {
         let seen = self.all.get(&id)?;
-        let (name, kernel) = (seen.stat.name.clone(), seen.stat.kernel);
-        Some(Moved { id, name, kernel, by_children: false, counters: IoCounters::default() })
+        let (name, kernel) = (seen.stat.name.clone(), seen.stat.is_kernel_thread);
+        Some(TaskIo { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
     /// Returns a lower bound of the number of processes that hide their counters from this user.
@@ -571,7 +569,7 @@ impl IoCounters {
         self.try_each(other, |own, other| Some(combine(own, other))).unwrap_or_default()
     }
 
-    fn less(&self, other: &Self) -> Self {
+    fn minus(&self, other: &Self) -> Self {
         self.each(other, u64::saturating_sub)
     }
 
@@ -592,7 +590,7 @@ pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     let path = "/proc/self/io";
     let whole =
         parse_io_counters(&root.read(path)?).ok_or_else(|| format!("{path} has an unknown format"))?;
-    Ok(whole.less(&sum_of_threads))
+    Ok(whole.minus(&sum_of_threads))
 }
 
 /// Returns the sum of the I/O counters of a process's live threads. Ignores a thread that ends
@@ -635,7 +633,7 @@ pub(crate) struct Mapping<'t> {
     pub(crate) path: Option<&'t str>,
 }
 
-pub(crate) fn mapping(line: &str) -> Option<Mapping<'_>> {
+pub(crate) fn parse_mapping(line: &str) -> Option<Mapping<'_>> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
@@ -668,12 +666,12 @@ mod tests {
             faults: Faults { minor: 1, major: 3 },
             children_faults: 6,
             cpu_ticks: 42,
-            began: 991,
-            kernel: false,
-            ended: false,
+            start_tick: 991,
+            is_kernel_thread: false,
+            has_ended: false,
         };
         assert_eq!(parse_stat(STAT), Some(stat));
-        assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.kernel));
+        assert!(parse_stat(&STAT.replace("4194560", "69238880")).is_some_and(|stat| stat.is_kernel_thread));
         for junk in [
             "",
             "7",
@@ -702,11 +700,11 @@ mod tests {
         put(7, STAT, Some(0));
         put(8, STAT, None);
         put(9, STAT, None);
-        let first = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let first = Processes::sample(&root).unwrap_or_else(|e| panic!("{e}"));
         put(7, STAT, Some(4096));
         put(8, &STAT.replace("30 12", "31 13"), None);
         put(9, &STAT.replace("30 12", "99 99").replace("991", "992"), None);
-        let second = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let second = Processes::sample(&root).unwrap_or_else(|e| panic!("{e}"));
         let busy = second.busy_since(&first);
         let ticks = rustix::param::clock_ticks_per_second();
         assert_eq!(busy.len(), 2, "{busy:?}");
@@ -715,10 +713,10 @@ mod tests {
         assert_eq!(second.hidden(), 2);
         // The faults and the bytes of a child that ended are added to its parent's.
         put(7, &STAT.replace("1 2 3 4 30", "1 9 3 4 30"), Some(8192));
-        let third = Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+        let third = Processes::sample(&root).unwrap_or_else(|e| panic!("{e}"));
         let busy = third.busy_since(&second);
         assert_eq!((busy[0].pid, busy[0].name.as_str()), (7, "a) b and its ended children"));
-        assert!(Processes::list(&Root::at("/nonexistent-prefix".into())).is_err());
+        assert!(Processes::sample(&Root::at("/nonexistent-prefix".into())).is_err());
     }
 }
 
@@ -766,14 +764,14 @@ mod ended_in_window_tests {
         /// Returns the bytes by process id between two samples: of [`Processes`], and of ended children in [`ProcessIo`].
         fn moved(&self, change: impl FnOnce(&Self)) -> [Vec<(u32, u64)>; 2] {
             let root = Root::at(self.0.path().to_owned());
-            let list = || Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
+            let list = || Processes::sample(&root).unwrap_or_else(|e| panic!("{e}"));
             let sample = |b: Option<&_>| {
-                ProcessIo::sample(&root, Whose::Processes, b).unwrap_or_else(|e| panic!("{e}"))
+                ProcessIo::sample(&root, SampledTasks::Processes, b).unwrap_or_else(|e| panic!("{e}"))
             };
             let (processes, io) = (list(), sample(None));
             change(self);
             let busy = list().busy_since(&processes);
-            let moved = sample(Some(&io)).moved_since(&io);
+            let moved = sample(Some(&io)).io_since(&io);
             let of_children = moved.iter().filter(|m| m.by_children);
             [
                 busy.iter().filter_map(|b| Some((b.pid, b.io_bytes?))).collect(),
@@ -883,8 +881,9 @@ mod ended_in_window_tests {
         let mut type_line = || {
             std::io::Write::write_all(&mut input, b"\n").unwrap_or_else(|e| panic!("{e}"));
         };
-        let list = || Processes::list(&root).unwrap_or_else(|e| panic!("{e}"));
-        let sample = || ProcessIo::sample(&root, Whose::Processes, None).unwrap_or_else(|e| panic!("{e}"));
+        let list = || Processes::sample(&root).unwrap_or_else(|e| panic!("{e}"));
+        let sample =
+            || ProcessIo::sample(&root, SampledTasks::Processes, None).unwrap_or_else(|e| panic!("{e}"));
         wait_until(&|| ready.exists());
         let (processes, io) = (list(), sample());
         let children_faults =
@@ -893,7 +892,7 @@ mod ended_in_window_tests {
         type_line();
         wait_until(&|| children_faults() > faults_before);
         let busy = list().busy_since(&processes);
-        let moved = sample().moved_since(&io);
+        let moved = sample().io_since(&io);
         type_line();
         drop(input);
         let ended = shell.wait();
@@ -929,8 +928,9 @@ mod process_io_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
-        let take_sample =
-            |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+        let take_sample = |before| {
+            ProcessIo::sample(&root, SampledTasks::Processes, before).unwrap_or_else(|e| panic!("{e}"))
+        };
         put("proc/1/stat", &stat("init", 0, 1));
         put("proc/1/io", &io(0, 0));
         for (pid, name) in [(7, "dd"), (8, "old"), (9, "still")] {
@@ -947,7 +947,7 @@ mod process_io_tests {
         put("proc/11/io", &io(512, 0));
         // Only the counters of an idle process are read, so this change goes unnoticed.
         put("proc/9/stat", "junk");
-        let moved = take_sample(Some(&first)).moved_since(&first);
+        let moved = take_sample(Some(&first)).io_since(&first);
         let described: Vec<(u32, &str, u64, u64, bool)> = moved
             .iter()
             .map(|m| (m.id, m.name.as_str(), m.counters.read_bytes, m.counters.write_bytes, m.kernel))
@@ -964,8 +964,9 @@ mod process_io_tests {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);
         let root = Root::at(dir.path().to_owned());
-        let take_sample =
-            |before| ProcessIo::sample(&root, Whose::Processes, before).unwrap_or_else(|e| panic!("{e}"));
+        let take_sample = |before| {
+            ProcessIo::sample(&root, SampledTasks::Processes, before).unwrap_or_else(|e| panic!("{e}"))
+        };
         // A shell with children: field 11 has the page faults of those that ended.
         let shell =
             |faults: u32| format!("7 (sh) S 1 7 7 0 -1 4194304 1 {faults} 0 0 30 12 0 0 20 0 1 0 5 1 2");
@@ -984,17 +985,17 @@ mod process_io_tests {
         put("proc/7/io", &io(1_300 + 40, 7_000));
         put("proc/7/task/7/io", &io(1_300, 0));
         let second = take_sample(Some(&first));
-        let describe = |moved: Vec<Moved>| -> Vec<(u32, bool, u64, u64)> {
+        let describe = |moved: Vec<TaskIo>| -> Vec<(u32, bool, u64, u64)> {
             moved
                 .iter()
                 .map(|m| (m.id, m.by_children, m.counters.read_bytes, m.counters.write_bytes))
                 .collect()
         };
-        assert_eq!(describe(second.moved_since(&first)), [(7, false, 300, 0), (7, true, 40, 2_000)]);
+        assert_eq!(describe(second.io_since(&first)), [(7, false, 300, 0), (7, true, 40, 2_000)]);
         // No child has ended since, so all I/O is the shell's own, including that of its ended threads.
         put("proc/7/io", &io(1_840, 7_000));
         put("proc/7/task/7/io", &io(1_300, 0));
-        assert_eq!(describe(take_sample(Some(&second)).moved_since(&second)), [(7, false, 500, 0)]);
+        assert_eq!(describe(take_sample(Some(&second)).io_since(&second)), [(7, false, 500, 0)]);
     }
 
     #[test]
@@ -1003,13 +1004,14 @@ mod process_io_tests {
         let root = Root::at(dir.path().to_owned());
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5));
         put(dir.path(), "proc/7/task/8/io", &io(1, 1));
-        let sample = ProcessIo::sample(&root, Whose::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
-        let moved = sample.moved_since(&ProcessIo::default());
+        let sample =
+            ProcessIo::sample(&root, SampledTasks::ThreadsOf(7), None).unwrap_or_else(|e| panic!("{e}"));
+        let moved = sample.io_since(&ProcessIo::default());
         assert_eq!((moved.len(), moved[0].name.as_str(), sample.hidden()), (1, "worker", 0));
         put(dir.path(), "proc/7/task/8/stat", &stat("worker", 0, 5).replace(" S ", " Z "));
-        let ended = ProcessIo::sample(&root, Whose::ThreadsOf(7), None);
+        let ended = ProcessIo::sample(&root, SampledTasks::ThreadsOf(7), None);
         assert!(ended.is_err_and(|why| why.contains("has ended")));
-        let gone = ProcessIo::sample(&root, Whose::ThreadsOf(9), None);
+        let gone = ProcessIo::sample(&root, SampledTasks::ThreadsOf(9), None);
         assert!(gone.is_err_and(|why| why.contains("/proc/9/task: no such file")));
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn place_of_device(root: &Root, mounts: &[Mount], path: &Path, number
 }
 
 fn to_place(stack: Stack<'_>, path: &Path, found: Below) -> Place {
-    let ram = found.ram.or_else(|| stack.memory());
+    let ram = found.ram.or_else(|| stack.memory_of_all_data());
     let blind: Vec<String> = found.blind.into_iter().chain(stack.blind.iter().cloned()).collect();
     let (layers, tops) = stack.into_order(&found.tops);
     Place {

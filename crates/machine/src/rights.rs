@@ -59,7 +59,7 @@ pub fn test_rights<'a>(root: &Root, devices: impl Iterator<Item = &'a str>) -> R
         libaio: libaio(),
         sys_is_read_only: statvfs(root.path("/sys"))
             .is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::RDONLY)),
-        cgroup: cgroup::would_succeed(root),
+        cgroup: cgroup::check_enter(root),
         tracing: tracing(),
         devices: devices.map(|name| (name.to_owned(), readable_device(root, name))).collect(),
         open_files: getrlimit(Resource::Nofile).current,

@@ -6,8 +6,8 @@
 //!
 //! 1. Planning: [`may_write_device`] and [`may_write_file`].
 //! 2. Opening: [`open_device`] claims the device exclusively, checks everything again and refuses any other
-//!    device than the planned one. Files are compared by [`must_be_at`] and [`must_be_open`].
-//! 3. Before the first write: [`users_unseen`]; before later ones: [`users_since`].
+//!    device than the planned one. Files are compared by [`check_planned_path`] and [`check_planned_file`].
+//! 3. Before the first write: [`refuse_users`]; before later ones: [`refuse_new_users`].
 //!
 //! Test files that fathom makes are in `test_file`.
 
@@ -36,7 +36,7 @@ const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Workers open further descriptors.
 static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
 
-/// The first check of a block device, in the plan. `destroy` is the value of `--destroy`; `unseen` is whether
+/// The first check of a block device, in the plan. `destroy` is the value of `--destroy`; `allows_unseen` is whether
 /// `--unseen-users` names the device.
 ///
 /// # Errors
@@ -46,11 +46,11 @@ pub fn may_write_device(
     root: &Root,
     path: &Path,
     destroy: Option<&str>,
-    unseen: bool,
+    allows_unseen: bool,
 ) -> Result<(), MachineError> {
     let (name, number) = identify(root, path)?;
-    refuse_used(root, path, &name, unseen)?;
-    if !claimed().contains_key(&number) {
+    refuse_used_device(root, path, &name, allows_unseen)?;
+    if !lock_claimed().contains_key(&number) {
         // Opening for reading with `O_EXCL` tests for exclusive use and changes nothing.
         let probe = open_exclusively(root, path, &number, false)?;
         refuse_signature(path, &probe)?;
@@ -89,14 +89,14 @@ pub fn open_device(
     cache: Cache,
 ) -> Result<File, MachineError> {
     let (name, number) = identify(root, path)?;
-    must_be(root, path, &identity::from_device_number(number.clone()), planned)?;
+    check_planned(root, path, &identity::from_device_number(number.clone()), planned)?;
     if write {
         claim(root, path, &name, &number)?;
     }
     let opened_for = if write { "opened for writing" } else { "opened for reading" };
     let file = open_file(path, write, cache).map_err(|e| MachineError::at(path, opened_for, &e))?;
     // Without a plan, the device must at least be the same as a moment ago.
-    must_be_open(root, path, &file, planned.or(Some(&identity::from_device_number(number))))?;
+    check_planned_file(root, path, &file, planned.or(Some(&identity::from_device_number(number))))?;
     Ok(file)
 }
 
@@ -106,7 +106,7 @@ pub fn open_device(
 /// # Errors
 ///
 /// If the path cannot be read, or is something else by now.
-pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
+pub fn check_planned_path(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(), MachineError> {
     let found = identity::from_path(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => MachineError::Refused(format!(
             "{} is no longer there: it was removed or renamed after the plan was made",
@@ -114,7 +114,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
         )),
         _ => MachineError::at(path, "accessed", &e),
     })?;
-    must_be(root, path, &found, planned)
+    check_planned(root, path, &found, planned)
 }
 
 /// Refuses an open file or device that differs from the planned one. An open descriptor cannot be redirected later.
@@ -122,7 +122,7 @@ pub fn must_be_at(root: &Root, path: &Path, planned: Option<&Identity>) -> Resul
 /// # Errors
 ///
 /// If its status cannot be read, if it is something else, or if it is on a synthetic file system.
-pub fn must_be_open(
+pub fn check_planned_file(
     root: &Root,
     path: &Path,
     file: &File,
@@ -132,10 +132,10 @@ pub fn must_be_open(
     if matches!(found, Identity::File { .. }) {
         file_systems::refuse_synthetic(path, file)?;
     }
-    must_be(root, path, &found, planned)
+    check_planned(root, path, &found, planned)
 }
 
-fn must_be(
+fn check_planned(
     root: &Root,
     path: &Path,
     found: &Identity,
@@ -144,7 +144,7 @@ fn must_be(
     let Some(planned) = planned else { return Ok(()) };
     // Only a plan has marks. A device without marks is compared by its number alone.
     let has_marks = !matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
-    let found = if has_marks { stack::marked(root, found.clone()) } else { found.clone() };
+    let found = if has_marks { stack::with_marks(root, found.clone()) } else { found.clone() };
     found.change_from(planned).map_or(Ok(()), |how| {
         Err(MachineError::Refused(format!(
             "{} has changed since the plan was made: {how}; fathom has neither read nor written the present \
@@ -155,36 +155,41 @@ fn must_be(
 }
 
 /// Refuses an open file or device that is in use. Called before the first write. Returns the reason why users may be hidden, for the
-/// report. `unseen` is whether `--unseen-users` names the file or device.
+/// report. `allows_unseen` is whether `--unseen-users` names the file or device.
 ///
 /// # Errors
 ///
 /// If it is in use, or if its use is unknown.
-pub fn users_unseen(
+pub fn refuse_users(
     root: &Root,
     path: &Path,
     file: &File,
-    unseen: bool,
+    allows_unseen: bool,
 ) -> Result<Option<String>, MachineError> {
-    users(root, path, file, true, unseen)
+    refuse_users_of(root, path, file, true, allows_unseen)
 }
 
-/// Refuses an open file or device that came into use since [`users_unseen`] allowed it. Ignores the content, which fathom may have
+/// Refuses an open file or device that came into use since [`refuse_users`] allowed it. Ignores the content, which fathom may have
 /// written.
 ///
 /// # Errors
 ///
 /// If it is in use, or if its use is unknown.
-pub fn users_since(root: &Root, path: &Path, file: &File, unseen: bool) -> Result<(), MachineError> {
-    users(root, path, file, false, unseen).map(|_| ())
+pub fn refuse_new_users(
+    root: &Root,
+    path: &Path,
+    file: &File,
+    allows_unseen: bool,
+) -> Result<(), MachineError> {
+    refuse_users_of(root, path, file, false, allows_unseen).map(|_| ())
 }
 
-fn users(
+fn refuse_users_of(
     root: &Root,
     path: &Path,
     file: &File,
     by_content: bool,
-    unseen: bool,
+    allows_unseen: bool,
 ) -> Result<Option<String>, MachineError> {
     let what = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let is_file = matches!(what, Identity::File { .. });
@@ -194,16 +199,16 @@ fn users(
             .ok_or_else(|| format!("the kernel shows no device {number} in /sys"))
             .and_then(|name| in_use::device(root, &name)),
     };
-    match found.map_err(|why| unknown_use(path, &why))? {
-        Use::By(user) => Err(used(path, &user)),
+    match found.map_err(|why| unknown_use_error(path, &why))? {
+        Use::By(user) => Err(used_error(path, &user)),
         Use::Unused => Ok(None),
-        Use::Hidden(why) if unseen => Ok(Some(format!(
+        Use::Hidden(why) if allows_unseen => Ok(Some(format!(
             "users of {} may be hidden ({why}); it was written because --unseen-users names it",
             name::shown(path)
         ))),
         // Before later writes, hidden users of a file are as hidden as before the first one, which was permitted.
         Use::Hidden(why) if !is_file || (by_content && holds_data_of_others(file)) => {
-            Err(hidden_use(path, &why, is_file))
+            Err(hidden_use_error(path, &why, is_file))
         }
         Use::Hidden(why) | Use::Unseen(why) => Ok(Some(format!(
             "could not check whether another program has {} open for writing: {why}",
@@ -218,7 +223,7 @@ fn holds_data_of_others(file: &File) -> bool {
 }
 
 /// Checks an existing file for the plan. `typed` is the path as typed, and `path` the same path,
-/// absolute and without links. `unseen` is whether `--unseen-users` names the file.
+/// absolute and without links. `allows_unseen` is whether `--unseen-users` names the file.
 ///
 /// # Errors
 ///
@@ -229,7 +234,7 @@ pub fn may_write_file(
     typed: &Path,
     path: &Path,
     destroy: Option<&str>,
-    unseen: bool,
+    allows_unseen: bool,
 ) -> Result<(), MachineError> {
     let facts = file_metadata(path)?;
     if !facts.is_file() {
@@ -241,7 +246,7 @@ pub fn may_write_file(
     file_systems::refuse_synthetic_at(typed, path)?;
     let file = open(path, OpenOptions::new().read(true).custom_flags(O_NONBLOCK), "opened for reading")?;
     file_systems::refuse_synthetic(typed, &file)?;
-    users_unseen(root, typed, &file, unseen)?;
+    refuse_users(root, typed, &file, allows_unseen)?;
     // Opening changes nothing. It fails if permissions are missing, the mount is read-only, or the file is a
     // running program.
     open(path, OpenOptions::new().write(true).custom_flags(O_NONBLOCK), "opened for writing")?;
@@ -271,15 +276,15 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 
 /// Claims a device exclusively, once per process.
 fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), MachineError> {
-    let mut claimed = claimed();
+    let mut claimed = lock_claimed();
     // A claimed device cannot have been mounted since. Do not check its content again: fathom wrote random data, which may look like
     // anything.
     if claimed.contains_key(number) {
         return Ok(());
     }
     let file = open_exclusively(root, path, number, true)?;
-    // The plan and `users_unseen` handle users who may be hidden.
-    refuse_used(root, path, name, true)?;
+    // The plan and `refuse_users` handle users who may be hidden.
+    refuse_used_device(root, path, name, true)?;
     refuse_signature(path, &file)?;
     claimed.insert(number.to_owned(), file);
     Ok(())
@@ -291,11 +296,11 @@ fn open_exclusively(root: &Root, path: &Path, number: &str, write: bool) -> Resu
     let what = if write { "opened for writing" } else { "opened exclusively" };
     let file =
         open(path, OpenOptions::new().read(true).write(write).custom_flags(O_EXCL | O_NONBLOCK), what)?;
-    must_be_open(root, path, &file, Some(&identity::from_device_number(number.to_owned())))?;
+    check_planned_file(root, path, &file, Some(&identity::from_device_number(number.to_owned())))?;
     Ok(file)
 }
 
-fn claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
+fn lock_claimed() -> std::sync::MutexGuard<'static, BTreeMap<String, File>> {
     CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -316,10 +321,10 @@ fn file_metadata(path: &Path) -> Result<Metadata, MachineError> {
     std::fs::metadata(path).map_err(|e| MachineError::at(path, "accessed", &e))
 }
 
-fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(), MachineError> {
-    match in_use::device(root, name).map_err(|why| unknown_use(path, &why))? {
-        Use::By(user) => return Err(used(path, &user)),
-        Use::Hidden(why) if !unseen => return Err(hidden_use(path, &why, false)),
+fn refuse_used_device(root: &Root, path: &Path, name: &str, allows_unseen: bool) -> Result<(), MachineError> {
+    match in_use::device(root, name).map_err(|why| unknown_use_error(path, &why))? {
+        Use::By(user) => return Err(used_error(path, &user)),
+        Use::Hidden(why) if !allows_unseen => return Err(hidden_use_error(path, &why, false)),
         Use::Hidden(_) | Use::Unseen(_) | Use::Unused => {}
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
@@ -331,14 +336,14 @@ fn refuse_used(root: &Root, path: &Path, name: &str, unseen: bool) -> Result<(),
     Ok(())
 }
 
-fn used(path: &Path, user: &str) -> MachineError {
+fn used_error(path: &Path, user: &str) -> MachineError {
     MachineError::Refused(format!(
         "{} is in use ({user}), so it is not written; name another target, or a directory, where fathom creates its own file",
         name::shown(path)
     ))
 }
 
-fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
+fn hidden_use_error(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
     let instead = if is_file {
         "name it, as root outside containers, on the file system that stores it (`findmnt` shows it)"
@@ -351,7 +356,7 @@ fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
     ))
 }
 
-fn unknown_use(path: &Path, why: &str) -> MachineError {
+fn unknown_use_error(path: &Path, why: &str) -> MachineError {
     MachineError::Refused(format!(
         "cannot check whether {} is in use ({why}), so it is not written",
         name::shown(path)
@@ -380,7 +385,7 @@ fn refuse_signature(path: &Path, file: &File) -> Result<(), MachineError> {
 /// Opens a target for operations. Never uses `O_NONBLOCK`, because io_uring would fail operations
 /// instead of waiting for the device. Uses `O_NOATIME` if the kernel allows it to this user:
 /// updating the access time is not part of the workload, and takes up to 3 % of the time of a read
-/// from the page cache. For a regular file, the caller must call [`must_be_open`] before any
+/// from the page cache. For a regular file, the caller must call [`check_planned_file`] before any
 /// operation.
 ///
 /// # Errors
@@ -477,7 +482,7 @@ mod tests {
             refusal.as_ref().is_err_and(|e| e.to_string().contains("it was device 7:0 and is inode")),
             "{refusal:?}"
         );
-        assert!(!claimed().contains_key("7:0"));
+        assert!(!lock_claimed().contains_key("7:0"));
         assert!(may_write_device(&root, file.path(), Some("x"), false).is_err());
         assert!(open_device(&root, file.path(), None, true, Cache::Buffered).is_err());
         assert!(

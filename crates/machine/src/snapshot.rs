@@ -1,6 +1,6 @@
 //! Snapshots: kernel text at one moment, always the same files in the same order.
 //!
-//! [`Watch`] decides once which files are read: device counters, cgroup, memory, CPUs, pressure,
+//! [`SnapshotReader`] decides once which files are read: device counters, cgroup, memory, CPUs, pressure,
 //! temperatures, target states. `model::evidence` parses the text and the crate `analysis` interprets it.
 
 use crate::error::describe;
@@ -39,11 +39,11 @@ const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
 const CLOCK_READINGS: usize = 4;
 
 /// An open target and its measured region, as a range of bytes that may reach beyond the end of the target.
-pub type Part<'f> = (&'f File, Range<u64>);
+pub type MeasuredRegion<'f> = (&'f File, Range<u64>);
 
 /// The files to read for each snapshot, selected once.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct SnapshotReader {
     root: Root,
     /// `stat` files of all layers, top layers first, and the files that show whether the kernel
     /// counts the I/O of a layer.
@@ -60,7 +60,7 @@ pub struct Watch {
     epoch: Instant,
 }
 
-impl Watch {
+impl SnapshotReader {
     /// Selects the files for the devices and the cgroup of a machine. Times are relative to `epoch`.
     pub fn new(root: Root, machine: &Machine, epoch: Instant) -> Self {
         let layers = || machine.places.iter().flat_map(|p| &p.layers);
@@ -84,7 +84,7 @@ impl Watch {
 
     /// Reads all selected files. `targets` are in the order of the plan, each with the region whose extents are read. A target that is
     /// `None` gets a reason instead of a state.
-    pub fn take(&self, moment: Moment, targets: &[Option<Part>], with_extents: bool) -> Snapshot {
+    pub fn take(&self, moment: Moment, targets: &[Option<MeasuredRegion>], with_extents: bool) -> Snapshot {
         let at_ns = self.now_ns();
         let mut files = self.counters(MACHINE_FILES.iter().chain(&RUN_FILES));
         files.extend(self.combined_texts().into_iter().map(|(name, text)| (name.to_owned(), text)));
@@ -94,7 +94,7 @@ impl Watch {
 
     /// Reads the counters before or after a user's command, which may end within 1 ms: devices, fathom's
     /// cgroup, memory, CPUs, pressure, and at the start the limits of the cgroups above.
-    pub fn around_command(&self, moment: Moment) -> Snapshot {
+    pub fn take_for_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
         let mut files = self.counters(MACHINE_FILES.iter());
         if moment == Moment::Start {
@@ -105,7 +105,7 @@ impl Watch {
 
     /// Reads the devices and the names of all fathom's threads. Keeps only the device values that
     /// differ from `last`.
-    pub fn during(&mut self, last: &Snapshot) -> Snapshot {
+    pub fn take_changes(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
         let now = self.devices.iter().map(|path| self.read(path.clone()));
         let mut files: BTreeMap<_, _> =
@@ -116,7 +116,7 @@ impl Watch {
 
     /// Reads the counters of a run for the live view: devices, fathom's cgroup, pressure. Does not list
     /// processes.
-    pub fn glance(&self) -> Snapshot {
+    pub fn take_for_view(&self) -> Snapshot {
         let at_ns = self.now_ns();
         let files = self.counters(PRESSURE_FILES.iter());
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
@@ -173,7 +173,7 @@ fn cpu_lines(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| l.starts_with("cpu")).collect()
 }
 
-fn state(root: &Root, part: Option<&Part>, with_extents: bool) -> TargetState {
+fn state(root: &Root, part: Option<&MeasuredRegion>, with_extents: bool) -> TargetState {
     let nothing = || "the target is not open in this process".to_owned();
     let target = part.map(|(file, _)| *file);
     let stored = || {
@@ -282,9 +282,10 @@ mod tests {
 
     #[test]
     fn a_snapshot_holds_every_file_or_the_reason_why_not() {
-        let watch = Watch::new(Root::real(), &machine("/sys/class/block/none/stat"), Instant::now());
+        let reader =
+            SnapshotReader::new(Root::real(), &machine("/sys/class/block/none/stat"), Instant::now());
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
-        let seen = watch.take(Moment::Start, &[Some((&file, 0..u64::MAX)), None], true);
+        let seen = reader.take(Moment::Start, &[Some((&file, 0..u64::MAX)), None], true);
         println!("{seen:#?}");
         let combined_texts = [
             evidence::HOUSEKEEPERS,
@@ -304,18 +305,19 @@ mod tests {
         assert!(seen.targets[1].pages.is_err() && seen.targets[0].extents.is_some());
         let room = seen.targets[0].room.clone();
         assert!(room.is_some_and(|r| r.is_ok_and(|r| r.free_bytes <= r.total_bytes && r.total_bytes > 0)));
-        assert_eq!(watch.take(Moment::Stop, &[Some((&file, 0..u64::MAX))], false).targets[0].room, None);
-        let glance = watch.glance();
-        assert!(glance.files.len() == 5 && glance.files.keys().all(|name| seen.files.contains_key(name)));
+        assert_eq!(reader.take(Moment::Stop, &[Some((&file, 0..u64::MAX))], false).targets[0].room, None);
+        let snapshot = reader.take_for_view();
+        assert!(snapshot.files.len() == 5 && snapshot.files.keys().all(|name| seen.files.contains_key(name)));
     }
 
     #[test]
     fn during_a_run_only_changed_files_are_kept() {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         fs::write(dir.path().join("stat"), "1 2 3").unwrap_or_else(|e| panic!("{e}"));
-        let mut watch = Watch::new(Root::at(dir.path().to_owned()), &machine("/stat"), Instant::now());
-        let first = watch.take(Moment::Start, &[], false);
-        let mut during = |name: &str| watch.during(&first).files.get(name).cloned();
+        let mut reader =
+            SnapshotReader::new(Root::at(dir.path().to_owned()), &machine("/stat"), Instant::now());
+        let first = reader.take(Moment::Start, &[], false);
+        let mut during = |name: &str| reader.take_changes(&first).files.get(name).cloned();
         assert_eq!(during("/stat"), None);
         assert_eq!(during(evidence::THREADS), Some(Err("no such file".to_owned())));
         fs::write(dir.path().join("stat"), "1 2 4").unwrap_or_else(|e| panic!("{e}"));
@@ -332,7 +334,7 @@ mod tests {
         let root = || Root::at(dir.path().to_owned());
         let mut machine = machine("/stat");
         let seen = |machine: &Machine| {
-            let seen = Watch::new(root(), machine, Instant::now()).take(Moment::Start, &[], false);
+            let seen = SnapshotReader::new(root(), machine, Instant::now()).take(Moment::Start, &[], false);
             seen.files[evidence::TEMPERATURES].clone()
         };
         assert_eq!(seen(&machine), Err("no such file".to_owned()));

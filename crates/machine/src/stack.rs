@@ -59,12 +59,12 @@ impl<'a> Stack<'a> {
             || read_layer(self.root, &name, number),
             |layer| Layer { below: Vec::new(), ..layer.clone() },
         ));
-        let below = self.below(index, &name);
+        let below = self.add_below(index, &name);
         self.layers[index].below = below;
         Some(index)
     }
 
-    fn below(&mut self, index: usize, name: &str) -> Vec<usize> {
+    fn add_below(&mut self, index: usize, name: &str) -> Vec<usize> {
         match self.layers[index].kind {
             LayerKind::Partition => {
                 let disk = disk_of_partition(self.root, name).and_then(|p| number_of(self.root, &p));
@@ -73,17 +73,17 @@ impl<'a> Stack<'a> {
                 }
                 disk.and_then(|n| self.add(&n)).into_iter().collect()
             }
-            LayerKind::Loop => self.below_loop(index, name),
+            LayerKind::Loop => self.add_backing(index, name),
             LayerKind::Zram | LayerKind::Ram => {
                 self.layers[index].ram = Some(name.to_owned());
                 Vec::new()
             }
-            kind => self.below_slaves(kind, name),
+            kind => self.add_slaves(kind, name),
         }
     }
 
     /// Adds the devices below a volume, an array or another virtual device. A hardware device has none.
-    fn below_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
+    fn add_slaves(&mut self, kind: LayerKind, name: &str) -> Vec<usize> {
         let dir = format!("/sys/class/block/{name}/slaves");
         let slaves = self.root.list(&dir);
         let why = match &slaves {
@@ -103,7 +103,7 @@ impl<'a> Stack<'a> {
         found
     }
 
-    fn below_loop(&mut self, index: usize, name: &str) -> Vec<usize> {
+    fn add_backing(&mut self, index: usize, name: &str) -> Vec<usize> {
         // The name may be outdated, or `/sys` may be covered, so ask the loop device itself for its backing file.
         let status = loop_status(self.root, name);
         if let Ok(status) = &status {
@@ -155,7 +155,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Returns why all data is in memory; `None` if a part is not in memory, or nothing is known.
-    pub(crate) fn memory(&self) -> Option<String> {
+    pub(crate) fn memory_of_all_data(&self) -> Option<String> {
         let leaves = || self.layers.iter().filter(|l| l.below.is_empty());
         let names: Vec<&str> = leaves().filter_map(|l| l.ram.as_deref()).collect();
         (!names.is_empty() && names.len() == leaves().count()).then(|| names.join(", "))
@@ -163,19 +163,19 @@ impl<'a> Stack<'a> {
 
     /// Returns the layers, each before the layers below it, and the new indices of `tops`.
     pub(crate) fn into_order(self, tops: &[usize]) -> (Vec<Layer>, Vec<usize>) {
-        let ranks = ranks(&self.layers);
+        let depths = depths(&self.layers);
         let mut order: Vec<usize> = (0..self.layers.len()).collect();
-        order.sort_by_key(|i| ranks[*i]);
-        let mut place = vec![0; order.len()];
+        order.sort_by_key(|i| depths[*i]);
+        let mut new_index = vec![0; order.len()];
         for (new, old) in order.iter().enumerate() {
-            place[*old] = new;
+            new_index[*old] = new;
         }
         let mut slots: Vec<Option<Layer>> = self.layers.into_iter().map(Some).collect();
         let mut layers: Vec<Layer> = order.iter().filter_map(|i| slots[*i].take()).collect();
         for layer in &mut layers {
-            layer.below.iter_mut().for_each(|b| *b = place[*b]);
+            layer.below.iter_mut().for_each(|b| *b = new_index[*b]);
         }
-        let mut tops: Vec<usize> = tops.iter().map(|t| place[*t]).collect();
+        let mut tops: Vec<usize> = tops.iter().map(|t| new_index[*t]).collect();
         tops.sort_unstable();
         tops.dedup();
         (layers, tops)
@@ -183,15 +183,15 @@ impl<'a> Stack<'a> {
 }
 
 /// Returns for each layer its greatest distance from a top layer.
-fn ranks(layers: &[Layer]) -> Vec<usize> {
-    let mut ranks = vec![0; layers.len()];
+fn depths(layers: &[Layer]) -> Vec<usize> {
+    let mut depths = vec![0; layers.len()];
     // Make at most one pass per layer, so that the loop ends even if `/sys` contradicts itself.
     for _ in 0..layers.len() {
         let mut changed = false;
         for (i, layer) in layers.iter().enumerate() {
             for below in &layer.below {
-                if ranks[*below] <= ranks[i] && ranks[i] < layers.len() {
-                    ranks[*below] = ranks[i] + 1;
+                if depths[*below] <= depths[i] && depths[i] < layers.len() {
+                    depths[*below] = depths[i] + 1;
                     changed = true;
                 }
             }
@@ -200,7 +200,7 @@ fn ranks(layers: &[Layer]) -> Vec<usize> {
             break;
         }
     }
-    ranks
+    depths
 }
 
 /// Returns the kernel name of the device with this `major:minor`.
@@ -438,10 +438,10 @@ fn is_control_interrupt(name: &str) -> bool {
 /// Parses a list of CPUs such as `0-3,8`. Ignores invalid parts.
 fn parse_cpu_list(list: &str) -> Vec<u32> {
     /// Linux supports at most this number of CPUs.
-    const MOST: u32 = 8192;
+    const MAX_CPUS: u32 = 8192;
     let part = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?.min(MOST))
+        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?.min(MAX_CPUS))
     };
     list.split(',').filter_map(part).flatten().collect()
 }
@@ -461,7 +461,7 @@ fn temperature_monitor(root: &Root, dir: &str) -> Option<String> {
 }
 
 /// Adds the marks that distinguish a device from an earlier device with the same number.
-pub fn marked(root: &Root, what: Identity) -> Identity {
+pub fn with_marks(root: &Root, what: Identity) -> Identity {
     match what {
         Identity::Device { number, .. } => {
             let name = name_of(root, &number);
@@ -524,28 +524,28 @@ fn follow(
     mount: Option<&Mount>,
     number: &str,
     path: Option<&Path>,
-    overlays: usize,
+    overlays_left: usize,
 ) -> Below {
     let Some(mount) = mount else {
         if number.starts_with("0:") {
             return Below::blind("the file system of this path is not among the mounts of this process");
         }
-        return device(stack, number);
+        return add_device(stack, number);
     };
     match mount.kind.as_str() {
         "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
             Below { ram: Some(mount.kind.clone()), ..Below::default() }
         }
-        "overlay" => overlay(stack, mount, path, overlays),
-        "btrfs" => btrfs(stack, mount),
-        "bcachefs" => sources(stack, mount, mount.source.split(':')),
+        "overlay" => follow_overlay(stack, mount, path, overlays_left),
+        "btrfs" => add_btrfs(stack, mount),
+        "bcachefs" => add_sources(stack, mount, mount.source.split(':')),
         "zfs" => Below::blind(format!(
             "zfs does not report to the kernel which devices {} is on; `zpool status` shows them",
             mount.source
         )),
         "fuseblk" => Below {
             blind: Some("a program in user space (FUSE) is between this file and its device".into()),
-            ..sources(stack, mount, [mount.source.as_str()])
+            ..add_sources(stack, mount, [mount.source.as_str()])
         },
         kind if kind == "fuse" || kind.starts_with("fuse.") => Below::blind(format!(
             "{kind}: a program in user space serves this file system, so the kernel knows no device below"
@@ -557,17 +557,17 @@ fn follow(
         "9p" | "virtiofs" => {
             Below::blind(format!("{}: the data are on the host of this virtual machine", mount.kind))
         }
-        _ if !number.starts_with("0:") => device(stack, number),
-        _ => sources(stack, mount, [mount.source.as_str()]),
+        _ if !number.starts_with("0:") => add_device(stack, number),
+        _ => add_sources(stack, mount, [mount.source.as_str()]),
     }
 }
 
-fn device(stack: &mut Stack<'_>, number: &str) -> Below {
+fn add_device(stack: &mut Stack<'_>, number: &str) -> Below {
     Below { tops: stack.add(number).into_iter().collect(), ..Below::default() }
 }
 
 /// Adds the devices that the mount's source names.
-fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl IntoIterator<Item = &'s str>) -> Below {
+fn add_sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl IntoIterator<Item = &'s str>) -> Below {
     let numbers: Vec<String> = names.into_iter().filter_map(|s| stack.root.device_number(s)).collect();
     let tops: Vec<usize> = numbers.iter().filter_map(|n| stack.add(n)).collect();
     let blind = tops
@@ -577,20 +577,20 @@ fn sources<'s>(stack: &mut Stack<'_>, mount: &Mount, names: impl IntoIterator<It
 }
 
 /// Adds all devices of the btrfs that contains the mount's source device.
-fn btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
+fn add_btrfs(stack: &mut Stack<'_>, mount: &Mount) -> Below {
     let name = stack.root.device_number(&mount.source).and_then(|n| name_of(stack.root, &n));
     let ids = stack.root.list("/sys/fs/btrfs").unwrap_or_default();
     let devices = |id: &String| stack.root.list(&format!("/sys/fs/btrfs/{id}/devices")).unwrap_or_default();
     let all = name.and_then(|name| ids.iter().map(devices).find(|d| d.contains(&name)));
-    let Some(all) = all else { return sources(stack, mount, [mount.source.as_str()]) };
+    let Some(all) = all else { return add_sources(stack, mount, [mount.source.as_str()]) };
     let numbers: Vec<String> = all.iter().filter_map(|n| number_of(stack.root, n)).collect();
     Below { tops: numbers.iter().filter_map(|n| stack.add(n)).collect(), ..Below::default() }
 }
 
 /// Follows the overlay's layer that holds the path: the upper one for directories and copied-up files,
 /// otherwise a lower one.
-fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usize) -> Below {
-    let Some(more) = more.checked_sub(1) else {
+fn follow_overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, overlays_left: usize) -> Below {
+    let Some(overlays_left) = overlays_left.checked_sub(1) else {
         return Below::blind("too many overlays on top of each other");
     };
     let point = Path::new(&mount.point);
@@ -609,7 +609,7 @@ fn overlay(stack: &mut Stack<'_>, mount: &Mount, path: Option<&Path>, more: usiz
     if below.is_some_and(|b| b.id == mount.id) {
         return Below::blind(file_systems::hidden_reason(mount));
     }
-    follow(stack, below, number, Some(&there), more)
+    follow(stack, below, number, Some(&there), overlays_left)
 }
 
 #[cfg(test)]
@@ -729,7 +729,7 @@ mod tests {
     fn a_cyclic_stack_ends() {
         let layers =
             vec![Layer { below: vec![1], ..Layer::default() }, Layer { below: vec![0], ..Layer::default() }];
-        assert_eq!(ranks(&layers).len(), 2);
+        assert_eq!(depths(&layers).len(), 2);
     }
 }
 

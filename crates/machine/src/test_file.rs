@@ -34,11 +34,11 @@ use std::time::{Duration, Instant, SystemTime};
 use sys::arena::Arena;
 
 /// Minimum size of a test file. With a smaller file the run would measure caches.
-pub const LEAST_BYTES: u64 = 16 * MIB;
+pub const MIN_BYTES: u64 = 16 * MIB;
 /// A test file leaves 1/20 of its file system free.
 const FREE_SHARE: u64 = 20;
 /// Interval in bytes at which filling checks the free space and syncs buffered data.
-const CHECK_EVERY: u64 = 16 * MIB;
+const CHECK_INTERVAL_BYTES: u64 = 16 * MIB;
 pub(crate) const PREFIX: &str = ".fathom-test-";
 pub(crate) const SUFFIX: &str = ".tmp";
 /// Test files of this process that have a name. Dropping the [`TestFile`] or a forced exit removes
@@ -76,12 +76,12 @@ impl TestFile {
         stop: &AtomicBool,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, MachineError> {
-        large_enough(asked_bytes)?;
+        refuse_too_small(asked_bytes)?;
         let (file, name) = common_name.map_or_else(|| create(dir), |name| create_as(dir, name))?;
         let mut made = Self::from_open(file, name);
-        let target_bytes = made.fitting(dir, asked_bytes)?;
+        let target_bytes = made.limit_to_room(dir, asked_bytes)?;
         made.fill(dir, target_bytes, seed, limit, stop, progress)?;
-        made.prove();
+        made.check_storage();
         Ok(made)
     }
 
@@ -90,7 +90,7 @@ impl TestFile {
     /// # Errors
     ///
     /// As [`Self::make`], if permission or space for a file is missing.
-    pub fn lend(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
+    pub fn make_sparse(dir: &Path, bytes: u64) -> Result<Self, MachineError> {
         let (file, name) = create(dir)?;
         let lent = Self::from_open(file, name);
         lent.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
@@ -111,7 +111,7 @@ impl TestFile {
         made
     }
 
-    /// Returns the length of the test data in bytes; 0 for a file of [`Self::lend`].
+    /// Returns the length of the test data in bytes; 0 for a file of [`Self::make_sparse`].
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -132,7 +132,7 @@ impl TestFile {
     ///
     /// `InvalidInput` if the file system has no direct I/O; `NotFound` if the name leads to another file.
     pub fn reopen(&self, cache: Cache, write: bool) -> io::Result<File> {
-        let path = self.name.clone().unwrap_or_else(|| by_descriptor(&self.file));
+        let path = self.name.clone().unwrap_or_else(|| descriptor_path(&self.file));
         // Check the name first: opening another file, such as a FIFO, could block forever.
         let opened =
             if is_path_of(&path, &self.file) { Some(safety::open_file(&path, write, cache)?) } else { None };
@@ -145,15 +145,15 @@ impl TestFile {
     }
 
     /// Returns `asked` in whole MiB, or less if more would not leave enough free space. Fails if
-    /// less than [`LEAST_BYTES`] fit.
-    fn fitting(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
-        let Some(room) = room(&self.file) else {
+    /// less than [`MIN_BYTES`] fit.
+    fn limit_to_room(&mut self, dir: &Path, asked: u64) -> Result<u64, MachineError> {
+        let Some(room) = writable_bytes(&self.file) else {
             self.notes
                 .push(format!("the file system of {} does not report its free space", name::shown(dir)));
             return Ok(asked / MIB * MIB);
         };
         let target = asked.min(room) / MIB * MIB;
-        if target < LEAST_BYTES {
+        if target < MIN_BYTES {
             return Err(no_room(dir, room));
         }
         if target < asked / MIB * MIB {
@@ -199,22 +199,25 @@ impl TestFile {
         let mut done = 0;
         let ended = loop {
             if done >= target {
-                break Filled::Whole;
+                break FillEnd::Whole;
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(MachineError::Refused("interrupted while the test file was written".into()));
             }
-            if start.elapsed() > limit && done >= LEAST_BYTES {
-                break Filled::Slow;
+            if start.elapsed() > limit && done >= MIN_BYTES {
+                break FillEnd::Slow;
             }
             // Other programs write here too, so free space may shrink.
-            if !is_reserved && done.is_multiple_of(CHECK_EVERY) && room(&self.file).is_some_and(|r| r < MIB) {
-                break Filled::Full;
+            if !is_reserved
+                && done.is_multiple_of(CHECK_INTERVAL_BYTES)
+                && writable_bytes(&self.file).is_some_and(|r| r < MIB)
+            {
+                break FillEnd::Full;
             }
-            match writer.next(done) {
+            match writer.write_mib(done) {
                 Ok(()) => done += MIB,
                 Err(e) => match e.kind() {
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => break Filled::Full,
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => break FillEnd::Full,
                     _ => return Err(MachineError::at(dir, "filled", &e)),
                 },
             }
@@ -222,22 +225,22 @@ impl TestFile {
         };
         drop(writer);
         let (bytes, why) = match ended {
-            Filled::Whole => (done, None),
-            Filled::Slow => {
+            FillEnd::Whole => (done, None),
+            FillEnd::Slow => {
                 let limit = minutes(limit.as_nanos() as u64);
                 (done, Some(format!("because writing more would have taken longer than {limit}")))
             }
             // Give some space back, so that other programs do not find a full disk.
-            Filled::Full => {
+            FillEnd::Full => {
                 ((done - done / 16) / MIB * MIB, Some("because the file system or a quota was full".into()))
             }
         };
-        if bytes < LEAST_BYTES {
+        if bytes < MIN_BYTES {
             return Err(MachineError::Refused(format!(
                 "{} was full, or a quota reached, after {}, and a test file needs {}; make room, or name another directory",
                 name::shown(dir),
                 show_bytes(done),
-                show_bytes(LEAST_BYTES)
+                show_bytes(MIN_BYTES)
             )));
         }
         if let Some(why) = why {
@@ -255,7 +258,7 @@ impl TestFile {
 
     /// Checks the extents and cached pages of the file, and adds a note for every deviation. If
     /// several hosts share the file, it is checked after all of them have written their parts.
-    pub fn prove(&mut self) {
+    pub fn check_storage(&mut self) {
         match extents::map_file_extents(&self.file) {
             Ok(found) => self.notes.extend(extent_notes(&found)),
             Err(why) => self.notes.push(format!("could not check how the test file is stored: {why}")),
@@ -293,7 +296,7 @@ impl Drop for TestFile {
 
 /// Why filling ended.
 #[derive(Clone, Copy)]
-enum Filled {
+enum FillEnd {
     Whole,
     Slow,
     Full,
@@ -308,19 +311,19 @@ fn create(dir: &Path) -> Result<(File, Option<PathBuf>), MachineError> {
         // Without /proc the file could not be opened again, so it needs a name.
         Ok(file) => {
             let file = File::from(file);
-            if is_path_of(&by_descriptor(&file), &file) {
+            if is_path_of(&descriptor_path(&file), &file) {
                 Ok((file, None))
             } else {
-                create_as(dir, &common_name())
+                create_as(dir, &unique_name())
             }
         }
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_as(dir, &common_name()),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => create_as(dir, &unique_name()),
         Err(e) => Err(MachineError::at(dir, "written to", &e.into())),
     }
 }
 
 /// Returns a path in `/proc` to an open file.
-fn by_descriptor(file: &File) -> PathBuf {
+fn descriptor_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
@@ -377,7 +380,7 @@ pub(crate) fn unique() -> u64 {
 }
 
 /// Returns the bytes that may be written so that enough space remains free; `None` if the file system does not report its space.
-fn room(file: &File) -> Option<u64> {
+fn writable_bytes(file: &File) -> Option<u64> {
     let space = fstatvfs(file).ok()?;
     let block = space.f_frsize.max(1);
     let on_disk = (space.f_blocks > 0).then(|| {
@@ -398,11 +401,12 @@ fn room(file: &File) -> Option<u64> {
 /// # Errors
 ///
 /// A refusal that names the largest size that fits.
-pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
-    let Some(room) = File::open(dir).ok().and_then(|d| room(&d)).filter(|r| *r < asked_bytes) else {
+pub fn check_room(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
+    let Some(room) = File::open(dir).ok().and_then(|d| writable_bytes(&d)).filter(|r| *r < asked_bytes)
+    else {
         return Ok(());
     };
-    if room < LEAST_BYTES {
+    if room < MIN_BYTES {
         return Err(no_room(dir, room));
     }
     Err(MachineError::Refused(format!(
@@ -414,8 +418,8 @@ pub fn fits(dir: &Path, asked_bytes: u64) -> Result<(), MachineError> {
     )))
 }
 
-fn large_enough(asked_bytes: u64) -> Result<(), MachineError> {
-    if asked_bytes >= LEAST_BYTES {
+fn refuse_too_small(asked_bytes: u64) -> Result<(), MachineError> {
+    if asked_bytes >= MIN_BYTES {
         return Ok(());
     }
     Err(MachineError::Usage(format!(
@@ -430,7 +434,7 @@ fn no_room(dir: &Path, room: u64) -> MachineError {
          file needs {}; make room, or name another directory",
         name::shown(dir),
         show_bytes(room),
-        show_bytes(LEAST_BYTES)
+        show_bytes(MIN_BYTES)
     ))
 }
 
@@ -473,14 +477,14 @@ impl Writer {
 
     /// Writes up to 1 MiB at an offset. The data depend on the offset, so they differ at every
     /// offset.
-    fn part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+    fn write_part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));
         self.file.write_all_at(buffer, offset)
     }
 
     /// Writes 1 MiB at an offset.
-    pub(crate) fn next(&mut self, offset: u64) -> io::Result<()> {
+    pub(crate) fn write_mib(&mut self, offset: u64) -> io::Result<()> {
         let buffer = self.arena.slot_mut(0);
         // Every MiB has its own key, so no two MiB of the file are alike.
         fill(buffer, self.key.wrapping_add(offset / MIB));
@@ -490,10 +494,10 @@ impl Writer {
             self.direct = false;
             let without = rustix::fs::fcntl_getfl(&self.file)? - OFlags::DIRECT;
             rustix::fs::fcntl_setfl(&self.file, without)?;
-            return self.next(offset);
+            return self.write_mib(offset);
         }
         written?;
-        if !self.direct && offset.is_multiple_of(CHECK_EVERY) {
+        if !self.direct && offset.is_multiple_of(CHECK_INTERVAL_BYTES) {
             // Without this sync the time limit would measure memory, and the final sync would take minutes.
             self.file.sync_data()?;
         }
@@ -504,10 +508,10 @@ impl Writer {
 /// Maximum time until a file of another host becomes visible here. File systems usually remember
 /// for a shorter time that a name was missing.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(10);
-const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
+const VISIBILITY_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns a unique name for a test file. The name contains the host name, because process ids repeat on other hosts.
-pub fn common_name() -> String {
+pub fn unique_name() -> String {
     format!("{PREFIX}{}-{:016x}-{}{SUFFIX}", std::process::id(), unique(), host_name())
 }
 
@@ -524,8 +528,8 @@ impl TestFile {
     ///
     /// If permission or space is missing.
     pub fn begin_common(dir: &Path, file_name: &str, bytes: u64) -> Result<Self, MachineError> {
-        large_enough(bytes)?;
-        fits(dir, bytes)?;
+        refuse_too_small(bytes)?;
+        check_room(dir, bytes)?;
         let (file, name) = create_as(dir, file_name)?;
         let mut made = Self::from_open(file, name);
         made.file.set_len(bytes).map_err(|e| MachineError::at(dir, "written to", &e))?;
@@ -567,7 +571,7 @@ impl TestFile {
                         VISIBLE_WITHIN.as_secs()
                     )));
                 }
-                Err(_) => std::thread::sleep(BETWEEN_CHECKS),
+                Err(_) => std::thread::sleep(VISIBILITY_CHECK_INTERVAL),
             }
         };
         let metadata = file.metadata().map_err(|e| MachineError::at(&path, "accessed", &e))?;
@@ -604,9 +608,9 @@ impl TestFile {
                     )));
                 }
                 let bytes = (part.end - at).min(MIB);
-                writer.part(at, bytes).map_err(failed)?;
+                writer.write_part(at, bytes).map_err(failed)?;
                 done += bytes;
-                if done - synced >= CHECK_EVERY {
+                if done - synced >= CHECK_INTERVAL_BYTES {
                     // Without this sync, write-back would take long at the end and show no progress.
                     self.file.sync_data().map_err(failed)?;
                     synced = done;
@@ -786,7 +790,7 @@ mod tests {
     #[test]
     fn named_files_are_removed_by_a_forced_exit() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
-        let (_file, name) = create_as(dir.path(), &common_name())?;
+        let (_file, name) = create_as(dir.path(), &unique_name())?;
         let name = name.ok_or("no name")?;
         assert!(name.exists());
         remove_all_now();
@@ -803,7 +807,7 @@ mod common_tests {
     #[test]
     fn two_hosts_fill_one_file_and_its_creator_removes_it() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
-        let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
+        let (at, ended) = (unique_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
         let mut ours = TestFile::begin_common(at.0, at.1, 16 * MIB)?;
         let mut theirs = TestFile::open_common(at.0, at.1, "a", &ended)?;
@@ -812,7 +816,7 @@ mod common_tests {
         };
         half(&mut ours, 0..8 * MIB, 1)?;
         half(&mut theirs, 8 * MIB..16 * MIB, 2)?;
-        ours.prove();
+        ours.check_storage();
         assert_eq!((ours.bytes(), theirs.bytes()), (16 * MIB, 16 * MIB));
         let mut block = [0; 4096];
         for at in (0..16 * MIB).step_by(4096) {
@@ -829,7 +833,7 @@ mod common_tests {
     #[test]
     fn a_common_file_is_removed_by_the_host_that_is_left() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
-        let (at, ended) = (common_name(), Arc::new(AtomicBool::new(false)));
+        let (at, ended) = (unique_name(), Arc::new(AtomicBool::new(false)));
         let at = (dir.path(), at.as_str());
         let ours = TestFile::begin_common(at.0, at.1, 16 * MIB)?;
         let theirs = TestFile::open_common(at.0, at.1, "a", &ended)?;

@@ -44,7 +44,7 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
             continue;
         };
         // Any process may take such a name, so check that it is a kernel thread.
-        if processes::read_stat(root, &format!("/proc/{pid}")).is_some_and(|stat| stat.kernel) {
+        if processes::read_stat(root, &format!("/proc/{pid}")).is_some_and(|stat| stat.is_kernel_thread) {
             out += &format!("{pid}: {name}\n");
         }
     }

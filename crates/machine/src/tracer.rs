@@ -229,12 +229,12 @@ pub fn remove_leftovers() -> Vec<String> {
 pub fn process_of(root: &Root, tid: u32) -> (Option<u32>, bool) {
     let status = root.read(&format!("/proc/{tid}/status")).unwrap_or_default();
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    (pid, read_stat(root, &format!("/proc/{tid}")).is_some_and(|stat| stat.kernel))
+    (pid, read_stat(root, &format!("/proc/{tid}")).is_some_and(|stat| stat.is_kernel_thread))
 }
 
 /// Returns the instance name for a process. The name contains the start time, because process ids are reused.
 fn name_of(pid: u32) -> String {
-    let began = read_stat(&Root::real(), &format!("/proc/{pid}")).map_or(0, |stat| stat.began);
+    let began = read_stat(&Root::real(), &format!("/proc/{pid}")).map_or(0, |stat| stat.start_tick);
     format!("{PREFIX}{pid}-{began}")
 }
 

@@ -10,11 +10,11 @@ const MESSAGE: &[u8] = b"fathom: no memory is left for this process (`ulimit -v`
 
 /// The system allocator, except that it ends the program where the system allocator returns null.
 #[derive(Debug)]
-pub struct OrEnd;
+pub struct EndOnFailure;
 
 // SAFETY: every call goes to the system allocator with the same arguments and returns its result, unless that is null, which ends the
 // process.
-unsafe impl GlobalAlloc for OrEnd {
+unsafe impl GlobalAlloc for EndOnFailure {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
         end_if_null(unsafe { System.alloc(layout) })

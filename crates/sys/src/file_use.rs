@@ -3,7 +3,7 @@
 //! [`is_open_for_writing`] takes a read lease and gives it back at once: the kernel refuses the lease if any process has the file open
 //! for writing.
 //!
-//! [`Watch`] reports whether another process opened a file and wrote to it. The kernel reports the process of each open, and of each
+//! [`WriteWatch`] reports whether another process opened a file and wrote to it. The kernel reports the process of each open, and of each
 //! close of a writable descriptor. Without privileges it reports process 0 for every process except the caller. A kernel thread may do
 //! the last close of a file, also for the caller's own descriptors. Therefore a close by another process counts only if another process
 //! also opened the file.
@@ -52,11 +52,11 @@ const BUFFER_BYTES: usize = 4096;
 
 /// A watch on a file.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WriteWatch {
     group: File,
 }
 
-impl Watch {
+impl WriteWatch {
     /// Starts to watch a file. Descriptors that other processes opened before are not reported.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ fn only_writes_of_other_processes_are_reported() -> io::Result<()> {
     for (foreign, expected) in
         [(None, false), (Some("cat \"$1\" > /dev/null"), false), (Some("echo y >> \"$1\""), true)]
     {
-        let watch = match Watch::begin(&file) {
+        let watch = match WriteWatch::begin(&file) {
             Ok(watch) => watch,
             Err(e) => {
                 eprintln!("skipped: no fanotify here: {e}");

@@ -236,7 +236,7 @@ fn settle_stores() {
 
 /// The address range that a thread watches, and whether an access to the range has failed.
 #[derive(Clone, Copy)]
-struct Watch {
+struct FaultWatch {
     from: usize,
     to: usize,
     hit: bool,
@@ -244,7 +244,7 @@ struct Watch {
 
 thread_local! {
     // Constant and without a destructor: reading it in a handler is a plain load.
-    static WATCH: Cell<Watch> = const { Cell::new(Watch { from: 0, to: 0, hit: false }) };
+    static WATCH: Cell<FaultWatch> = const { Cell::new(FaultWatch { from: 0, to: 0, hit: false }) };
 }
 
 /// What the handler needs: the page size and the previous action of the signal.
@@ -288,12 +288,12 @@ fn install_bus_handler() -> io::Result<()> {
 #[inline]
 fn hits_missing_page(from: usize, to: usize, access: impl FnOnce()) -> bool {
     WATCH.with(|watch| {
-        watch.set(Watch { from, to, hit: false });
+        watch.set(FaultWatch { from, to, hit: false });
         // The handler runs on this thread, so it is enough that the compiler does not move the accesses.
         compiler_fence(Ordering::SeqCst);
         access();
         compiler_fence(Ordering::SeqCst);
-        watch.replace(Watch { from: 0, to: 0, hit: false }).hit
+        watch.replace(FaultWatch { from: 0, to: 0, hit: false }).hit
     })
 }
 
@@ -306,7 +306,7 @@ extern "C" fn on_bus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c
         if address < watch.from || address >= watch.to {
             return false;
         }
-        cell.set(Watch { hit: true, ..watch });
+        cell.set(FaultWatch { hit: true, ..watch });
         let page = address & !(page_bytes - 1);
         // SAFETY: the page holds an address of the watched range, which is a mapping that its owner watches through `hits_missing_page`
         // and reaches by raw address alone; replacing its page invalidates nothing that Rust knows of.

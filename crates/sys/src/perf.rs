@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 /// Counts between start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct CpuCounts {
     /// Processor cycles in user space and in the kernel.
     pub cycles: u64,
     /// Instructions in user space and in the kernel.
@@ -23,7 +23,7 @@ pub struct Counted {
 pub struct Counters {
     cycles: File,
     instructions: File,
-    start: Counted,
+    start: CpuCounts,
 }
 
 /// `struct perf_event_attr` in its first published size, which every kernel accepts.
@@ -64,7 +64,7 @@ impl Counters {
     /// A message if this machine, usually a virtual one, has no such counters, or if the user may not read them.
     pub fn start() -> Result<Self, String> {
         let (cycles, instructions) = (hardware(CPU_CYCLES)?, hardware(INSTRUCTIONS)?);
-        let mut counters = Self { cycles, instructions, start: Counted { cycles: 0, instructions: 0 } };
+        let mut counters = Self { cycles, instructions, start: CpuCounts { cycles: 0, instructions: 0 } };
         counters.start = counters.now()?;
         Ok(counters)
     }
@@ -73,17 +73,17 @@ impl Counters {
     ///
     /// # Errors
     /// A message if the counters were shared with other users, or cannot be read.
-    pub fn end(&mut self) -> Result<Counted, String> {
+    pub fn end(&mut self) -> Result<CpuCounts, String> {
         let now = self.now()?;
-        Ok(Counted {
+        Ok(CpuCounts {
             cycles: now.cycles.saturating_sub(self.start.cycles),
             instructions: now.instructions.saturating_sub(self.start.instructions),
         })
     }
 
-    fn now(&mut self) -> Result<Counted, String> {
+    fn now(&mut self) -> Result<CpuCounts, String> {
         let cause = "other programs used the processor's counters too";
-        Ok(Counted {
+        Ok(CpuCounts {
             cycles: read(&mut self.cycles, cause)?,
             instructions: read(&mut self.instructions, cause)?,
         })
@@ -254,7 +254,7 @@ fn an_incomplete_count_of_calls_does_not_blame_the_processors_counters() -> io::
         calls,
         Err("the kernel did not count system calls all the time, so the counts are incomplete".into())
     );
-    let start = Counted { cycles: 0, instructions: 0 };
+    let start = CpuCounts { cycles: 0, instructions: 0 };
     let cycles = Counters { cycles: interrupted()?, instructions: interrupted()?, start }.end();
     assert!(cycles.is_err_and(|why| why.contains("other programs used the processor's counters")));
     Ok(())

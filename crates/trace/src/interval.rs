@@ -6,10 +6,8 @@ use model::histogram::Histogram;
 use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
 use std::collections::BTreeMap;
 
-/// ns per ms.
-const MS: f64 = 1e6;
-/// ns per second.
-const SECOND: f64 = 1e9;
+const NS_PER_MS: f64 = 1e6;
+const NS_PER_S: f64 = 1e9;
 
 /// Requests of the current interval.
 #[derive(Debug, Default)]
@@ -17,13 +15,13 @@ pub struct Interval {
     /// Whether the sums are for threads instead of processes.
     by_thread: bool,
     /// For each device: whether its rows are requests or bios, and the latencies of these rows.
-    devices: Vec<(Unit, Times)>,
-    processes: BTreeMap<u32, Process>,
+    devices: Vec<(Unit, DeviceCounts)>,
+    processes: BTreeMap<u32, ProcessCounts>,
 }
 
 /// Latencies and order of a device's requests.
 #[derive(Debug, Default)]
-struct Times {
+struct DeviceCounts {
     read: Histogram,
     write: Histogram,
     discard: Histogram,
@@ -44,7 +42,7 @@ struct OrderCounts {
 
 /// Requests of a process or thread.
 #[derive(Debug, Default)]
-struct Process {
+struct ProcessCounts {
     read: DirectionCounts,
     write: DirectionCounts,
     flushes: u64,
@@ -67,7 +65,7 @@ struct DirectionCounts {
 impl Interval {
     /// Creates an empty interval for devices with these units.
     pub fn new(units: impl IntoIterator<Item = Unit>, by_thread: bool) -> Self {
-        let devices = units.into_iter().map(|unit| (unit, Times::default())).collect();
+        let devices = units.into_iter().map(|unit| (unit, DeviceCounts::default())).collect();
         Self { by_thread, devices, processes: BTreeMap::new() }
     }
 
@@ -92,19 +90,19 @@ impl Interval {
     }
 
     /// Returns the latencies of each device since the last call, and resets them.
-    pub fn latencies(&mut self) -> Vec<Latencies> {
+    pub fn take_latencies(&mut self) -> Vec<Latencies> {
         self.devices.iter_mut().map(|(_, times)| times.take()).collect()
     }
 
     /// Returns the requests of each process since the last call, which was `seconds` ago.
-    pub fn processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
+    pub fn take_processes(&mut self, seconds: f64) -> BTreeMap<u32, ProcessRequests> {
         // Remove processes without requests since the last call.
         self.processes.retain(|_, process| !process.is_idle());
         self.processes.iter_mut().map(|(id, process)| (*id, process.take(seconds))).collect()
     }
 }
 
-impl Times {
+impl DeviceCounts {
     fn add(&mut self, op: Op, row: &Row, ns: u64) {
         match op {
             Op::Read => {
@@ -123,12 +121,12 @@ impl Times {
 
     fn take(&mut self) -> Latencies {
         let figures = |histogram: &mut Histogram| {
-            let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / MS);
+            let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / NS_PER_MS);
             let latency = histogram.max_ns().map(|max| Latency {
                 requests: histogram.count(),
                 p50_ms: ms(histogram.supported_quantile_ns(0.5)),
                 p99_ms: ms(histogram.supported_quantile_ns(0.99)),
-                max_ms: max as f64 / MS,
+                max_ms: max as f64 / NS_PER_MS,
                 sequential_percent: None,
                 random_bytes: None,
             });
@@ -169,10 +167,10 @@ impl OrderCounts {
     }
 }
 
-impl Process {
+impl ProcessCounts {
     fn add(&mut self, device: usize, row: &Row, flags: &Flags, ns: u64) {
         let op = flags.op(row.sectors);
-        if flags.kind == RowKind::Asked || op == Op::Flush {
+        if flags.kind == RowKind::RequestedFlush || op == Op::Flush {
             // The data of a write with a flush is a separate row, so count only the flush here.
             self.flushes += 1;
             return;
@@ -196,7 +194,7 @@ impl Process {
             read: self.read.take(seconds),
             write: self.write.take(seconds),
             flush_per_s: flushes as f64 / seconds,
-            depth_mean: in_flight_ns as f64 / SECOND / seconds,
+            depth_mean: in_flight_ns as f64 / NS_PER_S / seconds,
         }
     }
 }
@@ -266,7 +264,7 @@ mod tests {
         interval.add(1, &row(&mut names, 43, "FWFS", 0, 8, 5), &names);
         // A request that never completed has no latency.
         interval.add(1, &Row { latency_ns: None, ..row(&mut names, 41, "R", 0, 8, 0) }, &names);
-        let (devices, processes) = (interval.latencies(), interval.processes(2.0));
+        let (devices, processes) = (interval.take_latencies(), interval.take_processes(2.0));
         assert_eq!(devices[0].read, None);
         let read = devices[1].read.unwrap_or_else(|| panic!("{devices:?}"));
         assert_eq!((read.requests, read.max_ms), (2000, 2.0));
@@ -292,17 +290,17 @@ mod tests {
         let mut names = Names::default();
         let mut interval = Interval::new([Unit::Requests], true);
         interval.add(0, &row(&mut names, 7, "R", 0, 8, 1), &names);
-        let first = interval.processes(1.0);
+        let first = interval.take_processes(1.0);
         interval.add(0, &row(&mut names, 7, "R", 8, 8, 1), &names);
-        let second = interval.processes(1.0);
+        let second = interval.take_processes(1.0);
         let sequential = |processes: &BTreeMap<u32, ProcessRequests>| {
             processes.get(&8).and_then(|p| Some(p.read?.sequential_percent))
         };
         assert_eq!((sequential(&first), sequential(&second)), (Some(0.0), Some(100.0)));
-        assert!(interval.processes(1.0).is_empty());
-        let [latencies] = interval.latencies()[..] else { panic!() };
+        assert!(interval.take_processes(1.0).is_empty());
+        let [latencies] = interval.take_latencies()[..] else { panic!() };
         let order = latencies.read.map(|read| (read.requests, read.sequential_percent, read.random_bytes));
         assert_eq!(order, Some((2, Some(50.0), Some(4096.0))));
-        assert_eq!(interval.latencies(), [Latencies::default()]);
+        assert_eq!(interval.take_latencies(), [Latencies::default()]);
     }
 }

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 /// Why the kernel's text or bytes cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Foreign(pub String);
+pub struct UnknownFormat(pub String);
 
 /// A field of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Format {
     ///
     /// # Errors
     /// Names the line that is not a field.
-    pub fn parse(text: &str) -> Result<Self, Foreign> {
+    pub fn parse(text: &str) -> Result<Self, UnknownFormat> {
         let mut format = Self::default();
         for line in text.lines() {
             let line = line.trim();
@@ -89,11 +89,11 @@ impl Format {
     ///
     /// # Errors
     /// If the format has no such field.
-    pub fn field(&self, name: &str) -> Result<Field, Foreign> {
+    pub fn field(&self, name: &str) -> Result<Field, UnknownFormat> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found
             .map(|(_, field)| *field)
-            .ok_or_else(|| Foreign(format!("the kernel's event has no field {name}")))
+            .ok_or_else(|| UnknownFormat(format!("the kernel's event has no field {name}")))
     }
 
     /// Returns the field of this name, or `None`.
@@ -112,8 +112,8 @@ fn field(text: &str) -> Option<(String, Field)> {
     Some((name.to_owned(), Field { offset, size }))
 }
 
-fn foreign(line: &str) -> Foreign {
-    Foreign(format!("the kernel's format has an unknown line: {line}"))
+fn foreign(line: &str) -> UnknownFormat {
+    UnknownFormat(format!("the kernel's format has an unknown line: {line}"))
 }
 
 /// Flag of the commit word: records were lost before this page.
@@ -133,7 +133,7 @@ const STAMP: u32 = 31;
 
 /// Where the parts of a page are, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct PageLayout {
     time: Field,
     commit: Field,
     data: usize,
@@ -141,12 +141,12 @@ pub struct Layout {
     pub bytes: usize,
 }
 
-impl Layout {
+impl PageLayout {
     /// Parses the text of `events/header_page`.
     ///
     /// # Errors
     /// Which part of the text is missing.
-    pub fn parse(text: &str) -> Result<Self, Foreign> {
+    pub fn parse(text: &str) -> Result<Self, UnknownFormat> {
         let format = Format::parse(text)?;
         let data = format.field("data")?;
         let bytes = data.offset.saturating_add(data.size);
@@ -173,7 +173,7 @@ pub struct Records<'p> {
 
 impl<'p> Records<'p> {
     /// Parses a page.
-    pub fn parse(page: &'p [u8], layout: &Layout) -> Self {
+    pub fn parse(page: &'p [u8], layout: &PageLayout) -> Self {
         let time = layout.time.number(page);
         let commit = layout.commit.number(page);
         let whole = page.get(layout.data..).unwrap_or_default();
@@ -253,9 +253,9 @@ impl<'p> Iterator for Records<'p> {
     }
 }
 
-/// What happened to a request in an event.
+/// What happened to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum EventKind {
     /// The request was put into the scheduler (`block_rq_insert`).
     Inserted,
     /// The request was issued to the driver; on a device without requests, the bio was queued.
@@ -265,18 +265,18 @@ pub enum Step {
     /// The driver returned the request (`block_rq_requeue`).
     Requeued,
     /// A task requested a flush, or a write with a flush (`block_bio_queue`).
-    Asked,
+    FlushRequested,
     /// The kernel overwrote records before they were read. `sectors` is the number of records.
     Lost,
 }
 
 /// The kernel's events for devices with requests, and what each means.
-pub const OF_REQUESTS: [(&str, Step); 5] = [
-    ("block_rq_issue", Step::Issued),
-    ("block_rq_complete", Step::Completed),
-    ("block_rq_requeue", Step::Requeued),
-    ("block_bio_queue", Step::Asked),
-    ("block_rq_insert", Step::Inserted),
+pub const REQUEST_EVENTS: [(&str, EventKind); 5] = [
+    ("block_rq_issue", EventKind::Issued),
+    ("block_rq_complete", EventKind::Completed),
+    ("block_rq_requeue", EventKind::Requeued),
+    ("block_bio_queue", EventKind::FlushRequested),
+    ("block_rq_insert", EventKind::Inserted),
 ];
 
 /// An event of a request.
@@ -285,7 +285,7 @@ pub struct Event {
     /// Time of the event by the clock of the trace, in ns.
     pub at_ns: u64,
     /// What happened to the request.
-    pub step: Step,
+    pub step: EventKind,
     /// What the request does.
     pub op: Op,
     /// First sector of 512 bytes, on the whole device.
@@ -301,12 +301,12 @@ pub struct Event {
 }
 
 /// Returns the process of a thread, and whether it is a kernel thread.
-pub type AskTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
+pub type LookUpTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
 
 /// The fields of one event.
 #[derive(Clone, Debug)]
 struct EventFields {
-    step: Step,
+    step: EventKind,
     pid: Field,
     sector: Field,
     sectors: Field,
@@ -323,7 +323,7 @@ const MAX_KNOWN_TASKS: usize = 1 << 16;
 /// Decodes pages, and remembers tasks and combinations of flags.
 #[derive(Debug)]
 pub struct Decoder {
-    layout: Layout,
+    layout: PageLayout,
     id: Field,
     event_fields: Vec<(u16, EventFields)>,
     tasks: HashMap<(u32, [u8; 16]), u32>,
@@ -341,7 +341,7 @@ impl Decoder {
     ///
     /// # Errors
     /// Names the part of the kernel's text that has an unknown form.
-    pub fn new(header_page: &str, formats: &[(Step, String)]) -> Result<Self, Foreign> {
+    pub fn new(header_page: &str, formats: &[(EventKind, String)]) -> Result<Self, UnknownFormat> {
         let mut id = Field { offset: 0, size: 2 };
         let mut event_fields = Vec::new();
         for (step, text) in formats {
@@ -359,7 +359,7 @@ impl Decoder {
             };
             event_fields.push((format.id, fields));
         }
-        let layout = Layout::parse(header_page)?;
+        let layout = PageLayout::parse(header_page)?;
         let (names, tasks) = (Names::default(), HashMap::new());
         Ok(Self { layout, id, event_fields, tasks, flags: HashMap::new(), names, events: 0, lost: 0 })
     }
@@ -371,13 +371,13 @@ impl Decoder {
     }
 
     /// Decodes a page, and appends its events.
-    pub fn page(&mut self, page: &[u8], ask: AskTask<'_>, into: &mut Vec<Event>) {
+    pub fn decode_page(&mut self, page: &[u8], look_up: LookUpTask<'_>, into: &mut Vec<Event>) {
         let records = Records::parse(page, &self.layout);
         if records.missed > 0 {
             self.lost = self.lost.saturating_add(records.missed);
             into.push(Event {
                 at_ns: records.begins,
-                step: Step::Lost,
+                step: EventKind::Lost,
                 op: Op::Other,
                 sector: 0,
                 sectors: u32::try_from(records.missed).unwrap_or(u32::MAX),
@@ -390,12 +390,12 @@ impl Decoder {
             let id = self.id.number(record) as u16;
             let Some(at) = self.event_fields.iter().position(|(known, _)| *known == id) else { continue };
             self.events += 1;
-            let event = self.event(at, at_ns, record, ask);
+            let event = self.decode_event(at, at_ns, record, look_up);
             into.push(event);
         }
     }
 
-    fn event(&mut self, at: usize, at_ns: u64, record: &[u8], ask: AskTask<'_>) -> Event {
+    fn decode_event(&mut self, at: usize, at_ns: u64, record: &[u8], look_up: LookUpTask<'_>) -> Event {
         let fields = &self.event_fields[at].1;
         let (sector, sectors) = (fields.sector.number(record), fields.sectors.number(record) as u32);
         let letters = fields.rwbs.bytes(record).unwrap_or_default();
@@ -414,7 +414,7 @@ impl Decoder {
         };
         let flags = self.flags_of(letters, error);
         let task = match comm.and_then(|field| field.bytes(record)) {
-            Some(comm) if step != Step::Completed => self.task_of(tid, comm, ask),
+            Some(comm) if step != EventKind::Completed => self.task_of(tid, comm, look_up),
             _ => 0,
         };
         let device = device.map_or(0, |field| field.number(record) as u32);
@@ -433,7 +433,7 @@ impl Decoder {
         number
     }
 
-    fn task_of(&mut self, tid: u32, comm: &[u8], ask: AskTask<'_>) -> u32 {
+    fn task_of(&mut self, tid: u32, comm: &[u8], look_up: LookUpTask<'_>) -> u32 {
         let mut name = [0; 16];
         name.copy_from_slice(comm);
         if let Some(number) = self.tasks.get(&(tid, name)) {
@@ -443,7 +443,7 @@ impl Decoder {
             self.tasks.clear();
         }
         let length = name.iter().position(|b| *b == 0).unwrap_or(name.len());
-        let (pid, kernel) = ask(tid);
+        let (pid, kernel) = look_up(tid);
         let text = String::from_utf8_lossy(&name[..length]).into_owned();
         let number = self.names.task(&Task { tid, pid, kernel, name: text });
         self.tasks.insert((tid, name), number);
@@ -464,7 +464,7 @@ pub(crate) const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
     print fmt: \"%d\", REC->dev\n";
 
 #[test]
-fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), Foreign> {
+fn a_format_is_read_as_the_kernel_prints_it() -> Result<(), UnknownFormat> {
     let format = Format::parse(ISSUE)?;
     assert_eq!(format.id, 2104);
     assert_eq!(format.field("sector")?, Field { offset: 16, size: 8 });
@@ -513,8 +513,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn times_add_up_over_all_types_of_records() -> Result<(), Foreign> {
-        let layout = Layout::parse(HEADER)?;
+    fn times_add_up_over_all_types_of_records() -> Result<(), UnknownFormat> {
+        let layout = PageLayout::parse(HEADER)?;
         assert_eq!(layout.bytes, 4096);
         let mut data = record(5, b"abcd");
         data.extend([word(EXTEND, 1), 1_u32.to_ne_bytes()].concat());
@@ -536,8 +536,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lost_records_are_counted() -> Result<(), Foreign> {
-        let layout = Layout::parse(HEADER)?;
+    fn lost_records_are_counted() -> Result<(), UnknownFormat> {
+        let layout = PageLayout::parse(HEADER)?;
         let missed =
             |flags, trailing| Records::parse(&page(7, flags, &record(1, b"abcd"), trailing), &layout).missed;
         assert_eq!(missed(0, 137), 0);
@@ -547,8 +547,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn decoding_of_any_bytes_ends() -> Result<(), Foreign> {
-        let layout = Layout::parse(HEADER)?;
+    fn decoding_of_any_bytes_ends() -> Result<(), UnknownFormat> {
+        let layout = PageLayout::parse(HEADER)?;
         for seed in 0..64_u32 {
             let bytes: Vec<u8> = (0..4096_u32)
                 .map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(seed * 40_503) >> 13) as u8)
@@ -579,8 +579,8 @@ mod event_tests {
     }
 
     #[test]
-    fn a_page_becomes_events_and_each_task_is_looked_up_once() -> Result<(), Foreign> {
-        let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
+    fn a_page_becomes_events_and_each_task_is_looked_up_once() -> Result<(), UnknownFormat> {
+        let mut decoder = Decoder::new(HEADER, &[(EventKind::Issued, ISSUE.to_owned())])?;
         let mut data = record(1, &issue(800, 8, "RS", 42, "fio"));
         data.extend(record(2, &issue(808, 16, "FWFSM", 42, "fio")));
         // An unknown event.
@@ -591,11 +591,11 @@ mod event_tests {
             asked.push(tid);
             (Some(40), false)
         };
-        decoder.page(&page(100, 3 << 30, &data, 9), &mut ask, &mut events);
+        decoder.decode_page(&page(100, 3 << 30, &data, 9), &mut ask, &mut events);
         assert_eq!(asked, [42]);
         assert_eq!((decoder.events, decoder.lost), (2, 9));
         let [lost, read, write] = &events[..] else { panic!("{events:?}") };
-        assert_eq!((lost.step, lost.sectors), (Step::Lost, 9));
+        assert_eq!((lost.step, lost.sectors), (EventKind::Lost, 9));
         assert_eq!((read.at_ns, read.op, read.sector, read.sectors), (101, Op::Read, 800, 8));
         assert_eq!((write.at_ns, write.op, write.task), (103, Op::Write, read.task));
         assert_eq!((read.device, write.device), (7 << 20 | 1, 7 << 20 | 1));
@@ -606,8 +606,9 @@ mod event_tests {
     }
 
     #[test]
-    fn the_completion_of_a_command_has_the_place_of_its_issue() -> Result<(), Foreign> {
-        let formats = [(Step::Issued, ISSUE.to_owned()), (Step::Completed, ISSUE.replace("2104", "2105"))];
+    fn the_completion_of_a_command_has_the_place_of_its_issue() -> Result<(), UnknownFormat> {
+        let formats =
+            [(EventKind::Issued, ISSUE.to_owned()), (EventKind::Completed, ISSUE.replace("2104", "2105"))];
         let mut decoder = Decoder::new(HEADER, &formats)?;
         let mut completed = issue(u64::MAX, 8, "N", 42, "");
         completed[..2].copy_from_slice(&2105_u16.to_ne_bytes());
@@ -615,15 +616,15 @@ mod event_tests {
         flushed[..2].copy_from_slice(&2105_u16.to_ne_bytes());
         let data = [record(1, &issue(0, 0, "N", 42, "smartd")), record(1, &completed), record(1, &flushed)];
         let mut events = Vec::new();
-        decoder.page(&page(100, 0, &data.concat(), 0), &mut |_| (None, false), &mut events);
+        decoder.decode_page(&page(100, 0, &data.concat(), 0), &mut |_| (None, false), &mut events);
         let places: Vec<_> = events.iter().map(|event| (event.op, event.sector, event.sectors)).collect();
         assert_eq!(places, [(Op::Other, 0, 0), (Op::Other, 0, 0), (Op::Flush, u64::MAX, 0)]);
         Ok(())
     }
 
     #[test]
-    fn memory_does_not_grow_with_the_number_of_tasks() -> Result<(), Foreign> {
-        let mut decoder = Decoder::new(HEADER, &[(Step::Issued, ISSUE.to_owned())])?;
+    fn memory_does_not_grow_with_the_number_of_tasks() -> Result<(), UnknownFormat> {
+        let mut decoder = Decoder::new(HEADER, &[(EventKind::Issued, ISSUE.to_owned())])?;
         let mut ask = |tid| (Some(tid), false);
         let mut task = |tid| decoder.task_of(tid, b"cc\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &mut ask);
         let first = task(1);
@@ -636,7 +637,8 @@ mod event_tests {
     #[test]
     fn a_missing_field_is_an_error() {
         let text = ISSUE.replace("nr_sector", "sectors");
-        let why = Decoder::new(HEADER, &[(Step::Issued, text)]).map_or_else(|why| why.0, |_| String::new());
+        let why =
+            Decoder::new(HEADER, &[(EventKind::Issued, text)]).map_or_else(|why| why.0, |_| String::new());
         assert!(why.contains("nr_sector"), "{why}");
     }
 }

@@ -13,7 +13,7 @@
 //! * A request may complete in parts, and the driver may return it.
 
 use crate::row::{Flags, Names, Row, RowKind};
-use crate::{Event, Step};
+use crate::{Event, EventKind};
 use model::captured::{Completed, Op, Unit};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
@@ -26,7 +26,7 @@ const MAX_QUEUED_NS: u64 = 60_000_000_000;
 const COUNTING_DELAY_NS: u64 = 1_000_000;
 
 /// First sector and operation of a request in flight.
-type Place = (u64, Op);
+type RequestKey = (u64, Op);
 
 /// The requests in flight at one place, as the numbers of the oldest and the newest; each request refers to the next one.
 #[derive(Clone, Copy, Debug)]
@@ -64,19 +64,19 @@ pub struct Counts {
 pub struct Pairing {
     scope: Scope,
     slots: Slots,
-    in_flight: HashMap<Place, InFlightAtPlace>,
+    in_flight: HashMap<RequestKey, InFlightAtPlace>,
     /// Requests that were inserted and not issued yet: the time of insertion, and the task.
-    inserted: HashMap<Place, (u64, u32)>,
+    inserted: HashMap<RequestKey, (u64, u32)>,
     /// Requests that the driver returned.
-    requeued: HashMap<Place, VecDeque<u64>>,
+    requeued: HashMap<RequestKey, VecDeque<u64>>,
     /// By sector: writes with a flush that were requested and not issued yet.
     asked: HashMap<u64, VecDeque<u64>>,
     /// By sector: writes with a flush that were issued and have not ended yet.
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Set after events were lost: the number of the first request after the loss, and the time at which earlier pending requests are given
-    /// up, because their completions may be among the lost events.
+    /// Set after events were lost: the number of the first request after the loss, and a time. At that time earlier pending requests are
+    /// given up, because their completions may be among the lost events.
     lossy_until: Option<(u64, u64)>,
     /// Times before and after reading the device's counters, at the beginning and at the end.
     counters_read_at: [Option<(u64, u64)>; 2],
@@ -100,22 +100,22 @@ impl Pairing {
         self.counters_read_at[1] = Some((before_ns, after_ns));
     }
 
-    /// Takes the next event, and releases finished rows.
-    pub fn take(&mut self, event: &Event, names: &mut Names, each: &mut dyn FnMut(&Row)) {
+    /// Handles the next event, and releases finished rows.
+    pub fn add_event(&mut self, event: &Event, names: &mut Names, each: &mut dyn FnMut(&Row)) {
         if self.lossy_until.is_some_and(|(_, until_ns)| event.at_ns > until_ns) {
             self.give_up();
         }
         let Some(event) = self.relative_to_span(event) else { return };
         match event.step {
-            Step::Lost => {
+            EventKind::Lost => {
                 self.lossy_until = Some((self.slots.next(), event.at_ns.saturating_add(PATIENCE_NS)));
                 self.inserted.clear();
             }
-            Step::Inserted => self.insert(&event),
-            Step::Asked => self.ask(&event, names),
-            Step::Issued => self.issue(&event, names),
-            Step::Requeued => self.give_back(&event),
-            Step::Completed => self.complete(&event, names),
+            EventKind::Inserted => self.insert(&event),
+            EventKind::FlushRequested => self.request_flush(&event, names),
+            EventKind::Issued => self.issue(&event, names),
+            EventKind::Requeued => self.requeue(&event),
+            EventKind::Completed => self.complete(&event, names),
         }
         self.slots.release(event.at_ns.saturating_sub(self.scope.start_ns), each);
     }
@@ -145,7 +145,7 @@ impl Pairing {
         let Some((first, sectors)) = self.scope.span else { return Some(*event) };
         // The end event of a write with a flush has a sector but no length.
         let has_place = event.sectors > 0 || (event.op == Op::Write && event.sector > 0);
-        if event.step == Step::Lost || !has_place {
+        if event.step == EventKind::Lost || !has_place {
             return Some(*event);
         }
         let sector = event.sector.checked_sub(first).filter(|at| *at < sectors)?;
@@ -164,13 +164,13 @@ impl Pairing {
         }
     }
 
-    fn ask(&mut self, event: &Event, names: &mut Names) {
+    fn request_flush(&mut self, event: &Event, names: &mut Names) {
         let Some(requested_flags) = names.flags_at(event.flags) else { return };
         if !requested_flags.has_preflush() && !requested_flags.has_fua() {
             return;
         }
         let rwbs = requested_flags.rwbs.clone();
-        let flags = names.flags(&Flags { kind: RowKind::Asked, rwbs, error: 0 });
+        let flags = names.flags(&Flags { kind: RowKind::RequestedFlush, rwbs, error: 0 });
         let number = self.slots.push(Row { flags, ..self.row(event) });
         if event.sectors == 0 {
             self.empty.push_back(number);
@@ -227,7 +227,7 @@ impl Pairing {
         }
     }
 
-    fn give_back(&mut self, event: &Event) {
+    fn requeue(&mut self, event: &Event) {
         let place = place(event);
         if let Some(number) = self.take_oldest(place) {
             self.counts.requeued += 1;
@@ -308,12 +308,12 @@ impl Pairing {
     }
 
     /// Appends a request to those in flight at its place.
-    fn append_in_flight(&mut self, place: Place, number: u64) {
+    fn append_in_flight(&mut self, key: RequestKey, number: u64) {
         if let Some(slot) = self.slots.pending(number) {
             slot.next = None;
         }
-        let Some(queue) = self.in_flight.get_mut(&place) else {
-            self.in_flight.insert(place, InFlightAtPlace { oldest: number, newest: number });
+        let Some(queue) = self.in_flight.get_mut(&key) else {
+            self.in_flight.insert(key, InFlightAtPlace { oldest: number, newest: number });
             return;
         };
         let newest = std::mem::replace(&mut queue.newest, number);
@@ -325,14 +325,14 @@ impl Pairing {
     }
 
     /// Removes the oldest request in flight at a place.
-    fn take_oldest(&mut self, place: Place) -> Option<u64> {
+    fn take_oldest(&mut self, key: RequestKey) -> Option<u64> {
         loop {
-            let queue = self.in_flight.get_mut(&place)?;
+            let queue = self.in_flight.get_mut(&key)?;
             let number = queue.oldest;
             match self.slots.next_at_place(number) {
                 Some(next) => queue.oldest = next,
                 None => {
-                    self.in_flight.remove(&place);
+                    self.in_flight.remove(&key);
                 }
             }
             if self.slots.pending(number).is_some() {
@@ -343,10 +343,10 @@ impl Pairing {
 
     /// Gives up requests at this place whose completions may be among the lost events. A new
     /// request at the place proves that they have completed.
-    fn give_up_at(&mut self, place: Place) {
+    fn give_up_at(&mut self, key: RequestKey) {
         let Some((below, _)) = self.lossy_until else { return };
-        while self.in_flight.get(&place).is_some_and(|queue| queue.oldest < below) {
-            if let Some(number) = self.take_oldest(place) {
+        while self.in_flight.get(&key).is_some_and(|queue| queue.oldest < below) {
+            if let Some(number) = self.take_oldest(key) {
                 self.give_up_one(number);
             }
         }
@@ -375,7 +375,7 @@ impl Pairing {
     }
 }
 
-fn place(event: &Event) -> Place {
+fn place(event: &Event) -> RequestKey {
     match event.op {
         Op::Flush => (0, Op::Flush),
         op => (event.sector, op),
@@ -546,11 +546,11 @@ impl Slots {
 
 #[test]
 fn events_come_in_order_once_none_can_precede_them() {
-    use crate::Step;
+    use crate::EventKind;
     use model::captured::Op;
     let event = |at_ns| Event {
         at_ns,
-        step: Step::Issued,
+        step: EventKind::Issued,
         op: Op::Read,
         sector: 0,
         sectors: 8,

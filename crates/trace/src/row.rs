@@ -44,7 +44,7 @@ pub enum RowKind {
     Request,
     /// A flush as its owner requested it, alone or with a write. Its latency counts from the queueing to the end of its last part. The
     /// requests that the device receives for the flush are separate rows.
-    Asked,
+    RequestedFlush,
 }
 
 /// Properties that many rows share.

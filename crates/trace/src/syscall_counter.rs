@@ -1,12 +1,12 @@
 //! Counts the system calls of threads with the event `raw_syscalls:sys_enter`.
 
-use crate::{Field, Foreign, Format, Layout, Records};
+use crate::{Field, Format, PageLayout, Records, UnknownFormat};
 use std::collections::BTreeMap;
 
 /// Counts system calls by thread and call number.
 #[derive(Debug)]
 pub struct SyscallCounter {
-    layout: Layout,
+    layout: PageLayout,
     event: u16,
     kind: Field,
     thread: Field,
@@ -21,10 +21,10 @@ impl SyscallCounter {
     ///
     /// # Errors
     /// The part of the kernel's text that cannot be parsed.
-    pub fn new(header_page: &str, format: &str) -> Result<Self, Foreign> {
+    pub fn new(header_page: &str, format: &str) -> Result<Self, UnknownFormat> {
         let format = Format::parse(format)?;
         Ok(Self {
-            layout: Layout::parse(header_page)?,
+            layout: PageLayout::parse(header_page)?,
             event: format.id,
             kind: format.field("common_type")?,
             thread: format.field("common_pid")?,
@@ -64,7 +64,7 @@ impl SyscallCounter {
 }
 
 #[test]
-fn calls_are_counted_by_thread_and_number() -> Result<(), Foreign> {
+fn calls_are_counted_by_thread_and_number() -> Result<(), UnknownFormat> {
     use crate::tests::{HEADER, page, record};
     let format = "name: sys_enter\nID: 414\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\

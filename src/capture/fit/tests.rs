@@ -37,7 +37,7 @@ fn rows(random: &mut Random, names: &mut Names) -> Vec<Row> {
         .map(|_| {
             at = at.saturating_add(random.below(gap + 1));
             let is_asked = random.below(9) == 0;
-            let kind = if is_asked { RowKind::Asked } else { RowKind::Request };
+            let kind = if is_asked { RowKind::RequestedFlush } else { RowKind::Request };
             let flags = names.flags(&Flags { kind, ..Flags::parse(random.pick(&letters)) });
             let sectors = random.pick(&[8, 8, 8, 64, 1024, 0, u32::MAX]) / align as u32 * align as u32;
             let continues = random.below(3) > 0;

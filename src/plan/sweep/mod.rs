@@ -153,7 +153,7 @@ fn base_job(request: &Request, sweep_spec: &SweepSpec, targets: &[TargetFacts]) 
     // does not fit either, fathom makes a smaller file.
     let has_room = |bytes: &u64| {
         let fits =
-            |t: &TargetFacts| t.role == Role::Made && machine::test_file::fits(&t.path, *bytes).is_ok();
+            |t: &TargetFacts| t.role == Role::Made && machine::test_file::check_room(&t.path, *bytes).is_ok();
         !targets.is_empty() && targets.iter().all(fits)
     };
     let preset_size = sweep_spec.preset.map(|p| p.size_bytes).filter(has_room);

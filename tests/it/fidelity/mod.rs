@@ -91,7 +91,7 @@ impl Storage {
             Self::Device(_) => stage.fathom(&words, target),
             Self::Ext4 { disk, .. } => disk.fathom(stage, &words, target),
         };
-        went_well(&out);
+        assert_success(&out);
         let issued = trace.take().into_iter().filter(is_of_a_worker);
         let requests: Vec<Request> = issued
             .filter_map(|e| {
@@ -114,7 +114,7 @@ impl Storage {
 /// The devices have never been written, which does not matter: only the requests count.
 const NEVER_WRITTEN: &str = "--accept A04 --accept A05";
 
-fn went_well(out: &Outcome) {
+fn assert_success(out: &Outcome) {
     assert!(matches!(out.code, Some(0 | 1)), "{out:?}");
     out.report().expect_answer("B12", "holds");
 }
@@ -197,7 +197,7 @@ fn per_block(requests: &[Request], span: std::ops::Range<u64>) -> Vec<u64> {
 
 /// Fails if a share of draws deviates from the request.
 #[track_caller]
-fn share(hits: usize, draws: usize, expected: f64) {
+fn assert_share(hits: usize, draws: usize, expected: f64) {
     let deviation = (expected * (1.0 - expected) * draws as f64).sqrt();
     let off = hits as f64 - expected * draws as f64;
     assert!(off.abs() <= 5.0 * deviation, "{hits} of {draws}, where a share of {expected} was asked for");
@@ -205,7 +205,7 @@ fn share(hits: usize, draws: usize, expected: f64) {
 
 /// Fails if counts do not fit weights (Pearson's chi-squared test).
 #[track_caller]
-fn fits(seen: &[u64], weights: &[f64]) {
+fn assert_proportions(seen: &[u64], weights: &[f64]) {
     let (draws, sum) = (seen.iter().sum::<u64>() as f64, weights.iter().sum::<f64>());
     // Adjacent classes are joined until ten or more counts are expected of each; the rest joins the last class.
     let mut classes = vec![(0.0, 0.0)];
@@ -228,14 +228,14 @@ fn fits(seen: &[u64], weights: &[f64]) {
 }
 
 #[track_caller]
-fn even(seen: &[u64]) {
-    fits(seen, &vec![1.0; seen.len()]);
+fn assert_even(seen: &[u64]) {
+    assert_proportions(seen, &vec![1.0; seen.len()]);
 }
 
 /// Fails if sorted counts do not fit `draws` draws by these weights. It is unknown which block has which weight, and the block with the
 /// highest weight need not have the highest count. So the counts are compared with fifty simulated draws, sorted in the same way.
 #[track_caller]
-fn fits_sorted(seen: &[u64], weights: &[f64]) {
+fn assert_sorted_proportions(seen: &[u64], weights: &[f64]) {
     let draws: u64 = seen.iter().sum();
     let sum: f64 = weights.iter().sum();
     let ends: Vec<f64> = weights

@@ -1,8 +1,8 @@
 //! Order, size and direction of the requests.
 
 use super::{
-    BLOCK, COUNTED, KIB, MIB, Request, TARGET_MIB, by_worker, even, fits, fits_sorted, offsets, on_both,
-    on_device, per_block, share,
+    BLOCK, COUNTED, KIB, MIB, Request, TARGET_MIB, assert_even, assert_proportions, assert_share,
+    assert_sorted_proportions, by_worker, offsets, on_both, on_device, per_block,
 };
 use crate::disk::rings_discard;
 use crate::trace::Direction;
@@ -67,7 +67,7 @@ fn interlocked_workers_share_blocks_without_overlap() {
 fn random_reads_cover_exactly_their_span() {
     on_both(&format!("--rw randread --depth 32 --offset 8m --size 16m --ops 60000 {COUNTED}"), |all| {
         assert_eq!(all.len(), 60_000);
-        even(&per_block(all, 8 * MIB..24 * MIB));
+        assert_even(&per_block(all, 8 * MIB..24 * MIB));
         // The step from one draw to the next is evenly distributed, so one draw does not predict the next.
         let steps: Vec<usize> = offsets(all)
             .windows(2)
@@ -77,7 +77,7 @@ fn random_reads_cover_exactly_their_span() {
         for step in steps {
             counts[step] += 1;
         }
-        even(&counts);
+        assert_even(&counts);
     });
 }
 
@@ -107,7 +107,7 @@ fn sizes_of_a_range_are_equally_likely() {
             assert!(r.bytes.is_multiple_of(BLOCK) && r.bytes <= 64 * KIB, "{r:?}");
             counts[(r.bytes / BLOCK - 1) as usize] += 1;
         }
-        even(&counts);
+        assert_even(&counts);
     });
 }
 
@@ -116,7 +116,7 @@ fn sizes_follow_their_weights() {
     on_device(&format!("--rw randread --bs 4k:60,64k:40 --depth 8 --ops 8000 {COUNTED}"), |all| {
         let of = |bytes: u64| all.iter().filter(|r| r.bytes == bytes).count();
         assert_eq!((of(4 * KIB) + of(64 * KIB), all.len()), (8000, 8000));
-        share(of(4 * KIB), 8000, 0.6);
+        assert_share(of(4 * KIB), 8000, 0.6);
     });
 }
 
@@ -155,8 +155,8 @@ fn oversized_operations_arrive_split_and_complete() {
 #[test]
 fn directions_follow_their_shares() {
     on_both(&format!("--rw randrw --destroy TARGET --mix 70 --depth 8 --ops 10000 {COUNTED}"), |all| {
-        share(all.iter().filter(|r| r.direction == Direction::Read).count(), all.len(), 0.7);
-        even(
+        assert_share(all.iter().filter(|r| r.direction == Direction::Read).count(), all.len(), 0.7);
+        assert_even(
             &per_block(all, 0..TARGET_MIB as u64 * MIB)
                 .chunks(16)
                 .map(|c| c.iter().sum())
@@ -171,7 +171,7 @@ fn trims_follow_their_share() {
         move |all: &[Request]| {
             assert_eq!(all.len(), 5000);
             for (direction, part) in [(Direction::Read, 0.6), (Direction::Write, 0.3), (trim, 0.1)] {
-                share(all.iter().filter(|r| r.direction == direction).count(), all.len(), part);
+                assert_share(all.iter().filter(|r| r.direction == direction).count(), all.len(), part);
             }
             assert!(all.iter().all(|r| r.bytes == BLOCK));
         }
@@ -188,7 +188,7 @@ fn partly_sequential_access_continues_from_the_last_operation() {
     on_device(&format!("--rw randread --random mixed:30 --depth 8 --ops 20000 {COUNTED}"), |all| {
         let goes_on = |w: &&[Request]| w[1].offset == (w[0].offset + BLOCK) % (TARGET_MIB as u64 * MIB);
         // One random offset in 16,384 is the next block by chance.
-        share(all.windows(2).filter(goes_on).count(), all.len() - 1, 0.7 + 0.3 / 16_384.0);
+        assert_share(all.windows(2).filter(goes_on).count(), all.len() - 1, 0.7 + 0.3 / 16_384.0);
     });
 }
 
@@ -198,7 +198,7 @@ fn zipf_shares_match_their_ranks_and_persist() {
     let words = "--rw randread --random zipf:1.1 --depth 32 --workers 2 --size 16m --ops 40000";
     on_both(&format!("{words} {COUNTED}"), |all| {
         let counts = per_block(all, 0..16 * MIB);
-        fits_sorted(&counts, &law);
+        assert_sorted_proportions(&counts, &law);
         let hot = |requests: &[Request]| -> Vec<usize> {
             let counts = per_block(requests, 0..16 * MIB);
             let mut blocks: Vec<usize> = (0..counts.len()).collect();
@@ -223,7 +223,7 @@ fn pareto_directs_four_fifths_to_a_fifth_of_the_blocks() {
     };
     let words = "--rw randread --random pareto:0.2 --depth 32 --size 16m --ops 40000";
     on_device(&format!("{words} {COUNTED}"), |all| {
-        fits_sorted(&per_block(all, 0..16 * MIB), &law);
+        assert_sorted_proportions(&per_block(all, 0..16 * MIB), &law);
     });
 }
 
@@ -235,7 +235,7 @@ fn normal_distribution_is_centred() {
     on_device(&format!("{words} {COUNTED}"), |all| {
         // Join many blocks into one class: no single block shows that the bell is slightly too wide.
         let counts = per_block(all, 0..16 * MIB);
-        fits(&counts.chunks(32).map(|class| class.iter().sum()).collect::<Vec<_>>(), &law);
+        assert_proportions(&counts.chunks(32).map(|class| class.iter().sum()).collect::<Vec<_>>(), &law);
     });
 }
 
@@ -247,8 +247,8 @@ fn zones_follow_their_shares_and_are_uniform_inside() {
         let mut start = 0;
         for (operations, size) in [(0.6, 1024), (0.3, 2048), (0.1, 7168)] {
             let zone = &counts[start..start + size];
-            share(zone.iter().sum::<u64>() as usize, all.len(), operations);
-            even(&zone.chunks(16).map(|c| c.iter().sum()).collect::<Vec<_>>());
+            assert_share(zone.iter().sum::<u64>() as usize, all.len(), operations);
+            assert_even(&zone.chunks(16).map(|c| c.iter().sum()).collect::<Vec<_>>());
             start += size;
         }
     });

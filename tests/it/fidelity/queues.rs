@@ -1,8 +1,8 @@
 //! Queue depth, shares of several targets, flushes, and the end of a stream, as seen in the queue of the device.
 
 use super::{
-    BLOCK, COUNTED, MIB, NEVER_WRITTEN, Request, Storage, TARGET_MIB, TIMED, is_of_a_worker, on_both, share,
-    undisturbed, went_well,
+    BLOCK, COUNTED, MIB, NEVER_WRITTEN, Request, Storage, TARGET_MIB, TIMED, assert_share, assert_success,
+    is_of_a_worker, on_both, undisturbed,
 };
 use crate::disk::{Device, Image};
 use crate::stage::{Stage, is_root};
@@ -38,7 +38,7 @@ fn depth(words: &str, asked: u32) {
     // `--random once` puts no block in flight twice, so the sector identifies a request.
     let words = format!("run --rw randread --bs 256k --random once --time 500ms {TIMED} {words}");
     let out = stage.fathom(&words, &device.path);
-    went_well(&out);
+    assert_success(&out);
     let (most, mean) = in_flight(&trace.take(), number(device.name()));
     assert_eq!(most, asked, "never more at the device than asked for, and at times as many");
     let printed = out.report().0["results"][0]["read"]["depth_mean"].as_f64().unwrap() * 1.02;
@@ -79,7 +79,7 @@ fn on_two(words: &str, test: impl Fn(&[usize], &[Event], [(u32, u32); 2])) {
     let Some(two) = Device::on(&image, Image::Direct) else { return };
     let Some(trace) = Trace::start(&stage, &[one.name(), two.name()]) else { return };
     let words = format!("run {words} {NEVER_WRITTEN} {}", one.path.display());
-    went_well(&stage.fathom(&words, &two.path));
+    assert_success(&stage.fathom(&words, &two.path));
     let (events, numbers) = (trace.take(), [number(one.name()), number(two.name())]);
     let of = events.iter().filter(|e| is_of_a_worker(e)).map(|e| usize::from(e.device == numbers[1]));
     test(&of.collect::<Vec<_>>(), &events, numbers);
@@ -97,7 +97,7 @@ fn targets_alternate() {
 fn targets_follow_their_weights() {
     let words = "--rw randread --sharing weighted:3,1 --depth 8 --ops 8000";
     on_two(&format!("{words} {COUNTED}"), |of, _, _| {
-        share(of.iter().filter(|d| **d == 0).count(), 8000, 0.75);
+        assert_share(of.iter().filter(|d| **d == 0).count(), 8000, 0.75);
     });
 }
 
@@ -132,7 +132,7 @@ fn flushes_follow_every_nth_write() {
     let Some(trace) = Trace::start(&stage, &[device.name()]) else { return };
     let words = format!("run --rw randwrite --depth 1 --fsync 8 --ops 400 {COUNTED}");
     let out = stage.fathom(&format!("{words} --destroy {}", device.name()), &device.path);
-    went_well(&out);
+    assert_success(&out);
     let issued: Vec<Event> = trace.take().into_iter().filter(|e| e.step == Step::Issued).collect();
     let is_write = |e: &Event| e.direction == Direction::Write;
     let (first, last) = (issued.iter().position(is_write), issued.iter().rposition(is_write));

@@ -1,6 +1,6 @@
 //! Arrival times, rate limits and pauses, by the times of the requests.
 
-use super::{COUNTED, MS, TIMED, on_device_one_per_cpu, share, undisturbed};
+use super::{COUNTED, MS, TIMED, assert_share, on_device_one_per_cpu, undisturbed};
 
 #[test]
 fn constant_arrivals_follow_their_schedule() {
@@ -37,7 +37,7 @@ fn random_arrivals_are_a_poisson_process() {
                 (variance - 1.0).abs() < 5.0 * (8.0 / count).sqrt(),
                 "the gaps' variance is {variance}, not 1"
             );
-            share(gaps.iter().filter(|g| **g < std::f64::consts::LN_2).count(), gaps.len(), 0.5);
+            assert_share(gaps.iter().filter(|g| **g < std::f64::consts::LN_2).count(), gaps.len(), 0.5);
         });
     });
 }

@@ -30,9 +30,9 @@ fn pages_are_accessible_and_match_the_json() {
         }
         made.iter().inspect(|made| check_page(&mut browser, made, axe.as_deref().ok())).collect()
     });
-    numbers(&mut browser, &pages);
+    check_numbers(&mut browser, &pages);
     let page = |name: &str| pages.iter().find(|made| made.name == name).unwrap();
-    foreign_words(&mut browser, page("run"));
+    check_foreign_words(&mut browser, page("run"));
     plots_are_walked_by_keys(&mut browser, page("sim"));
 }
 
@@ -60,7 +60,7 @@ fn check_page(browser: &mut Browser, made: &Made, axe: Option<&str>) {
 }
 
 /// Numbers on the pages match the report.
-fn numbers(browser: &mut Browser, pages: &[Made]) {
+fn check_numbers(browser: &mut Browser, pages: &[Made]) {
     for made in pages.iter().filter(|made| made.json["headline"].is_object()) {
         browser.open(&made.page, Presentation::default());
         let shown = browser.value("document.querySelector('.big').dataset.number");
@@ -88,9 +88,9 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
         .value("[...document.querySelectorAll('.cdm b')].filter(b => b.textContent === 'no number').length");
     assert!(reported.len() as u64 + withheld.as_u64().unwrap() > 0);
     assert_eq!(shown, reported, "the cells of the grid");
-    maps(browser, page("sweep"));
-    together(browser, page("together"));
-    strips(browser, page("run"));
+    check_maps(browser, page("sweep"));
+    check_comparison(browser, page("together"));
+    check_strips(browser, page("run"));
     // The crosshair stops at each load, in order of the offered loads.
     browser.open(&limit.page, Presentation::default());
     let stops = browser.value(
@@ -102,7 +102,7 @@ fn numbers(browser: &mut Browser, pages: &[Made]) {
 }
 
 /// Each measured cell has its number in a map, and the winner of each direction has a frame.
-fn maps(browser: &mut Browser, made: &Made) {
+fn check_maps(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Presentation::default());
     let counted = browser.value(
         "[[...document.querySelectorAll('.heat tbody td')].filter(td => /[0-9]/.test(td.textContent)).length, \
@@ -116,7 +116,7 @@ fn maps(browser: &mut Browser, made: &Made) {
 }
 
 /// Each named session has a row with the numbers of its report, and all plots share the same marks.
-fn together(browser: &mut Browser, made: &Made) {
+fn check_comparison(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Presentation::default());
     let rows = browser.value(
         "[...document.querySelectorAll('table.data tbody tr')].map(tr => tr.querySelector('th').textContent)",
@@ -140,7 +140,7 @@ fn together(browser: &mut Browser, made: &Made) {
 }
 
 /// Every run has a block for the busiest worker's CPU, as high as in the report.
-fn strips(browser: &mut Browser, made: &Made) {
+fn check_strips(browser: &mut Browser, made: &Made) {
     browser.open(&made.page, Presentation::default());
     let ends = browser.value("[...document.querySelectorAll('path.block')].map(p => p.getAttribute('d'))");
     let first = ends[0].as_str().unwrap().to_owned();
@@ -161,7 +161,7 @@ fn strips(browser: &mut Browser, made: &Made) {
 }
 
 /// User text is shown literally, and never runs.
-fn foreign_words(browser: &mut Browser, made: &Made) {
+fn check_foreign_words(browser: &mut Browser, made: &Made) {
     let complaints = browser.open(&made.page, Presentation::default());
     assert!(complaints.is_empty(), "{complaints:?}");
     assert_eq!(browser.value("document.images.length + document.scripts.length"), 1, "its own script alone");

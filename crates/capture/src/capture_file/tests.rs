@@ -9,7 +9,7 @@ fn names() -> Names {
     names.task(&Task { tid: 7, pid: Some(5), kernel: false, name: "postgres".into() });
     names.task(&Task { tid: 9, pid: None, kernel: true, name: "kworker/0:1".into() });
     names.flags(&Flags::parse("RS"));
-    names.flags(&Flags { kind: RowKind::Asked, rwbs: "FWS".into(), error: 0 });
+    names.flags(&Flags { kind: RowKind::RequestedFlush, rwbs: "FWS".into(), error: 0 });
     names.flags(&Flags { error: -5, ..Flags::parse("WS") });
     names
 }

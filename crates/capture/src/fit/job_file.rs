@@ -1,17 +1,17 @@
 //! The job file of a fit: streams with their keys. Comments say where each value comes from and how well it fits.
 //!
-//! 1. Each part becomes one or more streams: an open loop has a stream for each direction and kind
-//!    of runs, a closed loop is one stream, and a task that alternates between few and many
-//!    operations at a time is one stream with `turn` tables.
+//! 1. Each part becomes one or more streams. An open loop has a stream for each direction and kind
+//!    of runs. A closed loop is one stream. A task that alternates between few and many operations
+//!    at a time is one stream with `turn` tables.
 //! 2. Flushes of tasks that write nothing are added to the writes of the task that writes most.
 //! 3. [`Fitted::toml`] writes the text of the job file.
 
 use crate::fit::distributions;
 use crate::fit::distributions::Law;
-use crate::fit::pacing::{Loop, Pacing, Side, Signs};
+use crate::fit::pacing::{LoopKind, Pacing, Side, Signs};
 use crate::fit::shape::{Entry, Shape, format_number};
 use crate::fit::survey::{
-    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, Load, OTHER_TASKS, Part, Surveyed,
+    Class, DATA_KINDS, Gathered, Gathering, KindFigures, LONG_RUN, LoadFigures, OTHER_TASKS, Part, Surveyed,
 };
 use crate::replay::alignment_sectors;
 use model::job::{Arrivals, Kind, ThinkLaw};
@@ -86,7 +86,7 @@ struct Flow<'a> {
 /// A load of a part, with the properties that all its streams share.
 pub(super) struct LoadOfPart<'a> {
     part: &'a Part,
-    pub(super) load: &'a Load,
+    pub(super) load: &'a LoadFigures,
     /// Text after the name of the part, if the part has two loads.
     what: &'static str,
     pub(super) active_ns: u64,
@@ -142,7 +142,7 @@ impl Fitted {
             let by_syncs = |at: &usize| (loads[*at].0.syncs, loads[*at].0.kinds[1].count());
             let host = (0..loads.len()).filter(|at| loads[*at].0.kinds[1].count() > 0).max_by_key(by_syncs);
             let load_of_part = |(index, (load, what)): (usize, (_, _))| {
-                let load: &Load = load;
+                let load: &LoadFigures = load;
                 let (writes, is_host) = (load.kinds[1].count(), host == Some(index));
                 let of_others = if is_host && writer == Some(at) { foreign_syncs } else { 0 };
                 let own = load.syncs + if is_host { lone_syncs } else { 0 };
@@ -255,7 +255,7 @@ impl LoadOfPart<'_> {
             // The task alternates between two loads, so operations of one load also wait for operations of the other load. Therefore
             // neither load is a closed loop.
             _ if !self.what.is_empty() => self.open(),
-            Loop::Open => self.open(),
+            LoopKind::Open => self.open(),
             chosen => vec![self.closed(&chosen, signs)],
         }
     }
@@ -474,7 +474,7 @@ fn format_figure(figure: Option<f64>) -> String {
 
 impl LoadOfPart<'_> {
     /// Returns a stream that waits for its own operations.
-    fn closed(&self, chosen: &Loop, signs: Signs) -> StreamText {
+    fn closed(&self, chosen: &LoopKind, signs: Signs) -> StreamText {
         let shape = self.shape();
         let mut stream = self.named("");
         stream.entries.extend(shape.entries());
@@ -505,7 +505,7 @@ impl LoadOfPart<'_> {
 
     /// Adds the keys for what the stream waits for before its next operations. Returns the number
     /// of operations per burst.
-    fn wait(&self, chosen: &Loop, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
+    fn wait(&self, chosen: &LoopKind, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
             100.0 * signs.overlapping,
@@ -514,12 +514,12 @@ impl LoadOfPart<'_> {
         let most = self.load.pacing.depth_max().clamp(1, max_depth_in_memory(shape));
         let mut push = |entry: Entry| stream.entries.push(entry);
         match chosen {
-            Loop::Open => 1,
-            Loop::Full => {
+            LoopKind::Open => 1,
+            LoopKind::Full => {
                 push(Entry::bare("depth", &most.to_string(), "the queue was kept full".into()));
                 1
             }
-            Loop::Paced => {
+            LoopKind::Paced => {
                 let rate = shape.operations() as f64 / (self.active_ns as f64 / 1e9);
                 push(Entry::bare("depth", "1", why));
                 push(Entry::bare(
@@ -529,7 +529,7 @@ impl LoadOfPart<'_> {
                 ));
                 1
             }
-            Loop::Thinking { law, burst, mean_burst } => {
+            LoopKind::Thinking { law, burst, mean_burst } => {
                 let depth = if *burst > 1 { most } else { 1 };
                 push(Entry::bare("depth", &depth.to_string(), why));
                 if law.think.mean_ns == 0 {

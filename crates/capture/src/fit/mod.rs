@@ -22,7 +22,7 @@ use model::captured::Origin;
 use model::histogram::Histogram;
 use model::job::{Changes, Kind};
 use std::collections::BTreeMap;
-pub use survey::{Gathering, Nothing, Survey};
+pub use survey::{CannotFit, Gathering, Survey};
 use trace::row::{Names, Row, Task};
 
 /// Number of bins of offsets.

@@ -80,7 +80,7 @@ pub(super) struct Pacing {
 
 /// How operations of a part are submitted.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Loop {
+pub(super) enum LoopKind {
     /// Operations do not depend on completions.
     Open,
     /// An operation begins as soon as the queue has room.
@@ -181,9 +181,9 @@ impl Pacing {
     }
 
     /// Returns the kind of loop of a part with this many tasks and this active time.
-    pub(super) fn choose(&self, tasks: u32, active_ns: u64) -> Loop {
+    pub(super) fn choose(&self, tasks: u32, active_ns: u64) -> LoopKind {
         if tasks != 1 || self.unfinished > 0 || self.data < MIN_OPERATIONS {
-            return Loop::Open;
+            return LoopKind::Open;
         }
         let busy_ns = self.busy_ns();
         let depth = if busy_ns > 0.0 { self.in_flight.total_ns as f64 / busy_ns } else { 0.0 };
@@ -193,11 +193,11 @@ impl Pacing {
             && self.in_flight.depth_max >= 2
             && depth >= MIN_FULL_DEPTH * most
         {
-            return Loop::Full;
+            return LoopKind::Full;
         }
         let [short, long] = self.all.dispersion(active_ns);
         if short.is_some_and(|idc| idc < MAX_REGULAR_IDC) && self.has_a_clock(long) {
-            return Loop::Paced;
+            return LoopKind::Paced;
         }
         let signs = self.signs(active_ns);
         let is_serial = self.is_serial();
@@ -205,13 +205,13 @@ impl Pacing {
         let is_closed =
             (is_regular || is_serial && self.waits(active_ns)) && (is_serial || self.is_at_once());
         if !is_closed {
-            return Loop::Open;
+            return LoopKind::Open;
         }
         let mean_burst = self.at_once();
         let burst = if is_serial { 1 } else { mean_burst.round().max(1.0) as u32 };
         match distributions::fit_observed_pauses(&self.think) {
-            Some(law) => Loop::Thinking { law, burst, mean_burst },
-            None => Loop::Full,
+            Some(law) => LoopKind::Thinking { law, burst, mean_burst },
+            None => LoopKind::Full,
         }
     }
 

@@ -86,7 +86,7 @@ pub(super) struct Surveyed {
 
 /// Why a job cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Nothing {
+pub enum CannotFit {
     /// The capture has no requests.
     #[error("the capture contains no requests, so there is nothing to fit")]
     Requests,
@@ -125,14 +125,14 @@ impl Survey {
         }
     }
 
-    pub(super) fn finish(self, names: &Names) -> Result<Surveyed, Nothing> {
+    pub(super) fn finish(self, names: &Names) -> Result<Surveyed, CannotFit> {
         let mut all = Observations::default();
         self.tasks.iter().for_each(|seen| all.join(seen));
         if all.data == 0 {
-            return Err(if all.syncs > 0 { Nothing::Data(all.syncs) } else { Nothing::Requests });
+            return Err(if all.syncs > 0 { CannotFit::Data(all.syncs) } else { CannotFit::Requests });
         }
         if all.last_ns <= all.first_ns.unwrap_or(0) {
-            return Err(Nothing::Time);
+            return Err(CannotFit::Time);
         }
         let mut surveyed = Surveyed {
             all,
@@ -285,9 +285,9 @@ pub struct Gathering {
 /// flight between two busy intervals.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    pub(super) whole: Load,
-    few: Load,
-    many: Load,
+    pub(super) whole: LoadFigures,
+    few: LoadFigures,
+    many: LoadFigures,
     /// The side of busy intervals with few operations, and the side of busy intervals with many.
     pub(super) sides: [Side; 2],
     /// Whether the side with many operations was active last; `None` before the first busy interval.
@@ -306,7 +306,7 @@ pub(super) struct Gathered {
 
 /// Figures of operations.
 #[derive(Debug, Default)]
-pub(super) struct Load {
+pub(super) struct LoadFigures {
     /// Reads, writes and trims.
     pub(super) kinds: [KindFigures; DATA_KINDS.len()],
     pub(super) pacing: Pacing,
@@ -348,7 +348,7 @@ impl Gathering {
     /// # Errors
     ///
     /// Why a job cannot be fitted.
-    pub fn new(origin: &Origin, survey: Survey, names: &Names) -> Result<Self, Nothing> {
+    pub fn new(origin: &Origin, survey: Survey, names: &Names) -> Result<Self, CannotFit> {
         let surveyed = survey.finish(names)?;
         let parts = surveyed.parts.iter().map(Gathered::from_part).collect();
         Ok(Self { operations: Operations::from_origin(origin, &Changes::default()), surveyed, parts })
@@ -371,7 +371,7 @@ impl Gathering {
 
 impl Gathered {
     fn from_part(part: &Part) -> Self {
-        let load = || Load::from_part(part);
+        let load = || LoadFigures::from_part(part);
         Self { whole: load(), few: load(), many: load(), ..Self::default() }
     }
 
@@ -421,8 +421,8 @@ impl Gathered {
 
     /// Returns all operations as one load, or as two loads if a task does some operations one by one and
     /// others in bursts.
-    pub(super) fn loads(&self, tasks: u32) -> Vec<(&Load, &'static str)> {
-        let part = |load: &Load| load.data() as f64 / self.whole.data().max(1) as f64;
+    pub(super) fn loads(&self, tasks: u32) -> Vec<(&LoadFigures, &'static str)> {
+        let part = |load: &LoadFigures| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
         // Burst sizes are geometric, so the mean of those above the threshold is larger by the
         // threshold.
@@ -437,7 +437,7 @@ impl Gathered {
     }
 }
 
-impl Load {
+impl LoadFigures {
     fn from_part(part: &Part) -> Self {
         let (first, after_last) = part.seen.span.unwrap_or((0, 1));
         let bins = Bins::over(first, after_last, alignment_sectors(part.seen.bits));

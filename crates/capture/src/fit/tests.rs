@@ -57,12 +57,12 @@ impl Load {
     }
 
     fn flush(&mut self, at_us: f64, task: u32, took_us: f64) {
-        let flags = self.names.flags(&Flags { kind: RowKind::Asked, ..Flags::parse("FWS") });
+        let flags = self.names.flags(&Flags { kind: RowKind::RequestedFlush, ..Flags::parse("FWS") });
         let latency_ns = Some((took_us * 1000.0) as u64);
         self.rows.push(Row { issue_ns: (at_us * 1000.0) as u64, latency_ns, flags, task, ..Row::default() });
     }
 
-    fn fitted(mut self) -> Result<String, Nothing> {
+    fn fitted(mut self) -> Result<String, CannotFit> {
         self.rows.sort_by_key(|row| row.issue_ns);
         let origin = Origin::default();
         let mut survey = Survey::new(&origin);
@@ -341,13 +341,13 @@ fn a_brief_part_keeps_its_operations_at_any_time() {
 
 #[test]
 fn an_empty_capture_is_an_error() {
-    assert_eq!(Load::new().fitted(), Err(Nothing::Requests));
+    assert_eq!(Load::new().fitted(), Err(CannotFit::Requests));
     let mut flushes = Load::new();
     let task = flushes.task("syncer", 1);
     (0..10).for_each(|at| flushes.flush(f64::from(at) * 1000.0, task, 10.0));
-    assert_eq!(flushes.fitted(), Err(Nothing::Data(10)));
+    assert_eq!(flushes.fitted(), Err(CannotFit::Data(10)));
     let mut moment = Load::new();
     let task = moment.task("one", 1);
     moment.add(5.0, "R", 0, 8, task, 0.0);
-    assert_eq!(moment.fitted(), Err(Nothing::Time));
+    assert_eq!(moment.fitted(), Err(CannotFit::Time));
 }

@@ -88,7 +88,7 @@ fn iologs_of_fio_come_back_unchanged() -> Result<(), String> {
 #[test]
 fn an_exported_log_has_every_requested_flush_and_no_empty_operation() -> io::Result<()> {
     let mut names = Names::default();
-    let asked = |rwbs: &str| Flags { kind: RowKind::Asked, ..Flags::parse(rwbs) };
+    let asked = |rwbs: &str| Flags { kind: RowKind::RequestedFlush, ..Flags::parse(rwbs) };
     let rows: Vec<Row> = [
         // A commit of a journal: its flush, its data, and the flushes of the device.
         (asked("FWFSM"), 8),

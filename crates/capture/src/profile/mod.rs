@@ -68,7 +68,7 @@ impl Profiler {
             return;
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
-        if flags.kind == RowKind::Asked {
+        if flags.kind == RowKind::RequestedFlush {
             self.flushes.asked(row, flags);
             return;
         }

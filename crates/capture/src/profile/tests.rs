@@ -9,7 +9,7 @@ use trace::row::{Flags, Task};
 fn profile_of_load(restriction: &Restriction) -> Profile {
     let mut names = Names::default();
     let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));
-    let asked = names.flags(&Flags { kind: RowKind::Asked, ..Flags::parse("FWS") });
+    let asked = names.flags(&Flags { kind: RowKind::RequestedFlush, ..Flags::parse("FWS") });
     let flush = names.flags(&Flags::parse("FF"));
     let task = |name: &str, tid| Task { tid, pid: Some(tid), name: name.into(), ..Task::default() };
     let [reader, writer] = [task("reader", 1), task("kworker/0:1", 2)].map(|task| names.task(&task));

@@ -19,7 +19,13 @@ impl Rows {
     }
 
     fn ask(&mut self, task: &str, rwbs: &str, times: Range<u64>, sector: u64, sectors: u32) {
-        self.push(task, &Flags { kind: RowKind::Asked, ..Flags::parse(rwbs) }, times, sector, sectors);
+        self.push(
+            task,
+            &Flags { kind: RowKind::RequestedFlush, ..Flags::parse(rwbs) },
+            times,
+            sector,
+            sectors,
+        );
     }
 
     fn push(&mut self, task: &str, flags: &Flags, times: Range<u64>, sector: u64, sectors: u32) {
@@ -51,7 +57,7 @@ const DEPENDENT: ReplaySettings =
     ReplaySettings { pace: ReplayPace::Dependent, speed: 1.0, dense: false, reach: 1024 };
 
 fn waits(steps: &[Step]) -> Vec<(u32, u64)> {
-    steps.iter().map(|step| (step.after, step.wait_ns)).collect()
+    steps.iter().map(|step| (step.waits_back, step.wait_ns)).collect()
 }
 
 #[test]
@@ -121,7 +127,7 @@ fn requested_flushes_are_replayed() {
     let origin = Origin::default();
     let steps = rows.steps(&origin, DEPENDENT);
     let kinds: Vec<_> =
-        steps.iter().map(|step| (step.kind, step.is_stable, step.after, step.wait_ns)).collect();
+        steps.iter().map(|step| (step.kind, step.is_stable, step.waits_back, step.wait_ns)).collect();
     assert_eq!(kinds, [(Kind::Sync, false, 0, 0), (Kind::Sync, false, 1, 10), (Kind::Write, true, 1, 0)]);
     let original = rows.load(&origin).original();
     assert_eq!((original.count(Kind::Sync), original.count(Kind::Write), original.elapsed_ns), (2, 1, 390));
@@ -131,7 +137,8 @@ fn requested_flushes_are_replayed() {
     let mut bios = Rows::default();
     bios.add("db", "FWS", 0..90, 0, 0);
     bios.add("db", "FWFS", 100..200, 64, 8);
-    let kinds: Vec<_> = bios.steps(&origin, DEPENDENT).iter().map(|step| (step.kind, step.after)).collect();
+    let kinds: Vec<_> =
+        bios.steps(&origin, DEPENDENT).iter().map(|step| (step.kind, step.waits_back)).collect();
     assert_eq!(kinds, [(Kind::Sync, 0), (Kind::Sync, 1), (Kind::Write, 1)]);
 }
 

@@ -5,7 +5,7 @@ use super::targets::flush_of;
 use crate::engines::targets;
 use crate::interface::{self, Done, Engine, Granted, LEAVE_OUT, Queue, SYNC, refusal};
 use crate::source::Op;
-use crate::spec::{EngineOption, Number, WorkerSpec};
+use crate::spec::{EngineOption, TakesNumber, WorkerSpec};
 use model::job::Kind;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -22,7 +22,7 @@ pub(super) const OPTIONS: &[EngineOption] = &[
     EngineOption {
         name: "sqpoll",
         about: "a kernel thread submits the operations, pinned to CPU N if given",
-        number: Number::May,
+        number: TakesNumber::Optional,
     },
     EngineOption::new("plain-buffers", "do not register buffers"),
     EngineOption::new("plain-files", "do not register files"),

@@ -20,11 +20,11 @@ mod without_data;
 mod tests;
 
 use crate::interface::{BlockingEngine, Call, CannotBegin, Done, Engine, Granted, Queue};
-use crate::link::{Outcome, Task};
-use crate::recorder::{Off, Watched};
+use crate::link::{Task, WorkerOutcome};
+use crate::recorder::{NoRecorder, OperationRecorder};
 use crate::source::{NoOperations, Op};
-pub use crate::spec::{EngineOption, Number};
-use crate::spec::{Facts, WorkerSpec};
+use crate::spec::{EngineFacts, WorkerSpec};
+pub use crate::spec::{EngineOption, TakesNumber};
 use crate::worker;
 use model::job::{Cache, Kind, Options};
 use model::record::stream::DepthCounts;
@@ -48,11 +48,11 @@ const READ_WRITE_SYNC: &[Kind] = &[Kind::Read, Kind::Write, Kind::Sync];
 /// A table entry: the facts of an engine and the functions compiled for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    facts: Facts,
+    facts: EngineFacts,
     /// Runs a worker with this engine.
-    pub(crate) run: fn(&mut Task) -> Outcome,
+    pub(crate) run: fn(&mut Task) -> WorkerOutcome,
     /// Runs a worker with this engine and records single operations, for logs, verification, priorities, counts per target, or a replay.
-    pub(crate) run_watched: fn(&mut Task) -> Outcome,
+    pub(crate) run_recorded: fn(&mut Task) -> WorkerOutcome,
     /// Opens this engine outside the hot loop.
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,
 }
@@ -62,17 +62,17 @@ pub struct Entry {
 pub(crate) type Opened = io::Result<(Box<dyn Queue>, Granted)>;
 
 impl Deref for Entry {
-    type Target = Facts;
+    type Target = EngineFacts;
 
-    fn deref(&self) -> &Facts {
+    fn deref(&self) -> &EngineFacts {
         &self.facts
     }
 }
 
 impl Entry {
-    const fn new<E: Engine + 'static>(facts: Facts) -> Self {
-        let run_watched = worker::run::<Boxed, Watched>;
-        Self { facts, run: worker::run::<E, Off>, run_watched, open: open::<E> }
+    const fn new<E: Engine + 'static>(facts: EngineFacts) -> Self {
+        let run_recorded = worker::run::<Boxed, OperationRecorder>;
+        Self { facts, run: worker::run::<E, NoRecorder>, run_recorded, open: open::<E> }
     }
 }
 
@@ -82,13 +82,13 @@ fn open<E: Engine + 'static>(spec: &mut WorkerSpec) -> Opened {
 }
 
 /// Returns the default facts: the engine moves bytes and supports any depth up to [`MAX_DEPTH`].
-const fn default_facts(name: &'static str, about: &'static str) -> Facts {
-    Facts {
+const fn default_facts(name: &'static str, about: &'static str) -> EngineFacts {
+    EngineFacts {
         name,
         about,
         moves_bytes: true,
         library_threads: false,
-        in_the_call: false,
+        completes_in_submit: false,
         max_depth: MAX_DEPTH,
         default_batch: 1,
         kinds: &Kind::ALL,
@@ -105,9 +105,9 @@ const fn blocking<C: Call + 'static>(
     options: &'static [EngineOption],
     caches: &'static [Cache],
 ) -> Entry {
-    Entry::new::<BlockingEngine<C>>(Facts {
+    Entry::new::<BlockingEngine<C>>(EngineFacts {
         max_depth: 1,
-        in_the_call: true,
+        completes_in_submit: true,
         options,
         caches,
         ..default_facts(name, about)
@@ -120,24 +120,29 @@ const fn without_data<C: Call + 'static>(
     about: &'static str,
     kinds: &'static [Kind],
 ) -> Entry {
-    let facts = Facts { moves_bytes: false, in_the_call: true, max_depth: 1, ..default_facts(name, about) };
-    Entry::new::<BlockingEngine<C>>(Facts { kinds, caches: IN_ANY_WAY, ..facts })
+    let facts = EngineFacts {
+        moves_bytes: false,
+        completes_in_submit: true,
+        max_depth: 1,
+        ..default_facts(name, about)
+    };
+    Entry::new::<BlockingEngine<C>>(EngineFacts { kinds, caches: IN_ANY_WAY, ..facts })
 }
 
 /// All engines. This is a static because a constant would be compiled again in every crate, with the loop of every engine.
 pub static ENGINES: &[Entry] = &[
-    Entry::new::<io_uring::Uring>(Facts {
+    Entry::new::<io_uring::Uring>(EngineFacts {
         options: io_uring::OPTIONS,
         takes_priorities: true,
         ..default_facts("io_uring", "the kernel's submission and completion rings")
     }),
-    Entry::new::<aio::Libaio>(Facts {
+    Entry::new::<aio::Libaio>(EngineFacts {
         options: aio::LIBAIO_OPTIONS,
         takes_priorities: true,
         kinds: READ_WRITE_SYNC,
         ..default_facts("libaio", "io_submit and io_getevents, the kernel's asynchronous I/O before io_uring")
     }),
-    Entry::new::<aio::Posixaio>(Facts {
+    Entry::new::<aio::Posixaio>(EngineFacts {
         library_threads: true,
         kinds: READ_WRITE_SYNC,
         ..default_facts(
@@ -157,8 +162,8 @@ pub static ENGINES: &[Entry] = &[
         read_write::VSYNC_OPTIONS,
         BY_DESCRIPTOR,
     ),
-    Entry::new::<preadv::Preadv>(Facts {
-        in_the_call: true,
+    Entry::new::<preadv::Preadv>(EngineFacts {
+        completes_in_submit: true,
         default_batch: 0,
         ..default_facts("preadv", "preadv and pwritev: adjacent operations of a batch in one call")
     }),
@@ -221,15 +226,15 @@ pub static ENGINES: &[Entry] = &[
         "writes allocate blocks and extend the file, reads only allocate, trims free blocks: moves no data",
         &Kind::ALL,
     ),
-    Entry::new::<no_storage::Null>(Facts {
+    Entry::new::<no_storage::Null>(EngineFacts {
         moves_bytes: false,
         default_batch: 0,
         ..default_facts("null", "completes at once and moves nothing: measures fathom itself")
     }),
     Entry {
         // Not `Boxed`, because the simulated device has its own clock.
-        run_watched: worker::run::<no_storage::Sim, Watched>,
-        ..Entry::new::<no_storage::Sim>(Facts {
+        run_recorded: worker::run::<no_storage::Sim, OperationRecorder>,
+        ..Entry::new::<no_storage::Sim>(EngineFacts {
             moves_bytes: false,
             options: no_storage::SIM_OPTIONS,
             ..default_facts("sim", "a simulated device: 100 us per operation on a clock of its own")

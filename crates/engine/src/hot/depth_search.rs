@@ -16,23 +16,24 @@ use model::job::{FoundDepth, LatencyTarget};
 
 /// After this many consecutive windows that meet the target at the depth directly below a missed
 /// depth, the search tries the missed depth again.
-const STABLE: u32 = 3;
+const STABLE_WINDOWS: u32 = 3;
 
 /// The state of a worker's search.
 pub(super) struct Search {
     target: LatencyTarget,
     /// Maximum depth.
-    most: u32,
+    max_depth: u32,
     depth: u32,
-    /// Lower bound of the search: the largest depth that met the target, or 1 at first. If that depth misses later, one
-    /// less.
+    /// Lower bound of the search: 1 at first, then the largest depth that met the target. A later miss at that depth
+    /// lowers it by one.
     met: u32,
     /// Exclusive upper bound of the search: the smallest depth that missed the target, or one more to retry that depth.
-    /// Above `most` if no depth is excluded.
+    /// Above `max_depth` if no depth is excluded.
     missed: u32,
-    stable: u32,
-    /// Whether the next window with an unchanged depth is the final one.
-    last: bool,
+    /// Consecutive windows that met the target directly below the missed depth.
+    stable_windows: u32,
+    /// Whether the depth has remained unchanged after a window that met the target. The next such window is the final one.
+    is_settled: bool,
     /// The stop rule's remaining budget, saved while the worker waits for its operations in flight;
     /// otherwise `None`.
     saved_budget: Option<Budget>,
@@ -48,15 +49,15 @@ enum Next {
 }
 
 impl Search {
-    pub(super) fn new(target: LatencyTarget, most: u32) -> Self {
+    pub(super) fn new(target: LatencyTarget, max_depth: u32) -> Self {
         Self {
             target,
-            most,
+            max_depth,
             depth: 1,
             met: 1,
-            missed: most.saturating_add(1),
-            stable: 0,
-            last: false,
+            missed: max_depth.saturating_add(1),
+            stable_windows: 0,
+            is_settled: false,
             saved_budget: None,
         }
     }
@@ -67,7 +68,7 @@ impl Search {
 
     /// Returns the depth that the search found.
     pub(super) fn found(&self) -> FoundDepth {
-        FoundDepth { depth: self.depth, is_last: self.last }
+        FoundDepth { depth: self.depth, is_last: self.is_settled }
     }
 
     /// Judges a window and sets the depth of the next one. Returns the next step; `None` if no
@@ -78,40 +79,40 @@ impl Search {
         if count == 0 {
             return None;
         }
-        let fast: u64 = all().map(|latency| latency.count_between(0, self.target.ns)).sum();
-        let share = 100.0 * fast as f64 / count as f64;
-        Some(if share >= self.target.percent { self.target_met() } else { self.target_missed() })
+        let in_time: u64 = all().map(|latency| latency.count_between(0, self.target.ns)).sum();
+        let percent_in_time = 100.0 * in_time as f64 / count as f64;
+        Some(if percent_in_time >= self.target.percent { self.target_met() } else { self.target_missed() })
     }
 
     fn target_met(&mut self) -> Next {
         let before = self.depth;
         self.met = before;
-        if before + 1 == self.missed && before < self.most {
-            // One miss may be chance, so try the missed depth again after STABLE windows.
-            self.stable += 1;
-            if self.stable >= STABLE {
+        if before + 1 == self.missed && before < self.max_depth {
+            // One miss may be chance, so try the missed depth again after STABLE_WINDOWS windows.
+            self.stable_windows += 1;
+            if self.stable_windows >= STABLE_WINDOWS {
                 self.missed += 1;
-                self.stable = 0;
+                self.stable_windows = 0;
             }
         }
-        let next = if self.missed > self.most {
+        let next = if self.missed > self.max_depth {
             before.saturating_mul(2)
         } else {
             u32::midpoint(before, self.missed)
         };
-        self.depth = next.min(self.most);
+        self.depth = next.min(self.max_depth);
         if self.target.goes_on || self.depth != before {
             return Next::Window;
         }
-        if self.last {
+        if self.is_settled {
             return Next::End;
         }
-        self.last = true;
+        self.is_settled = true;
         Next::Window
     }
 
     fn target_missed(&mut self) -> Next {
-        self.stable = 0;
+        self.stable_windows = 0;
         if self.depth > 1 {
             self.missed = self.depth;
             if self.depth == self.met {
@@ -126,7 +127,7 @@ impl Search {
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
     /// Ends an interval like `close_interval`, and with a search also decides the next window. Returns whether the run is over.
     #[cold]
-    pub(super) fn end_of_interval(&mut self) -> bool {
+    pub(super) fn finish_interval(&mut self) -> bool {
         match self.search.take() {
             Some(mut search) if self.stage == Stage::Window => {
                 let over = self.continue_search(&mut search);
@@ -145,7 +146,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
             let exhausted = std::mem::replace(&mut self.budget, budget);
             if self.in_flight > 0 && !self.must_end() {
                 self.budget = exhausted;
-                self.skip_edge();
+                self.extend_interval();
                 return false;
             }
             search.saved_budget = None;
@@ -164,9 +165,9 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
             Some(Next::Window) => {
                 // With an empty budget the loop only takes completions. This function is called again after the last one.
                 search.saved_budget = Some(std::mem::take(&mut self.budget));
-                self.skip_edge();
+                self.extend_interval();
                 if self.in_flight == 0 {
-                    self.next_edge_stamp = self.now;
+                    self.interval_end = self.now;
                 }
                 false
             }

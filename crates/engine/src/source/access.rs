@@ -19,12 +19,12 @@
 //!    zone at the end of the span, because other operations could reach beyond the span.
 
 use crate::source::draw::{Kinds, Lengths, WeightedDraw};
-use crate::source::order::{Last, NextOffset, Straight, Walk};
-use crate::source::sharing::Head;
+use crate::source::order::{ForwardWalk, LastOp, NextOffset, Walk};
+use crate::source::sharing::SharedPosition;
 use crate::source::span::{Span, Target};
-use crate::source::submit_times::{OfKind, Pause};
-use crate::source::wrappers::{Evenly, Syncs};
-use crate::source::{Op, Share, Source};
+use crate::source::submit_times::{DrawsKind, Pause};
+use crate::source::wrappers::{EvenSpread, Syncs};
+use crate::source::{Op, Source, WorkerContext};
 use model::job::{
     self, Access, Kind, Order, Positions, Sharing, Sizes, Start, Steps, Stream, Strided as Zones, Turn,
 };
@@ -38,10 +38,10 @@ use std::sync::Arc;
 /// An access compiled for the targets of a lane.
 pub(super) struct Lines {
     /// Draws the line of the next burst or operation.
-    choice: WeightedDraw,
-    compiled: Vec<Line>,
+    line_draw: WeightedDraw,
+    lines: Vec<Line>,
     files: Vec<File>,
-    pick: Pick,
+    target_choice: TargetChoice,
     rng: Xoshiro256PlusPlus,
     /// Whether one of the lines has a position that workers share.
     is_shared: bool,
@@ -72,11 +72,11 @@ struct Line {
     pair: Option<u8>,
     /// Whether each direction has its own position.
     has_own_positions: bool,
-    /// Number of operations in a row: the first is at a random place, the others follow it
+    /// Number of consecutive operations: the first is at a random place, the others follow it
     /// sequentially.
-    row: u32,
-    /// Number of operations that remain in the current row.
-    left_in_row: u32,
+    consecutive: u32,
+    /// Number of consecutive operations that remain before the next random place.
+    left_of_consecutive: u32,
     /// For each direction, the probability that an operation continues after the last one; `None` without random run lengths.
     continue_chance: Option<[f64; 3]>,
     /// Whether all directions restart when one of them reaches the end.
@@ -98,22 +98,22 @@ struct File {
     /// Index of the file among the worker's files.
     index: u16,
     /// Last operation of each position, by [`Line::position`].
-    last: [Last; 3],
-    places: Vec<Place>,
+    last: [LastOp; 3],
+    places: Vec<LineState>,
 }
 
 /// The state of one line on one target.
-struct Place {
+struct LineState {
     span: Span,
     next_offset: NextOffset,
     walk: Walk,
     /// Last operations of the interleaved positions: three for each position, one per direction.
     /// Empty if positions are not interleaved.
-    heads: Vec<Last>,
+    interleaved_last: Vec<LastOp>,
 }
 
 /// How the next target is selected.
-enum Pick {
+enum TargetChoice {
     One,
     RoundRobin { next: usize },
     Random,
@@ -130,7 +130,7 @@ struct TargetTurns {
     group: Vec<usize>,
     /// Index of the current target in the group.
     at: usize,
-    /// Number of operations that remain in the row of the current target.
+    /// Number of operations on the current target before another target is selected.
     left: u32,
     /// The next target that enters the group in this pass.
     next: usize,
@@ -142,13 +142,13 @@ struct TargetTurns {
     least: u64,
 }
 
-/// The second operation of a pair: a reply, or the write after a trim.
+/// The second operation of a pair.
 #[derive(Clone, Copy)]
 enum Reply {
     /// A reply in the opposite direction.
     Opposite { line: usize, file: usize, request: Kind },
-    /// The write after a trim, with the same bytes.
-    Same(Op),
+    /// The write of the same bytes after a trim.
+    WriteAfterTrim(Op),
 }
 
 impl Lines {
@@ -156,11 +156,11 @@ impl Lines {
     pub(super) fn new(
         stream: &job::Stream,
         targets: &[Target],
-        share: &Share,
+        context: &WorkerContext,
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let lines: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
-        let choice = WeightedDraw::new(lines.iter().map(|l| l.weight), "the access's lines")?;
+        let line_draw = WeightedDraw::new(lines.iter().map(|l| l.weight), "the access's lines")?;
         let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
         // With a depth of 1 the trim has completed before the write is submitted.
         let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
@@ -170,25 +170,26 @@ impl Lines {
         let file = |target: &Target| {
             let place = |(i, (plan, line))| {
                 // The index of a shared position depends only on line and target, so it is the same for all workers.
-                let head = || share.common.head(target.index * line_count + i);
-                Place::new(&stream.access, plan, line, target, share, head)
+                let shared_position = || context.stream_state.position(target.index * line_count + i);
+                LineState::new(&stream.access, plan, line, target, context, shared_position)
             };
             let places =
                 lines.iter().copied().zip(&compiled).enumerate().map(place).collect::<Result<_, _>>()?;
             let index = u16::try_from(target.index)
                 .map_err(|_| "a stream has at most 65536 targets; divide it into several".to_owned())?;
-            Ok::<File, String>(File { index, last: [Last::NONE; 3], places })
+            Ok::<File, String>(File { index, last: [LastOp::NONE; 3], places })
         };
         let files: Vec<File> = targets.iter().map(file).collect::<Result<_, _>>()?;
         let pass = files.iter().map(|f| f.places.first().map_or(0, |place| place.span.bytes)).collect();
         let least = compiled.iter().map(Line::least).min().unwrap_or(1);
-        let pick = Pick::new(&stream.sharing, targets.len(), share.worker, || (pass, least))?;
+        let target_choice =
+            TargetChoice::new(&stream.sharing, targets.len(), context.worker, || (pass, least))?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
         Ok(Self {
-            choice,
-            compiled,
+            line_draw,
+            lines: compiled,
             files,
-            pick,
+            target_choice,
             rng,
             is_shared,
             line: 0,
@@ -212,11 +213,11 @@ impl Lines {
     /// Resets all positions; an order that visits each block once begins another pass.
     pub(super) fn begin_again(&mut self) {
         self.repeated = None;
-        self.compiled.iter_mut().for_each(|line| (line.left_in_row, line.run_kind) = (0, None));
+        self.lines.iter_mut().for_each(|line| (line.left_of_consecutive, line.run_kind) = (0, None));
         for file in &mut self.files {
-            file.last = [Last::NONE; 3];
+            file.last = [LastOp::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
-            file.places.iter_mut().for_each(|place| place.heads.fill(Last::NONE));
+            file.places.iter_mut().for_each(|place| place.interleaved_last.fill(LastOp::NONE));
         }
     }
 
@@ -231,23 +232,23 @@ impl Lines {
     #[inline]
     fn next_as(&mut self, kind: impl FnOnce(&Line, &mut Xoshiro256PlusPlus) -> Kind) -> Op {
         if let Some(reply) = self.reply.take() {
-            return self.answer(reply);
+            return self.reply_op(reply);
         }
         if let Some((op, left)) = self.repeated.take() {
             return self.repeat(op, left);
         }
         let mut op = Op::NONE;
         if self.left_in_burst == 0 {
-            self.line = self.choice.draw(&mut self.rng);
-            let line = &self.compiled[self.line];
+            self.line = self.line_draw.draw(&mut self.rng);
+            let line = &self.lines[self.line];
             self.left_in_burst = line.burst;
             if !line.pause.is_none() {
                 (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
         self.left_in_burst -= 1;
-        let line = &mut self.compiled[self.line];
-        let target = self.pick.draw(self.files.len(), &mut self.rng);
+        let line = &mut self.lines[self.line];
+        let target = self.target_choice.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
         op.kind = kind(line, &mut self.rng);
@@ -255,11 +256,11 @@ impl Lines {
         let place = &mut file.places[self.line];
         let mut size = u64::from(op.length);
         let position = line.position(op.kind);
-        let last = if place.heads.is_empty() {
+        let last = if place.interleaved_last.is_empty() {
             &mut file.last[position]
         } else {
             let run = self.rng.random_range(0..line.interleaved) as usize;
-            &mut place.heads[run * file.last.len() + position]
+            &mut place.interleaved_last[run * file.last.len() + position]
         };
         let drawn = if line.continues(op.kind, *last, &mut self.rng) {
             None
@@ -282,13 +283,13 @@ impl Lines {
         });
         op.length = size as u32;
         if line.restarts && !is_drawn && last.is_after(start) {
-            start = place.walk.next(Last::NONE, size);
-            file.last = [Last::NONE; 3];
-            file.last[position] = Last::at(start, size);
+            start = place.walk.next(LastOp::NONE, size);
+            file.last = [LastOp::NONE; 3];
+            file.last[position] = LastOp::at(start, size);
         } else {
-            *last = Last::at(start, size);
+            *last = LastOp::at(start, size);
         }
-        if let Pick::Turns(turns) = &mut self.pick {
+        if let TargetChoice::Turns(turns) = &mut self.target_choice {
             turns.count(target, size);
         }
         op.offset = place.span.base + start;
@@ -297,7 +298,7 @@ impl Lines {
         }
         if op.kind == Kind::Trim {
             if let Some(flags) = line.pair {
-                self.reply = Some(Reply::Same(Op { kind: Kind::Write, flags, at_ns: 0, ..op }));
+                self.reply = Some(Reply::WriteAfterTrim(Op { kind: Kind::Write, flags, at_ns: 0, ..op }));
                 op.flags |= flags;
             }
         } else if line.reply_bytes > 0 {
@@ -308,30 +309,30 @@ impl Lines {
 
     /// Returns another operation at the place of `op`, with a newly drawn direction. `left` operations remain, including this one.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
-        let kinds = &self.compiled[self.line].kinds;
+        let kinds = &self.lines[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
         self.repeated = (left > 1).then_some((op, left - 1));
         op
     }
 
-    fn answer(&mut self, reply: Reply) -> Op {
+    fn reply_op(&mut self, reply: Reply) -> Op {
         let (line, file, request) = match reply {
-            Reply::Same(op) => return op,
+            Reply::WriteAfterTrim(op) => return op,
             Reply::Opposite { line, file, request } => (line, file, request),
         };
         let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
-        let length = self.compiled[line].reply_bytes;
+        let length = self.lines[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
         // A reply shares the position of its request.
-        let last = &mut file.last[self.compiled[line].position(request)];
+        let last = &mut file.last[self.lines[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
-        *last = Last::at(start, u64::from(length));
+        *last = LastOp::at(start, u64::from(length));
         Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
     }
 }
 
-impl OfKind for Lines {
+impl DrawsKind for Lines {
     fn next_of(&mut self, kind: Kind) -> Op {
         self.next_as(|_, _| kind)
     }
@@ -386,8 +387,8 @@ impl Line {
             reply_bytes: line.reply_bytes,
             pair: line.has_pairs().then_some(pair_flags),
             has_own_positions,
-            row: line.consecutive,
-            left_in_row: 0,
+            consecutive: line.consecutive,
+            left_of_consecutive: 0,
             continue_chance: continue_chance.iter().any(|chance| *chance > 0.0).then_some(continue_chance),
             restarts: has_own_positions && line.positions == Positions::OwnRestart,
             interleaved: line.interleaved.clamp(1, MAX_INTERLEAVED),
@@ -411,14 +412,15 @@ impl Line {
     /// Returns whether the next operation continues sequentially after the last one. If so, no
     /// place is drawn.
     #[inline]
-    fn continues(&mut self, kind: Kind, last: Last, rng: &mut Xoshiro256PlusPlus) -> bool {
+    fn continues(&mut self, kind: Kind, last: LastOp, rng: &mut Xoshiro256PlusPlus) -> bool {
         if let Some(chances) = self.continue_chance {
             let chance = chances[kind as usize];
             // A direction without random places begins at the first place.
             return chance >= 1.0 || (!last.is_none() && rng.random::<f64>() < chance);
         }
-        let begins = self.left_in_row == 0;
-        self.left_in_row = if begins { self.row.saturating_sub(1) } else { self.left_in_row - 1 };
+        let begins = self.left_of_consecutive == 0;
+        self.left_of_consecutive =
+            if begins { self.consecutive.saturating_sub(1) } else { self.left_of_consecutive - 1 };
         !begins
     }
 
@@ -434,12 +436,12 @@ impl Line {
         if self.has_own_positions { kind as usize } else { 0 }
     }
 
-    /// Returns whether the line has no rows, interleaved or separate positions, repeated offsets,
-    /// runs of one direction, pauses or replies.
+    /// Returns whether the line has none of these: consecutive operations, interleaved or separate
+    /// positions, repeated offsets, runs of one direction, pauses, replies.
     fn is_plain(&self) -> bool {
         let has_reply = self.reply_bytes > 0 || self.pair.is_some();
-        let has_rows = self.row > 1 || self.continue_chance.is_some() || self.interleaved > 1;
-        let is_special = self.has_own_positions || self.mix_by_run || has_rows || self.times > 1;
+        let has_runs = self.consecutive > 1 || self.continue_chance.is_some() || self.interleaved > 1;
+        let is_special = self.has_own_positions || self.mix_by_run || has_runs || self.times > 1;
         !is_special && !has_reply && self.pause.is_none()
     }
 
@@ -464,14 +466,14 @@ impl Line {
     }
 }
 
-impl Place {
+impl LineState {
     fn new(
         access: &job::Access,
         plan: &job::Line,
         line: &Line,
         target: &Target,
-        share: &Share,
-        head: impl FnOnce() -> Arc<Head>,
+        context: &WorkerContext,
+        shared_position: impl FnOnce() -> Arc<SharedPosition>,
     ) -> Result<Self, String> {
         let (least, most) = (line.least(), line.most());
         if let Some(size) = line.misfit(target.align) {
@@ -490,7 +492,7 @@ impl Place {
         };
         // With a huge alignment only offset 0 fits, as with any alignment above the span.
         span.align = align.checked_next_multiple_of(target.align).unwrap_or(target.align << 32);
-        let (worker, workers) = (share.worker, share.workers);
+        let (worker, workers) = (context.worker, context.workers);
         if line.has_own_positions && steps.is_some_and(|s| s.start == Start::Interlocked) && workers > 1 {
             return Err(
                 "workers that share one position cannot have a separate position for each direction; choose another --start"
@@ -499,9 +501,9 @@ impl Place {
         }
         let steps = steps.unwrap_or(Steps { start: Start::Spread, ..Steps::default() });
         let fixed = least == most && line.reply_bytes == 0;
-        let walk = Walk::new(span, steps, least, fixed, worker, workers, head);
+        let walk = Walk::new(span, steps, least, fixed, worker, workers, shared_position);
         let next_offset =
-            NextOffset::new(plan, span, least..=most, target.index, worker, workers, &share.common)?;
+            NextOffset::new(plan, span, least..=most, target.index, worker, workers, &context.stream_state)?;
         // The interleaved sequential positions of all workers together start evenly spread over the
         // span.
         let runs = if line.interleaved > 1 { line.interleaved } else { 0 };
@@ -509,14 +511,14 @@ impl Place {
         let begin = |run: u32| {
             let part = u128::from(run) * u128::from(workers) + u128::from(worker);
             let parts = u128::from(runs) * u128::from(workers);
-            if drawn { Last::NONE } else { Last::at((u128::from(span.bytes) * part / parts) as u64, 0) }
+            if drawn { LastOp::NONE } else { LastOp::at((u128::from(span.bytes) * part / parts) as u64, 0) }
         };
-        let heads = (0..runs).flat_map(|run| [begin(run); 3]).collect();
-        Ok(Self { span, next_offset, walk, heads })
+        let interleaved_last = (0..runs).flat_map(|run| [begin(run); 3]).collect();
+        Ok(Self { span, next_offset, walk, interleaved_last })
     }
 }
 
-impl Pick {
+impl TargetChoice {
     fn new(
         sharing: &Sharing,
         targets: usize,
@@ -554,7 +556,7 @@ impl Pick {
                 now
             }
             Self::Random => rng.random_range(0..targets),
-            Self::Weighted(choice) => choice.draw(rng),
+            Self::Weighted(weights) => weights.draw(rng),
             Self::Turns(turns) => turns.draw(rng),
         }
     }
@@ -611,14 +613,14 @@ impl TargetTurns {
     }
 }
 
-/// Returns the source with the lowest cost per operation for an access.
+/// Returns the fastest source for an access: [`Sequential`] or [`Random`] if the access is plain.
 pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
-    plain(&lines, seed).unwrap_or_else(|| Box::new(lines))
+    plain_source(&lines, seed).unwrap_or_else(|| Box::new(lines))
 }
 
 /// Returns a source for one line of one size on one target; `None` for any other access.
-fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
-    let ([line], [file]) = (lines.compiled.as_slice(), lines.files.as_slice()) else { return None };
+fn plain_source(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
+    let ([line], [file]) = (lines.lines.as_slice(), lines.files.as_slice()) else { return None };
     let [place] = file.places.as_slice() else { return None };
     let size = line.most();
     if line.least() != size || !line.is_plain() {
@@ -628,7 +630,7 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
     let (kinds, rng) = (line.kinds, Xoshiro256PlusPlus::seed_from_u64(seed));
     match &place.next_offset {
         NextOffset::Walk => {
-            let walk = place.walk.straight(size)?;
+            let walk = place.walk.forward(size)?;
             Some(Box::new(Sequential { first, walk, kinds, rng }))
         }
         NextOffset::Uniform(uniform) => {
@@ -643,7 +645,7 @@ fn plain(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
 struct Sequential {
     /// An operation at the first byte of the span.
     first: Op,
-    walk: Straight,
+    walk: ForwardWalk,
     kinds: Kinds,
     rng: Xoshiro256PlusPlus,
 }
@@ -679,63 +681,74 @@ impl Source for Random {
 
 /// Several accesses in turn, each with its own syncs.
 pub(super) struct Turns {
-    parts: Vec<Part>,
-    now: usize,
+    accesses: Vec<TurnAccess>,
+    current: usize,
     /// Flags of the next operation if it begins a turn.
     first_flags: u8,
 }
 
 /// One of the accesses that take turns.
-struct Part {
+struct TurnAccess {
     lines: Lines,
-    length: Evenly,
+    length: EvenSpread,
     syncs: Option<Syncs>,
 }
 
 impl Turns {
     /// Compiles the accesses. Fails if one does not fit its targets or has invalid numbers.
-    pub(super) fn new(stream: &Stream, targets: &[Target], share: &Share, seed: u64) -> Result<Self, String> {
-        let part = |(at, turn): (u64, &Turn)| {
+    pub(super) fn new(
+        stream: &Stream,
+        targets: &[Target],
+        context: &WorkerContext,
+        seed: u64,
+    ) -> Result<Self, String> {
+        let access = |(at, turn): (u64, &Turn)| {
             let seed = split_mix(seed ^ split_mix(at));
-            Part::new(&stream.with_turn(turn), turn, targets, share, Xoshiro256PlusPlus::seed_from_u64(seed))
+            TurnAccess::new(
+                &stream.with_turn(turn),
+                turn,
+                targets,
+                context,
+                Xoshiro256PlusPlus::seed_from_u64(seed),
+            )
         };
-        let parts = (0..).zip(&stream.turns).map(part).collect::<Result<_, _>>()?;
-        Ok(Self { parts, now: 0, first_flags: 0 })
+        let accesses = (0..).zip(&stream.turns).map(access).collect::<Result<_, _>>()?;
+        Ok(Self { accesses, current: 0, first_flags: 0 })
     }
 
     #[inline]
     fn next(&mut self) -> Op {
-        let count = self.parts.len();
-        let part = &mut self.parts[self.now];
-        if let Some(sync) = part.syncs.as_mut().and_then(Syncs::next) {
+        let count = self.accesses.len();
+        let access = &mut self.accesses[self.current];
+        if let Some(sync) = access.syncs.as_mut().and_then(Syncs::next) {
             return sync;
         }
-        if part.length.take() {
-            let before = self.now;
-            self.now = if self.now + 1 == count { 0 } else { self.now + 1 };
+        if access.length.take_due() {
+            let previous = self.current;
+            self.current = if self.current + 1 == count { 0 } else { self.current + 1 };
             self.first_flags = Op::DRAINED;
-            let clock_ns = self.parts[before].lines.clock_ns;
-            self.parts[self.now].lines.begin_burst();
+            let clock_ns = self.accesses[previous].lines.clock_ns;
+            self.accesses[self.current].lines.begin_burst();
             // All accesses share one clock.
-            self.parts[self.now].lines.clock_ns = clock_ns;
+            self.accesses[self.current].lines.clock_ns = clock_ns;
         }
-        let part = &mut self.parts[self.now];
-        let mut op = part.lines.next();
+        let access = &mut self.accesses[self.current];
+        let mut op = access.lines.next();
         op.flags |= std::mem::take(&mut self.first_flags);
-        part.length.count();
-        if let Some(syncs) = &mut part.syncs {
-            syncs.mark_syncs(std::slice::from_mut(&mut op));
+        access.length.count();
+        if let Some(syncs) = &mut access.syncs {
+            syncs.count_writes(std::slice::from_mut(&mut op));
         }
         op
     }
 }
 
-impl Part {
+impl TurnAccess {
     fn new(
         alone: &Stream,
         turn: &Turn,
         targets: &[Target],
-        share: &Share,
+        context: &WorkerContext,
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         if alone.access.lines.iter().any(|l| l.has_pairs() || l.reply_bytes > 0) {
@@ -744,12 +757,12 @@ impl Part {
                     .into(),
             );
         }
-        let length = Evenly::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
+        let length = EvenSpread::new(turn.operations, turn.turns).filter(|_| turn.turns <= turn.operations);
         let length = length.ok_or("one of the turns has no operation; give each turn 1 or more")?;
         let writes = |line: &job::Line| line.weight > 0 && line.does(Kind::Write);
         let flush = turn.flush.filter(|_| alone.access.lines.iter().any(writes));
         let syncs = flush.map(Syncs::new).transpose()?;
-        let lines = Lines::new(alone, targets, share, rng)?;
+        let lines = Lines::new(alone, targets, context, rng)?;
         Ok(Self { lines, length, syncs })
     }
 }
@@ -783,7 +796,7 @@ impl Strided {
         stream: &Stream,
         zones: Zones,
         targets: &[Target],
-        share: &Share,
+        context: &WorkerContext,
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let [target] = targets else {
@@ -811,11 +824,16 @@ impl Strided {
             return Err(target.misfit("a zone and the gap after it", zones.step_bytes()));
         }
         let inside = Access { span_bytes: zones.range_bytes, strided: None, ..access.clone() };
-        let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
+        let alone = WorkerContext {
+            worker: 0,
+            workers: 1,
+            seed: context.seed,
+            stream_state: Arc::clone(&context.stream_state),
+        };
         let inner = Lines::new(&Stream { access: inside, ..stream.clone() }, targets, &alone, rng)?;
         let last = access.bytes_in_last_zone(zones, span);
         let count = full_zones + u64::from(last > 0);
-        let first = (u128::from(count) * u128::from(share.worker) / u128::from(share.workers)) as u64;
+        let first = (u128::from(count) * u128::from(context.worker) / u128::from(context.workers)) as u64;
         Ok(Self {
             inner,
             step_bytes: zones.step_bytes(),
@@ -850,7 +868,7 @@ impl Source for Strided {
     }
 }
 
-impl OfKind for Strided {
+impl DrawsKind for Strided {
     fn next_of(&mut self, kind: Kind) -> Op {
         self.next(|inner| inner.next_of(kind))
     }

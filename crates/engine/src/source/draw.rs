@@ -299,7 +299,11 @@ impl Zipf {
         while first <= ranks {
             let width = (first / BUCKET_DIVISOR).min((ranks - first).saturating_add(1));
             weights.push(width as f64 * (first as f64).powf(-theta));
-            buckets.push(Bucket { first, width, squeeze: share(first + (width - 1), first, theta) });
+            buckets.push(Bucket {
+                first,
+                width,
+                squeeze: relative_weight(first + (width - 1), first, theta),
+            });
             let Some(next) = first.checked_add(width) else { break };
             first = next;
         }
@@ -326,7 +330,7 @@ impl Zipf {
             };
             let rank = bucket.first + rng.random_range(0..bucket.width);
             let draw: f64 = rng.random();
-            if draw < bucket.squeeze || draw < share(rank, bucket.first, self.theta) {
+            if draw < bucket.squeeze || draw < relative_weight(rank, bucket.first, self.theta) {
                 return rank - 1;
             }
         }
@@ -334,7 +338,7 @@ impl Zipf {
 }
 
 /// Returns the weight of a rank relative to the first rank of its bucket.
-fn share(rank: u64, first: u64, theta: f64) -> f64 {
+fn relative_weight(rank: u64, first: u64, theta: f64) -> f64 {
     (rank as f64 / first as f64).powf(-theta)
 }
 

@@ -25,8 +25,8 @@ use model::job::{Clones, Kind, Pace, Sharing, Stream};
 use model::payload::split_mix;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-pub use sharing::Common;
 pub use sharing::Group;
+pub use sharing::StreamState;
 use span::Target;
 pub use span::{Pieces, in_pieces, lanes_of_task, own_blocks};
 use std::collections::HashSet;
@@ -61,7 +61,7 @@ impl Op {
     pub const DRAINED: u8 = 4;
     /// A trim, or the write after it. The write waits for the trim.
     pub const PAIR: u8 = 8;
-    /// Do not submit the operation while the source holds it back ([`Source::hold`]).
+    /// Do not submit the operation while the source holds it back ([`Source::admit_or_wait_ns`]).
     pub const SHARED: u8 = 16;
     /// Do not submit the operation while an overlapping operation of the lane is in flight.
     pub const SERIAL: u8 = 32;
@@ -86,7 +86,7 @@ pub enum Choice {
     /// Submit no operation before this time, in ns.
     At(u64),
     /// Submit no operation before another one completes.
-    Later,
+    AfterCompletion,
     /// There are no more operations.
     End,
 }
@@ -104,7 +104,7 @@ pub trait Source: Send {
 
     /// Called directly before the submission of an operation with [`Op::SHARED`]. Returns `None` to allow the operation and count it.
     /// Otherwise returns the ns after which to ask again, or 0 to ask after any completion.
-    fn hold(&self) -> Option<u64> {
+    fn admit_or_wait_ns(&self) -> Option<u64> {
         None
     }
 
@@ -126,7 +126,7 @@ pub trait Source: Send {
 
 /// A worker's place among the workers of its stream.
 #[derive(Clone, Debug)]
-pub struct Share {
+pub struct WorkerContext {
     /// Index of the worker in its stream.
     pub worker: u32,
     /// Number of workers of the stream.
@@ -134,7 +134,7 @@ pub struct Share {
     /// Seed of this worker, unique in the session.
     pub seed: u64,
     /// State that all workers of the stream share in this run.
-    pub common: Arc<Common>,
+    pub stream_state: Arc<StreamState>,
 }
 
 /// Builds the lanes of one worker of a stream: one source per target for [`Sharing::Each`], else one for all targets.
@@ -149,7 +149,7 @@ pub fn lanes(
     stream: &Stream,
     target_bytes: &[u64],
     target_align: &[u32],
-    share: &Share,
+    context: &WorkerContext,
 ) -> Result<Vec<Box<dyn Source>>, String> {
     let count = stream.targets.len();
     if count == 0 || target_bytes.len() != count || target_align.len() != count {
@@ -159,8 +159,8 @@ pub fn lanes(
             target_align.len()
         ));
     }
-    if share.worker >= share.workers {
-        return Err(format!("there is no worker {} among {}", share.worker, share.workers));
+    if context.worker >= context.workers {
+        return Err(format!("there is no worker {} among {}", context.worker, context.workers));
     }
     if stream.pauses().next().is_some() && stream.pace != Pace::Closed {
         return Err(
@@ -175,19 +175,19 @@ pub fn lanes(
         .map(|(index, (&bytes, &align))| Target { index, bytes, align: u64::from(align.max(1)) })
         .collect();
     let each = stream.targets_each();
-    if each == 0 || (stream.clones == Some(Clones::Own) && each * share.workers as usize != count) {
+    if each == 0 || (stream.clones == Some(Clones::Own) && each * context.workers as usize != count) {
         return Err(format!(
             "{count} targets cannot be divided equally among {0} clones; name a multiple of {0} targets",
-            share.workers
+            context.workers
         ));
     }
     let own = match stream.clones {
-        Some(Clones::Own) => share.worker as usize * each,
+        Some(Clones::Own) => context.worker as usize * each,
         _ => 0,
     };
     let targets = targets.get(own..own + each).unwrap_or_default();
     let per_lane = if stream.sharing == Sharing::Each { 1 } else { each };
-    let member = match (stream.flow, share.common.group()) {
+    let member = match (stream.flow, context.stream_state.group()) {
         (Some(flow), Some(group)) => {
             Some(Arc::new(sharing::Member::new(Arc::clone(group), flow, stream.delay_ns > 0)?))
         }
@@ -195,19 +195,19 @@ pub fn lanes(
     };
     let lanes = targets.chunks(per_lane).enumerate();
     let lane = |(lane, targets)| -> Result<Box<dyn Source>, String> {
-        let mut source = self::lane(stream, targets, share, lane as u64)?;
+        let mut source = self::lane(stream, targets, context, lane as u64)?;
         if let Some(bursts) = stream.bursts {
-            source = Box::new(submit_times::Timed::new(source, bursts));
+            source = Box::new(submit_times::TimedBursts::new(source, bursts));
         } else {
             if stream.serialize_overlap {
                 source = Box::new(wrappers::Serial(source));
             }
             if let Some(member) = &member {
-                source = Box::new(sharing::Shared { inner: source, member: Arc::clone(member) });
+                source = Box::new(sharing::GroupMember { inner: source, member: Arc::clone(member) });
             }
         }
-        if let Some(files) = share.common.files().filter(|_| stream.evicts_each_pass) {
-            source = Box::new(wrappers::EachPass::new(source, stream, share, files, target_bytes));
+        if let Some(files) = context.stream_state.files().filter(|_| stream.evicts_each_pass) {
+            source = Box::new(wrappers::EachPass::new(source, stream, context, files, target_bytes));
         }
         Ok(source)
     };
@@ -215,22 +215,32 @@ pub fn lanes(
 }
 
 /// Builds the source of one lane, with its rate and syncs.
-fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result<Box<dyn Source>, String> {
-    let seed = split_mix(split_mix(share.seed).wrapping_add(lane));
+fn lane(
+    stream: &Stream,
+    targets: &[Target],
+    context: &WorkerContext,
+    lane: u64,
+) -> Result<Box<dyn Source>, String> {
+    let seed = split_mix(split_mix(context.seed).wrapping_add(lane));
     // A clone acts as the only worker.
-    let alone = Share { worker: 0, workers: 1, seed: share.seed, common: Arc::clone(&share.common) };
-    let among = if stream.clones.is_some() { &alone } else { share };
+    let alone = WorkerContext {
+        worker: 0,
+        workers: 1,
+        seed: context.seed,
+        stream_state: Arc::clone(&context.stream_state),
+    };
+    let among = if stream.clones.is_some() { &alone } else { context };
     let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let lanes = stream.lanes() * u64::from(share.workers);
+    let lanes = stream.lanes() * u64::from(context.workers);
     // Arrival times alternate between the workers first, then between the lanes of a worker.
-    let lane = lane * u64::from(share.workers) + u64::from(share.worker);
+    let lane = lane * u64::from(context.workers) + u64::from(context.worker);
     let place = submit_times::LanePlace { lane, lanes, seed: split_mix(!seed) };
     if let Pace::Each { iops, bytes_per_s } = stream.pace {
-        let inner: Box<dyn submit_times::OfKind> = match stream.access.strided {
+        let inner: Box<dyn submit_times::DrawsKind> = match stream.access.strided {
             Some(zones) => Box::new(access::Strided::new(stream, zones, targets, among, rng)?),
             None => Box::new(Lines::new(stream, targets, among, rng)?),
         };
-        return Ok(Box::new(submit_times::ByKind::new(inner, stream, iops, bytes_per_s, place)?));
+        return Ok(Box::new(submit_times::RatesByKind::new(inner, stream, iops, bytes_per_s, place)?));
     }
     let mut source: Box<dyn Source> = match stream.access.strided {
         _ if !stream.turns.is_empty() => Box::new(access::Turns::new(stream, targets, among, seed)?),
@@ -246,39 +256,42 @@ fn lane(stream: &Stream, targets: &[Target], share: &Share, lane: u64) -> Result
 }
 
 /// A source that reads back what another source writes: the same blocks in the same order.
-pub struct Back {
+pub struct WrittenBlocks {
     writer: Box<dyn Source>,
-    once: Option<Once>,
+    distinct: Option<Distinct>,
 }
 
 /// The blocks that were already read, if each is read once.
-struct Once {
+struct Distinct {
     blocks: HashSet<(u16, u64, u32)>,
     /// Number of writes still to be drawn. After them blocks may repeat.
     left: u64,
 }
 
-impl Back {
+impl WrittenBlocks {
     /// Reads each block as often as it was written.
-    pub fn each(writer: Box<dyn Source>) -> Self {
-        Self { writer, once: None }
+    pub fn as_often_as_written(writer: Box<dyn Source>) -> Self {
+        Self { writer, distinct: None }
     }
 
     /// Reads each block of the first `writes` writes once.
-    pub fn each_block(writer: Box<dyn Source>, writes: u64) -> Self {
-        Self { writer, once: Some(Once { blocks: HashSet::with_capacity(writes as usize), left: writes }) }
+    pub fn once_each(writer: Box<dyn Source>, writes: u64) -> Self {
+        Self {
+            writer,
+            distinct: Some(Distinct { blocks: HashSet::with_capacity(writes as usize), left: writes }),
+        }
     }
 
-    /// Returns the number of different blocks of [`Self::each_block`], by drawing all of them.
-    pub fn blocks(mut self) -> u64 {
-        while self.once.as_ref().is_some_and(|once| once.left > 0) {
-            self.read();
+    /// Returns the number of different blocks of [`Self::once_each`], by drawing all of them.
+    pub fn count_distinct(mut self) -> u64 {
+        while self.distinct.as_ref().is_some_and(|distinct| distinct.left > 0) {
+            self.next_read();
         }
-        self.once.map_or(0, |once| once.blocks.len() as u64)
+        self.distinct.map_or(0, |distinct| distinct.blocks.len() as u64)
     }
 
     /// Returns the next write as a read, or [`Op::NONE`] if its block was already read.
-    fn read(&mut self) -> Op {
+    fn next_read(&mut self) -> Op {
         // Draw one operation at a time, so that none is lost. Only sources with writes are read back, so the loop ends.
         let mut drawn = [Op::NONE];
         for _ in 0..MAX_BETWEEN_WRITES {
@@ -288,9 +301,9 @@ impl Back {
             }
         }
         let op = Op { kind: Kind::Read, at_ns: 0, flags: 0, ..drawn[0] };
-        if let Some(once) = self.once.as_mut().filter(|once| once.left > 0) {
-            once.left -= 1;
-            if !once.blocks.insert((op.file, op.offset, op.length)) {
+        if let Some(distinct) = self.distinct.as_mut().filter(|distinct| distinct.left > 0) {
+            distinct.left -= 1;
+            if !distinct.blocks.insert((op.file, op.offset, op.length)) {
                 return Op::NONE;
             }
         }
@@ -298,13 +311,13 @@ impl Back {
     }
 }
 
-impl Source for Back {
+impl Source for WrittenBlocks {
     fn refill(&mut self, ops: &mut [Op]) {
         for op in ops {
-            *op = self.read();
+            *op = self.next_read();
             // Skip a block that was already read.
             while op.length == 0 {
-                *op = self.read();
+                *op = self.next_read();
             }
         }
     }
@@ -345,8 +358,8 @@ impl Source for Panicking {
         self.inner.look_ahead()
     }
 
-    fn hold(&self) -> Option<u64> {
-        self.inner.hold()
+    fn admit_or_wait_ns(&self) -> Option<u64> {
+        self.inner.admit_or_wait_ns()
     }
 
     fn evict(&self, file: u16) {
@@ -370,9 +383,9 @@ impl Source for Blocks {
 #[test]
 fn a_block_that_was_written_twice_is_read_back_once() {
     let writer = || Box::new(Blocks(vec![3, 1, 3, 3, 2, 1, 9].into_iter()));
-    assert_eq!(Back::each_block(writer(), 6).blocks(), 3);
-    let mut once = Back::each_block(writer(), 6);
-    let mut each = Back::each(writer());
+    assert_eq!(WrittenBlocks::once_each(writer(), 6).count_distinct(), 3);
+    let mut once = WrittenBlocks::once_each(writer(), 6);
+    let mut each = WrittenBlocks::as_often_as_written(writer());
     let (mut blocks, mut writes) = ([Op::NONE; 3], [Op::NONE; 6]);
     once.refill(&mut blocks);
     each.refill(&mut writes);

@@ -1,24 +1,24 @@
 //! Orders of offsets: where on a span the next operation is.
 //!
 //! - [`NextOffset`]: random orders, or [`Walk`] for sequential ones. A uniform draw uses every
-//!   place where the operation's own size fits. All other random orders except [`Map`] use only the
+//!   place where the operation's own size fits. All other random orders except [`BlockMap`] use only the
 //!   places where the line's largest size fits.
 //! - [`Walk`]: sequential order with strides, holes and directions. The next operation begins one
-//!   stride after the beginning of the last one, or without a stride at the end of the last one,
-//!   plus a hole, rounded up to the grid. At the end of the span the walk restarts, as in diskspd,
-//!   at the first place that is a whole number of steps from the worker's start, so that each pass
-//!   visits the same places. With drawn sizes and no stride, the last sizes of a pass are drawn
+//!   stride after the beginning of the last one, or without a stride at the end of the last one.
+//!   The hole is added, and the sum is rounded up to the grid. At the end of the span the walk
+//!   restarts, as in diskspd. It restarts at the first place that is a whole number of steps from
+//!   the worker's start, so each pass visits the same places. With drawn sizes and no stride, the last sizes of a pass are drawn
 //!   until they fit, and the walk restarts at the first byte. Backwards is the mirror image.
-//! - [`Scatter`]: a keyed permutation without memory, for visiting each block once and for
+//! - [`Permutation`]: a keyed permutation without memory, for visiting each block once and for
 //!   scattering ranks. A balanced Feistel network permutes the next power of two; numbers outside
 //!   the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
 //!   2002), less than twice on average.
-//! - [`Map`]: each block once with several sizes, like fio's random map. An operation begins at the
+//! - [`BlockMap`]: each block once with several sizes, like fio's random map. An operation begins at the
 //!   first untouched block from a drawn one on, and ends before the next touched block. Each worker
 //!   has its own part of the span.
 
 use crate::source::draw::{Alias, Zipf};
-use crate::source::sharing::{Common, Head};
+use crate::source::sharing::{SharedPosition, StreamState};
 use crate::source::span::Span;
 use model::job::{Line, Order, Start, Steps, Zone, ZoneSize};
 use model::payload::split_mix;
@@ -45,11 +45,11 @@ pub(super) enum NextOffset {
     /// Each place once per pass.
     Once(Once),
     /// Each block once per pass, with several sizes.
-    Map(Map),
+    BlockMap(BlockMap),
     /// Zipf's law.
-    Zipf(Arc<Zipf>, Scatter),
+    Zipf(Arc<Zipf>, Permutation),
     /// Self-similar: rank = count * u^exponent, for u uniform between 0 and 1.
-    Pareto { exponent: f64, scatter: Scatter },
+    Pareto { exponent: f64, permutation: Permutation },
     /// Normal around the middle of the span. The deviation is a fraction of the span.
     Normal { deviation: f64, count: u64 },
     /// Uniform in one of several ranges.
@@ -65,16 +65,16 @@ impl NextOffset {
         target: usize,
         worker: u32,
         workers: u32,
-        common: &Common,
+        stream_state: &StreamState,
     ) -> Result<Self, String> {
         let (least, most) = sizes.into_inner();
         let count = span.starts(most);
-        let seed = common.seed(target);
+        let seed = stream_state.seed(target);
         // Derive a separate key from the seed. Otherwise the hot ranks would be the first blocks of a pass that visits each block once.
-        let scatter = || {
-            let scattered = Scatter::new(count, split_mix(seed ^ 0x7363_6174));
+        let permutation = || {
+            let scattered = Permutation::new(count, split_mix(seed ^ 0x7363_6174));
             // Without rounds of the permutation, the first ranks are the first blocks.
-            if line.clustered { Scatter { rounds: 0, ..scattered } } else { scattered }
+            if line.clustered { Permutation { rounds: 0, ..scattered } } else { scattered }
         };
         let uniform = || Uniform { span, fixed: if least == most { count } else { 0 } };
         Ok(match &line.order {
@@ -89,7 +89,7 @@ impl NextOffset {
             }
             Order::Once if least < most => {
                 // Count in units of the grid, not of the largest size, because shortened operations fill the gaps.
-                Self::Map(Map::new(seed, worker.into(), workers.into(), span.bytes / span.align)?)
+                Self::BlockMap(BlockMap::new(seed, worker.into(), workers.into(), span.bytes / span.align)?)
             }
             Order::Once if u64::from(worker) < count => {
                 Self::Once(Once::new(seed, u64::from(worker), u64::from(workers), count))
@@ -100,9 +100,9 @@ impl NextOffset {
                      fewer workers or a larger span"
                 ));
             }
-            Order::Zipf(theta) => Self::Zipf(common.zipf(*theta, count)?, scatter()),
+            Order::Zipf(theta) => Self::Zipf(stream_state.zipf(*theta, count)?, permutation()),
             Order::Pareto(h) if *h > 0.0 && *h < 1.0 => {
-                Self::Pareto { exponent: h.ln() / (-h).ln_1p(), scatter: scatter() }
+                Self::Pareto { exponent: h.ln() / (-h).ln_1p(), permutation: permutation() }
             }
             Order::Pareto(h) => {
                 return Err(format!(
@@ -128,13 +128,13 @@ impl NextOffset {
     pub(super) fn begin_again(&mut self) {
         match self {
             Self::Once(once) => once.index = u64::MAX,
-            Self::Map(map) => map.end_pass(),
+            Self::BlockMap(map) => map.end_pass(),
             _ => {}
         }
     }
 
     /// Draws the next place, in bytes from the start of the span; `None` to continue sequentially.
-    /// Reduces `size` if fewer bytes are free there ([`Map`]).
+    /// Reduces `size` if fewer bytes are free there ([`BlockMap`]).
     #[inline]
     pub(super) fn draw(&mut self, align: u64, size: &mut u64, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
         let place = match self {
@@ -147,14 +147,14 @@ impl NextOffset {
                 uniform.draw(*size, rng)
             }
             Self::Once(once) => once.next(),
-            Self::Map(map) => {
+            Self::BlockMap(map) => {
                 let (place, run) = map.next(*size / align);
                 *size = (*size).min(run * align);
                 place
             }
-            Self::Zipf(ranks, scatter) => scatter.position(ranks.draw(rng)),
-            Self::Pareto { exponent, scatter } => {
-                scatter.position(part_index(rng.random::<f64>().powf(*exponent), scatter.count()))
+            Self::Zipf(ranks, permutation) => permutation.position(ranks.draw(rng)),
+            Self::Pareto { exponent, permutation } => {
+                permutation.position(part_index(rng.random::<f64>().powf(*exponent), permutation.count()))
             }
             Self::Normal { deviation, count } => part_index(draw_normal(*deviation, rng), *count),
             Self::Zones(choice, ranges) => {
@@ -222,26 +222,26 @@ pub(super) struct Once {
     workers: u64,
     pass: u64,
     index: u64,
-    scatter: Scatter,
+    permutation: Permutation,
 }
 
 impl Once {
     fn new(seed: u64, worker: u64, workers: u64, count: u64) -> Self {
-        Self { seed, worker, workers, pass: 0, index: worker, scatter: Self::order(seed, 0, count) }
+        Self { seed, worker, workers, pass: 0, index: worker, permutation: Self::order(seed, 0, count) }
     }
 
-    fn order(seed: u64, pass: u64, count: u64) -> Scatter {
-        Scatter::new(count, split_mix(seed).wrapping_add(pass))
+    fn order(seed: u64, pass: u64, count: u64) -> Permutation {
+        Permutation::new(count, split_mix(seed).wrapping_add(pass))
     }
 
     #[inline]
     fn next(&mut self) -> u64 {
-        if self.index >= self.scatter.count() {
+        if self.index >= self.permutation.count() {
             self.pass += 1;
             self.index = self.worker;
-            self.scatter = Self::order(self.seed, self.pass, self.scatter.count());
+            self.permutation = Self::order(self.seed, self.pass, self.permutation.count());
         }
-        let place = self.scatter.position(self.index);
+        let place = self.permutation.position(self.index);
         self.index = self.index.saturating_add(self.workers);
         place
     }
@@ -284,19 +284,19 @@ fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Ran
 
 /// The bytes of the last operation at a position, relative to the span.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Last {
+pub(super) struct LastOp {
     start: u64,
     end: u64,
 }
 
-impl Last {
+impl LastOp {
     /// The state before the first operation.
-    pub(super) const NONE: Self = Self { start: Head::FRESH, end: Head::FRESH };
+    pub(super) const NONE: Self = Self { start: SharedPosition::UNUSED, end: SharedPosition::UNUSED };
 
     /// Returns whether no operation has begun yet.
     #[inline]
     pub(super) fn is_none(self) -> bool {
-        self.start == Head::FRESH
+        self.start == SharedPosition::UNUSED
     }
 
     /// Returns whether the last operation began at or after `start`: a forward walk to `start` has then restarted.
@@ -326,12 +326,12 @@ pub(super) struct Walk {
     first: u64,
     /// Distance from the same edge to the place where the walk restarts.
     restart: u64,
-    head: Option<Arc<Head>>,
+    shared_position: Option<Arc<SharedPosition>>,
 }
 
 /// A forward walk with one size and a position that is not shared, which needs only four numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Straight {
+pub(super) struct ForwardWalk {
     next: u64,
     step: u64,
     room: u64,
@@ -339,7 +339,7 @@ pub(super) struct Straight {
 }
 
 impl Walk {
-    /// Compiles the walk of worker `worker` of `workers`. `fixed` is true if all sizes equal `least`. `head` creates the position that
+    /// Compiles the walk of worker `worker` of `workers`. `fixed` is true if all sizes equal `least`. `shared_position` creates the position that
     /// interlocked workers share.
     pub(super) fn new(
         span: Span,
@@ -348,7 +348,7 @@ impl Walk {
         fixed: bool,
         worker: u32,
         workers: u32,
-        head: impl FnOnce() -> Arc<Head>,
+        shared_position: impl FnOnce() -> Arc<SharedPosition>,
     ) -> Self {
         let Steps { stride_bytes: stride, hole_bytes: hole, backwards, start } = steps;
         let step = span.up((if stride > 0 { stride } else { least }).saturating_add(hole)).max(1);
@@ -363,21 +363,24 @@ impl Walk {
             }
         };
         let restart = first % lattice;
-        let head = (start == Start::Interlocked && workers > 1).then(head);
-        Self { span, stride, hole, backwards, lattice, first, restart, head }
+        let shared_position = (start == Start::Interlocked && workers > 1).then(shared_position);
+        Self { span, stride, hole, backwards, lattice, first, restart, shared_position }
     }
 
     /// Whether workers share the position.
     pub(super) fn is_shared(&self) -> bool {
-        self.head.is_some()
+        self.shared_position.is_some()
     }
 
     /// Returns the bytes from the next operation to the end of the span. Returns `u64::MAX` before
     /// the first operation, and for a walk that goes backwards, has a stride or shares its
     /// position.
     #[inline]
-    pub(super) fn left(&self, last: Last) -> u64 {
-        let fills = self.head.is_none() && !self.backwards && self.stride == 0 && last.start != Head::FRESH;
+    pub(super) fn left(&self, last: LastOp) -> u64 {
+        let fills = self.shared_position.is_none()
+            && !self.backwards
+            && self.stride == 0
+            && last.start != SharedPosition::UNUSED;
         if !fills {
             return u64::MAX;
         }
@@ -386,11 +389,11 @@ impl Walk {
 
     /// Returns where the next operation begins, relative to the span.
     #[inline]
-    pub(super) fn next(&self, last: Last, size: u64) -> u64 {
-        match &self.head {
+    pub(super) fn next(&self, last: LastOp, size: u64) -> u64 {
+        match &self.shared_position {
             None => self.step(last, size),
-            Some(head) => head.advance(|seen| {
-                let start = self.step(Last { start: seen, end: seen }, size);
+            Some(position) => position.advance(|seen| {
+                let start = self.step(LastOp { start: seen, end: seen }, size);
                 // A forward walk without a stride continues from the end of this operation, any
                 // other walk from its start.
                 let from_end = self.stride == 0 && !self.backwards;
@@ -400,8 +403,8 @@ impl Walk {
     }
 
     #[inline]
-    fn step(&self, last: Last, size: u64) -> u64 {
-        if last.start == Head::FRESH {
+    fn step(&self, last: LastOp, size: u64) -> u64 {
+        if last.start == SharedPosition::UNUSED {
             return self.begin(self.first, size);
         }
         if self.backwards {
@@ -427,8 +430,8 @@ impl Walk {
     }
 
     /// Returns the simple form of this walk for operations of `size` bytes; `None` if it goes backwards or shares its position.
-    pub(super) fn straight(&self, size: u64) -> Option<Straight> {
-        (!self.backwards && self.head.is_none()).then(|| Straight {
+    pub(super) fn forward(&self, size: u64) -> Option<ForwardWalk> {
+        (!self.backwards && self.shared_position.is_none()).then(|| ForwardWalk {
             next: self.begin(self.first, size),
             step: self.lattice,
             room: self.span.room(size),
@@ -437,7 +440,7 @@ impl Walk {
     }
 }
 
-impl Straight {
+impl ForwardWalk {
     /// Returns where the next operation begins, relative to the span.
     #[inline]
     pub(super) fn take(&mut self) -> u64 {
@@ -456,7 +459,7 @@ const LARGE_BITS: u32 = 16;
 
 /// A permutation of `0..count`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scatter {
+pub(super) struct Permutation {
     count: u64,
     low_bits: u32,
     low_mask: u64,
@@ -465,7 +468,7 @@ pub(super) struct Scatter {
     keys: [u64; ROUNDS],
 }
 
-impl Scatter {
+impl Permutation {
     /// Creates the permutation of a key. `count` is at least 1.
     pub(super) fn new(count: u64, key: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
@@ -515,11 +518,11 @@ fn mix(x: u64, key: u64) -> u64 {
 }
 
 /// Maximum number of blocks of a map, which then takes 1 GiB of memory.
-const MAX_BLOCKS: u64 = 1 << 33;
+const MAX_MAP_BLOCKS: u64 = 1 << 33;
 
 /// A worker's part of the blocks, with the blocks that this pass has touched.
 #[derive(Debug)]
-pub(super) struct Map {
+pub(super) struct BlockMap {
     seed: u64,
     pass: u64,
     /// Index of the worker's first block.
@@ -529,26 +532,34 @@ pub(super) struct Map {
     /// Number of free blocks, which this pass has not touched.
     free: u64,
     /// The order of the draws.
-    order: Scatter,
+    order: Permutation,
     /// Number of draws made.
     drawn: u64,
 }
 
-impl Map {
-    /// Creates the map of worker `worker` of `workers`. Fails without blocks, or with more than [`MAX_BLOCKS`] per worker.
+impl BlockMap {
+    /// Creates the map of worker `worker` of `workers`. Fails without blocks, or with more than [`MAX_MAP_BLOCKS`] per worker.
     pub(super) fn new(seed: u64, worker: u64, workers: u64, blocks: u64) -> Result<Self, String> {
         let edge = |at: u64| (u128::from(blocks) * u128::from(at) / u128::from(workers.max(1))) as u64;
         let (first, end) = (edge(worker), edge(worker + 1));
         let count = end - first;
-        if count == 0 || count > MAX_BLOCKS {
+        if count == 0 || count > MAX_MAP_BLOCKS {
             return Err(format!(
-                "visiting each block once with several sizes needs a map of 1 to {MAX_BLOCKS} blocks per worker, and worker {worker} has \
+                "visiting each block once with several sizes needs a map of 1 to {MAX_MAP_BLOCKS} blocks per worker, and worker {worker} has \
                  {count}; choose one size, larger blocks or another span"
             ));
         }
         let seed = split_mix(seed ^ worker);
         let touched = vec![0; count.div_ceil(64) as usize];
-        Ok(Self { seed, pass: 0, first, touched, free: count, order: Scatter::new(count, seed), drawn: 0 })
+        Ok(Self {
+            seed,
+            pass: 0,
+            first,
+            touched,
+            free: count,
+            order: Permutation::new(count, seed),
+            drawn: 0,
+        })
     }
 
     /// Ends the pass: the next block is the first of another one.
@@ -568,7 +579,7 @@ impl Map {
         if self.drawn == count {
             self.pass += 1;
             self.drawn = 0;
-            self.order = Scatter::new(count, self.seed.wrapping_add(self.pass));
+            self.order = Permutation::new(count, self.seed.wrapping_add(self.pass));
         }
         let drawn = self.order.position(self.drawn);
         self.drawn += 1;
@@ -609,17 +620,17 @@ use super::tests::goodness_of_fit;
 fn walk_places(span: Span, steps: Steps, sizes: &[u64], who: (u32, u32), count: usize) -> Vec<u64> {
     let (least, most) = (sizes.iter().min(), sizes.iter().max());
     let walk = Walk::new(span, steps, *least.unwrap_or(&1), least == most, who.0, who.1, || {
-        crate::source::sharing::Common::new(0).head(0)
+        crate::source::sharing::StreamState::new(0).position(0)
     });
-    let mut last = Last::NONE;
+    let mut last = LastOp::NONE;
     let mut next = |size| {
         let start = walk.next(last, size);
-        last = Last::at(start, size);
+        last = LastOp::at(start, size);
         span.base + start
     };
     let places: Vec<u64> = sizes.iter().cycle().take(count).map(|s| next(*s)).collect();
-    if let Some(mut straight) = walk.straight(sizes[0]).filter(|_| least == most) {
-        let short: Vec<u64> = (0..count).map(|_| span.base + straight.take()).collect();
+    if let Some(mut forward) = walk.forward(sizes[0]).filter(|_| least == most) {
+        let short: Vec<u64> = (0..count).map(|_| span.base + forward.take()).collect();
         assert_eq!(short, places, "the simple form differs");
     }
     places
@@ -687,13 +698,14 @@ fn workers_start_and_restart_at_their_own_places() {
 
 #[test]
 fn a_shared_position_gives_each_block_once() {
-    let common = crate::source::sharing::Common::new(0);
+    let stream_state = crate::source::sharing::StreamState::new(0);
     for (index, backwards) in [false, true].into_iter().enumerate() {
         let steps = Steps { start: Start::Interlocked, backwards, ..Steps::default() };
         let taken = std::thread::scope(|scope| {
             let run = |worker| {
-                let walk = Walk::new(span(0, 40_003, 1), steps, 4, true, worker, 4, || common.head(index));
-                scope.spawn(move || (0..2500).map(|_| walk.next(Last::NONE, 4)).collect::<Vec<_>>())
+                let walk =
+                    Walk::new(span(0, 40_003, 1), steps, 4, true, worker, 4, || stream_state.position(index));
+                scope.spawn(move || (0..2500).map(|_| walk.next(LastOp::NONE, 4)).collect::<Vec<_>>())
             };
             let threads: Vec<_> = (0..4).map(run).collect();
             threads.into_iter().flat_map(|t| t.join().unwrap_or_default()).collect::<Vec<_>>()
@@ -708,19 +720,21 @@ fn a_shared_position_gives_each_block_once() {
 fn scatter_is_a_permutation() {
     for count in (1..130).chain([1000, 4096, 4097, 65_537]) {
         for key in 0..5 {
-            let scatter = Scatter::new(count, key);
+            let permutation = Permutation::new(count, key);
             let mut seen = vec![false; count as usize];
             for i in 0..count {
                 assert!(
-                    !std::mem::replace(&mut seen[scatter.position(i) as usize], true),
+                    !std::mem::replace(&mut seen[permutation.position(i) as usize], true),
                     "{count} {key} {i}"
                 );
             }
         }
     }
     for count in [1 << 40, u64::MAX] {
-        let scatter = Scatter::new(count, 1);
-        assert!((0..1000).all(|i| scatter.position(i) < count && scatter.position(count - 1 - i) < count));
+        let permutation = Permutation::new(count, 1);
+        assert!(
+            (0..1000).all(|i| permutation.position(i) < count && permutation.position(count - 1 - i) < count)
+        );
     }
 }
 
@@ -730,8 +744,8 @@ fn scattered_places_are_uniform_and_neighbours_are_separated() {
         let classes = count.min(100);
         let (mut places, mut distances) = (vec![0_u64; classes as usize], vec![0_u64; classes as usize]);
         for key in 0..2000 * classes {
-            let scatter = Scatter::new(count, split_mix(key));
-            let (a, b) = (scatter.position(count / 2), scatter.position(count / 2 - 1));
+            let permutation = Permutation::new(count, split_mix(key));
+            let (a, b) = (permutation.position(count / 2), permutation.position(count / 2 - 1));
             let distance = (a + count - b) % count;
             assert_ne!(distance, 0);
             places[(a * classes / count) as usize] += 1;
@@ -754,7 +768,7 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
     for (blocks, workers) in [(1, 1), (64, 1), (1000, 3), (130, 130)] {
         let mut maps = Vec::new();
         for worker in 0..workers {
-            maps.push(Map::new(7, worker, workers, blocks)?);
+            maps.push(BlockMap::new(7, worker, workers, blocks)?);
         }
         for pass in 1..4_u32 {
             let mut times = vec![0; blocks as usize];
@@ -775,7 +789,7 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
             assert!(times.iter().all(|t| *t == 1), "{blocks} blocks of {workers} workers: {times:?}");
         }
     }
-    assert!(Map::new(7, 2, 3, 2).is_ok() && Map::new(7, 0, 3, 2).is_err());
+    assert!(BlockMap::new(7, 2, 3, 2).is_ok() && BlockMap::new(7, 0, 3, 2).is_err());
     Ok(())
 }
 
@@ -783,12 +797,13 @@ fn workers_together_touch_every_block_once_in_each_pass() -> Result<(), String> 
 fn clustered_ranks_begin_at_the_first_block() {
     use rand::SeedableRng;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
-    let scattered = Scatter::new(1000, 7);
-    let clustered = Scatter { rounds: 0, ..scattered };
+    let scattered = Permutation::new(1000, 7);
+    let clustered = Permutation { rounds: 0, ..scattered };
     assert!((0..1000).all(|rank| clustered.position(rank) == rank));
     assert!((0..1000).any(|rank| scattered.position(rank) != rank));
     // The first blocks of a skewed order get more than their share.
-    let mut pareto = NextOffset::Pareto { exponent: 0.2_f64.ln() / (-0.2_f64).ln_1p(), scatter: clustered };
+    let mut pareto =
+        NextOffset::Pareto { exponent: 0.2_f64.ln() / (-0.2_f64).ln_1p(), permutation: clustered };
     let first = (0..1000).filter(|_| pareto.draw(1, &mut 1, &mut rng).is_some_and(|at| at < 200)).count();
     assert!((700..900).contains(&first), "80 % of the operations in 20 % of the blocks: {first}");
 }

@@ -1,6 +1,6 @@
 //! Replay of a captured load: completions decide which operation is next.
 //!
-//! 1. A reader thread feeds operations through a ring ([`feed`]). The thread has determined which
+//! 1. A reader thread sends operations through a ring ([`connect`]). The thread has determined which
 //!    earlier operation each one waits for.
 //! 2. The source keeps a table of operations that are read but not submitted yet, chained by task.
 //!    For each task it also keeps the completion times of the last [`REACH`] operations. All memory
@@ -38,7 +38,7 @@ const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
-const UNDER_WAY: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
+const IN_FLIGHT: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
 /// Used instead of a completion for operations that wait for none: the start of the replay.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
@@ -51,8 +51,8 @@ pub struct Step {
     pub wait_ns: u64,
     /// Length in bytes; 0 for a sync.
     pub length: u32,
-    /// Which operation this one waits for: how many operations earlier in its task, below [`REACH`]; 0 if it waits for none.
-    pub after: u32,
+    /// The operation that this one waits for, counted back in its task: 1 is the previous one. Below [`REACH`]; 0 if it waits for none.
+    pub waits_back: u32,
     /// Index of the operation's task, below [`MAX_TASKS`].
     pub task: u16,
     /// Index of the file among the worker's files.
@@ -63,7 +63,7 @@ pub struct Step {
 
 /// Counters of a replay and the correction of its waits. Other threads read them.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct ReplayCounts {
     /// Time in ns that operations of each kind spend outside the driver.
     outside_driver_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
@@ -75,7 +75,7 @@ pub struct Counts {
     is_over: AtomicU64,
 }
 
-impl Counts {
+impl ReplayCounts {
     /// Sets the number of discards outside the target, which the reader skipped.
     pub fn set_skipped_discards(&self, discards: u64) {
         self.skipped_discards.store(discards, Ordering::Relaxed);
@@ -107,41 +107,41 @@ fn count(counter: &AtomicU64, more: u64) {
 }
 
 /// The reader's end of the ring.
-pub struct Feed(Producer<Step>);
+pub struct StepSender(Producer<Step>);
 
 /// The loop's end of the ring.
-pub struct Fed(Consumer<Step>);
+pub struct StepReceiver(Consumer<Step>);
 
-/// What happened to a step that the reader fed.
+/// The result of sending a step to the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum Sent {
     /// The step is in the ring.
-    Taken,
+    InRing,
     /// The ring is full; try again.
     Full,
     /// The loop has ended.
-    Gone,
+    LoopEnded,
 }
 
 /// Creates the ring from the reader to the loop.
-pub fn feed() -> (Feed, Fed) {
+pub fn connect() -> (StepSender, StepReceiver) {
     let (to, from) = RingBuffer::new(RING_CAPACITY);
-    (Feed(to), Fed(from))
+    (StepSender(to), StepReceiver(from))
 }
 
-impl Feed {
-    /// Feeds the next operation.
-    pub fn give(&mut self, step: Step) -> Given {
+impl StepSender {
+    /// Sends the next operation.
+    pub fn send(&mut self, step: Step) -> Sent {
         match self.0.push(step) {
-            Ok(()) => Given::Taken,
-            Err(_) if self.0.is_abandoned() => Given::Gone,
-            Err(_) => Given::Full,
+            Ok(()) => Sent::InRing,
+            Err(_) if self.0.is_abandoned() => Sent::LoopEnded,
+            Err(_) => Sent::Full,
         }
     }
 }
 
-impl Fed {
-    /// Whether the ring is full or the thread that feeds it has ended.
+impl StepReceiver {
+    /// Whether the ring is full or the reader has ended.
     pub fn is_full(&self) -> bool {
         self.0.is_abandoned() || self.0.slots() == RING_CAPACITY
     }
@@ -161,7 +161,7 @@ struct Task {
     owed_ns: u64,
     /// Number of the last operation whose time outside the driver was deducted; `None` if there was
     /// none yet.
-    counted: Option<u64>,
+    deducted_for: Option<u64>,
 }
 
 /// When an operation completed.
@@ -183,17 +183,17 @@ struct Entry {
 
 /// The source of a replay.
 pub struct Replay {
-    from: Fed,
+    from: StepReceiver,
     tasks: Vec<Task>,
     /// The table of operations.
-    held: Box<[Entry]>,
+    table: Box<[Entry]>,
     /// Table index of the first free entry.
     free: u32,
     /// Number of operations in the table.
     count: usize,
     /// The due time and the index of each task whose next operation has a due time.
     due: BinaryHeap<Reverse<(u64, u16)>>,
-    /// Whether the ring was empty at the last poll.
+    /// Whether the ring was empty at the last poll, and the reader has not ended.
     is_dry: bool,
     in_flight: u32,
     depth: u32,
@@ -201,7 +201,7 @@ pub struct Replay {
     last_in_call: Option<DueStep>,
     /// Whether operations are due at captured times. Late ones are counted then.
     is_timed: bool,
-    counts: Arc<Counts>,
+    counts: Arc<ReplayCounts>,
 }
 
 /// An operation and the time at which it is due.
@@ -214,16 +214,23 @@ struct DueStep {
 impl Replay {
     /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight.
     /// `is_timed` is whether operations are due at captured times; late ones are counted then.
-    pub fn new(from: Fed, tasks: u32, depth: u32, is_timed: bool, counts: Arc<Counts>) -> Self {
+    pub fn new(
+        from: StepReceiver,
+        tasks: u32,
+        depth: u32,
+        is_timed: bool,
+        counts: Arc<ReplayCounts>,
+    ) -> Self {
         let idle = |_| Task {
             first: NONE,
             last: NONE,
             next: 0,
             owed_ns: 0,
-            counted: None,
-            stamps: vec![UNDER_WAY; REACH as usize].into_boxed_slice(),
+            deducted_for: None,
+            stamps: vec![IN_FLIGHT; REACH as usize].into_boxed_slice(),
         };
-        let nothing = Step { offset: 0, wait_ns: 0, length: 0, after: 0, task: 0, file: 0, kind: Kind::Read };
+        let nothing =
+            Step { offset: 0, wait_ns: 0, length: 0, waits_back: 0, task: 0, file: 0, kind: Kind::Read };
         let free = |at: usize| Entry {
             step: nothing,
             next: if at + 1 < TABLE_CAPACITY { at as u32 + 1 } else { NONE },
@@ -232,7 +239,7 @@ impl Replay {
         let mut new = Self {
             from,
             tasks: (0..tasks).map(idle).collect(),
-            held: (0..TABLE_CAPACITY).map(free).collect(),
+            table: (0..TABLE_CAPACITY).map(free).collect(),
             free: 0,
             count: 0,
             due: BinaryHeap::with_capacity(tasks as usize),
@@ -270,16 +277,16 @@ impl Replay {
         let at = usize::from(step.task).min(self.tasks.len() - 1);
         let place = self.free;
         let (was_dry, was_full) = (self.is_dry, self.count + 1 == TABLE_CAPACITY);
-        self.free = std::mem::replace(&mut self.held[place as usize], Entry { step, next: NONE }).next;
+        self.free = std::mem::replace(&mut self.table[place as usize], Entry { step, next: NONE }).next;
         self.count += 1;
         let task = &mut self.tasks[at];
         if task.first != NONE {
-            self.held[task.last as usize].next = place;
+            self.table[task.last as usize].next = place;
             task.last = place;
             return;
         }
         (task.first, task.last) = (place, place);
-        let due = self.set_due(at);
+        let due = self.schedule_first(at);
         let Some(late_ns) = due.and_then(|due| now_ns.checked_sub(due)).filter(|ns| *ns > 0) else { return };
         // An operation that is late here was read too late, or the table was full.
         if was_dry {
@@ -293,19 +300,19 @@ impl Replay {
 
     /// Schedules the first operation of a task and returns its due time; `None` if there is no such
     /// operation, or if it waits for another one that has not completed.
-    fn set_due(&mut self, at: usize) -> Option<u64> {
+    fn schedule_first(&mut self, at: usize) -> Option<u64> {
         let task = &mut self.tasks[at];
-        let step = &self.held.get(task.first as usize)?.step;
-        let waited_for = waits_for(task, step);
-        let stamp = match waited_for {
+        let step = &self.table.get(task.first as usize)?.step;
+        let awaited = waited_for(task, step);
+        let stamp = match awaited {
             None => START,
             Some(number) => task.stamps[(number % u64::from(REACH)) as usize],
         };
-        if stamp.seen_ns == UNDER_WAY.seen_ns {
+        if stamp.seen_ns == IN_FLIGHT.seen_ns {
             return None;
         }
         let due =
-            stamp.seen_ns.saturating_add(task.shortened(waited_for, step.wait_ns, stamp.outside_driver_ns));
+            stamp.seen_ns.saturating_add(task.shortened(awaited, step.wait_ns, stamp.outside_driver_ns));
         self.due.push(Reverse((due, at as u16)));
         Some(due)
     }
@@ -314,16 +321,16 @@ impl Replay {
     fn release(&mut self, at: usize) -> Op {
         let task = &mut self.tasks[at];
         let place = task.first;
-        let Entry { step, next } = self.held[place as usize];
-        self.held[place as usize].next = self.free;
+        let Entry { step, next } = self.table[place as usize];
+        self.table[place as usize].next = self.free;
         self.free = place;
         self.count -= 1;
         task.first = next;
         let number = task.next;
         task.next += 1;
-        task.stamps[(number % u64::from(REACH)) as usize] = UNDER_WAY;
+        task.stamps[(number % u64::from(REACH)) as usize] = IN_FLIGHT;
         if next != NONE {
-            self.set_due(at);
+            self.schedule_first(at);
         }
         self.in_flight += 1;
         let Step { offset, length, file, kind, .. } = step;
@@ -349,12 +356,12 @@ impl Source for Replay {
         self.take_from_ring(now_ns);
         if let Some(Reverse((due_ns, task))) = self.due.peek().copied() {
             if due_ns > now_ns {
-                // The reader may still feed an operation that is due earlier.
+                // The reader may still send an operation that is due earlier.
                 return Choice::At(if self.is_dry { due_ns.min(now_ns + POLL_NS) } else { due_ns });
             }
             let first = self.tasks[usize::from(task)].first;
-            let next = self.held.get(first as usize).map(|entry| DueStep { step: entry.step, due_ns });
-            if self.last_in_call.zip(next).is_some_and(|(last, next)| is_of_another_call(&last, &next)) {
+            let next = self.table.get(first as usize).map(|entry| DueStep { step: entry.step, due_ns });
+            if self.last_in_call.zip(next).is_some_and(|(last, next)| needs_separate_call(&last, &next)) {
                 return Choice::At(now_ns);
             }
             self.last_in_call = next;
@@ -365,7 +372,7 @@ impl Source for Replay {
             self.counts.is_over.store(1, Ordering::Relaxed);
             return Choice::End;
         }
-        if self.is_dry { Choice::At(now_ns + POLL_NS) } else { Choice::Later }
+        if self.is_dry { Choice::At(now_ns + POLL_NS) } else { Choice::AfterCompletion }
     }
 
     fn completed(&mut self, op: &Op, now_ns: u64) {
@@ -382,9 +389,9 @@ impl Source for Replay {
         }
         let outside_driver_ns = self.counts.outside_driver_ns[op.kind as usize].load(Ordering::Relaxed);
         task.stamps[(number % u64::from(REACH)) as usize] = Stamp { seen_ns: now_ns, outside_driver_ns };
-        let first = self.held.get(task.first as usize);
-        if first.and_then(|entry| waits_for(task, &entry.step)) == Some(number) {
-            self.set_due(at);
+        let first = self.table.get(task.first as usize);
+        if first.and_then(|entry| waited_for(task, &entry.step)) == Some(number) {
+            self.schedule_first(at);
         }
     }
 }
@@ -393,12 +400,12 @@ impl Task {
     /// Returns a captured wait minus the time outside the driver. If that time exceeds the wait,
     /// the excess shortens later waits. If several operations wait for the same one, only the first
     /// of them adds to the excess or uses it.
-    fn shortened(&mut self, waited_for: Option<u64>, wait_ns: u64, outside_driver_ns: u64) -> u64 {
+    fn shortened(&mut self, awaited: Option<u64>, wait_ns: u64, outside_driver_ns: u64) -> u64 {
         let left_ns = wait_ns.saturating_sub(outside_driver_ns);
-        if waited_for.is_none() || self.counted >= waited_for {
+        if awaited.is_none() || self.deducted_for >= awaited {
             return left_ns;
         }
-        self.counted = waited_for;
+        self.deducted_for = awaited;
         let owed_ns = self.owed_ns + outside_driver_ns.saturating_sub(wait_ns);
         let made_up_ns = owed_ns.min(left_ns);
         self.owed_ns = (owed_ns - made_up_ns).min(MAX_OWED_NS);
@@ -406,8 +413,9 @@ impl Task {
     }
 }
 
-/// Returns whether two operations need separate calls: if the second one was issued later, or if the kernel would merge them in one call.
-fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
+/// Returns whether two operations need separate calls. They do if the second one was issued later, or if one call would let the kernel merge
+/// them.
+fn needs_separate_call(before: &DueStep, after: &DueStep) -> bool {
     let (last, next) = (before.step, after.step);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
     let meets = ends(&last) == next.offset || ends(&next) == last.offset;
@@ -417,8 +425,8 @@ fn is_of_another_call(before: &DueStep, after: &DueStep) -> bool {
 
 /// Returns the number of the operation for which the task's next one waits; `None` if it waits for
 /// none.
-fn waits_for(task: &Task, step: &Step) -> Option<u64> {
-    let back = Some(step.after.min(REACH - 1)).filter(|back| *back > 0)?;
+fn waited_for(task: &Task, step: &Step) -> Option<u64> {
+    let back = Some(step.waits_back.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))
 }
 

@@ -1,6 +1,6 @@
 //! State that the workers of a stream, or of a group of streams, share in one run.
 //!
-//! [`Common`] contains shared positions, the seed that all workers use, and tables that all workers read.
+//! [`StreamState`] contains shared positions, the seed that all workers use, and tables that all workers read.
 //!
 //! [`Group`] keeps workers to their shares of operations. Every operation counts for its worker and its group. A worker may submit while
 //! its share of the group's operations does not exceed its share of the weights. So at least one worker may always submit. A worker joins
@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// State that all workers of a stream share in one run.
 #[derive(Debug)]
-pub struct Common {
+pub struct StreamState {
     seed: u64,
-    heads: Mutex<Vec<Arc<Head>>>,
+    positions: Mutex<Vec<Arc<SharedPosition>>>,
     zipfs: Mutex<Vec<Arc<Zipf>>>,
     /// The group that keeps shares of operations; `None` without shares.
     group: Option<Arc<Group>>,
@@ -25,11 +25,11 @@ pub struct Common {
     files: Option<Arc<[File]>>,
 }
 
-impl Common {
+impl StreamState {
     /// Creates the state. `seed` decides which blocks are hot and the order of [`model::job::Order::Once`], so it must be equal for all runs of a
     /// plan that are compared.
     pub fn new(seed: u64) -> Self {
-        Self { seed, heads: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
+        Self { seed, positions: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
     }
 
     /// Adds the stream to a group that keeps shares of operations.
@@ -58,13 +58,13 @@ impl Common {
     }
 
     /// Returns the shared position with this index, and creates it if necessary.
-    pub(super) fn head(&self, index: usize) -> Arc<Head> {
+    pub(super) fn position(&self, index: usize) -> Arc<SharedPosition> {
         // A worker that panicked while it held the lock leaves the entries valid.
-        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-        while heads.len() <= index {
-            heads.push(Arc::new(Head(AtomicU64::new(Head::FRESH))));
+        let mut positions = self.positions.lock().unwrap_or_else(PoisonError::into_inner);
+        while positions.len() <= index {
+            positions.push(Arc::new(SharedPosition(AtomicU64::new(SharedPosition::UNUSED))));
         }
-        Arc::clone(&heads[index])
+        Arc::clone(&positions[index])
     }
 
     /// Returns the Zipf tables, built once for all lines, targets and workers.
@@ -82,11 +82,11 @@ impl Common {
 /// A position that workers advance together, on its own cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Head(AtomicU64);
+pub(super) struct SharedPosition(AtomicU64);
 
-impl Head {
+impl SharedPosition {
     /// The state before the first operation.
-    pub(super) const FRESH: u64 = u64::MAX;
+    pub(super) const UNUSED: u64 = u64::MAX;
 
     /// Atomically replaces the position by the first value that `step` returns. Returns the second value.
     #[inline]
@@ -123,25 +123,25 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Adds a worker to the group, now or at its first operation (`later`). Fails for weight 0.
-    pub(super) fn new(group: Arc<Group>, flow: Flow, later: bool) -> Result<Self, String> {
+    /// Adds a worker to the group, now or at its first operation (`joins_late`). Fails for weight 0.
+    pub(super) fn new(group: Arc<Group>, flow: Flow, joins_late: bool) -> Result<Self, String> {
         if flow.weight == 0 {
             return Err(
                 "a worker with a share of weight 0 would submit nothing; give a weight of 1 or more".into()
             );
         }
         let member = Self { group, flow, operations: AtomicU64::new(0), is_active: AtomicBool::new(false) };
-        if !later {
-            member.begin();
+        if !joins_late {
+            member.join();
         }
         Ok(member)
     }
 
     /// Allows an operation, counts it and returns `None`. Otherwise returns when to ask again, like
-    /// [`Source::hold`].
-    fn hold(&self) -> Option<u64> {
+    /// [`Source::admit_or_wait_ns`].
+    fn admit_or_wait_ns(&self) -> Option<u64> {
         if !self.is_active.load(Ordering::Relaxed) {
-            self.begin();
+            self.join();
         }
         // A relaxed load is enough: a count that arrives late shifts a worker by one operation.
         let own = u128::from(self.operations.load(Ordering::Relaxed));
@@ -157,7 +157,7 @@ impl Member {
         None
     }
 
-    fn begin(&self) {
+    fn join(&self) {
         let _guard = self.group.membership.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, weights) = (&self.group.operations, &self.group.weights);
         let before = u128::from(all.load(Ordering::Relaxed)) * u128::from(self.flow.weight)
@@ -182,12 +182,12 @@ impl Drop for Member {
 
 /// A source whose operations wait while its worker is ahead of its share. All lanes of a worker
 /// have the same `member`.
-pub(super) struct Shared {
+pub(super) struct GroupMember {
     pub(super) inner: Box<dyn Source>,
     pub(super) member: Arc<Member>,
 }
 
-impl Source for Shared {
+impl Source for GroupMember {
     fn refill(&mut self, ops: &mut [Op]) {
         self.inner.refill(ops);
         // A sync belongs to the write before it and does not count.
@@ -200,15 +200,15 @@ impl Source for Shared {
         self.inner.look_ahead()
     }
 
-    fn hold(&self) -> Option<u64> {
-        self.member.hold()
+    fn admit_or_wait_ns(&self) -> Option<u64> {
+        self.member.admit_or_wait_ns()
     }
 }
 
 #[cfg(test)]
-fn member(group: &Arc<Group>, weight: u32, later: bool) -> Member {
+fn member(group: &Arc<Group>, weight: u32, joins_late: bool) -> Member {
     let flow = Flow { weight, group: 0, pause_ns: 0 };
-    Member::new(Arc::clone(group), flow, later).unwrap_or_else(|why| panic!("{why}"))
+    Member::new(Arc::clone(group), flow, joins_late).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// Returns the number of operations of each member if all members ask in turn.
@@ -217,7 +217,7 @@ fn operations_in_turn(members: &[Member], turns: usize) -> Vec<u64> {
     let mut done = vec![0; members.len()];
     for _ in 0..turns {
         for (done, member) in done.iter_mut().zip(members) {
-            *done += u64::from(member.hold().is_none());
+            *done += u64::from(member.admit_or_wait_ns().is_none());
         }
     }
     done

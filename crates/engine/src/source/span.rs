@@ -5,7 +5,7 @@
 //! - [`own_blocks`], [`lanes_of_task`]: the blocks of one worker among the workers of all hosts (`model::job::OwnBlocks`). The source draws
 //!   the access as if these blocks were one span.
 
-use crate::source::{Choice, Op, Share, Source, lanes};
+use crate::source::{Choice, Op, Source, WorkerContext, lanes};
 use model::job::{Access, Clones, OwnBlocks, Shared, Stream, TaskNumber};
 use model::units::show_bytes;
 use std::ops::Range;
@@ -166,8 +166,8 @@ impl<P: Fn(&Op) -> u64 + Send> Source for Placed<P> {
         self.inner.look_ahead()
     }
 
-    fn hold(&self) -> Option<u64> {
-        self.inner.hold()
+    fn admit_or_wait_ns(&self) -> Option<u64> {
+        self.inner.admit_or_wait_ns()
     }
 
     fn begin_call(&mut self) {
@@ -243,11 +243,11 @@ pub fn lanes_of_task(
     stream: &Stream,
     target_bytes: &[u64],
     target_align: &[u32],
-    share: &Share,
+    context: &WorkerContext,
     task: TaskNumber,
 ) -> Result<Vec<Box<dyn Source>>, String> {
     let (Some(shared), [bytes], [align]) = (stream.shared, target_bytes, target_align) else {
-        return lanes(stream, target_bytes, target_align, share);
+        return lanes(stream, target_bytes, target_align, context);
     };
     let (bytes, align) = (*bytes, *align);
     let access = &stream.access;
@@ -265,7 +265,7 @@ pub fn lanes_of_task(
         access: Access { offset_bytes: 0, span_bytes: own, ..access.clone() },
         ..stream.clone()
     };
-    let lanes = lanes(&alone, &[own], &[align], share)?;
+    let lanes = lanes(&alone, &[own], &[align], context)?;
     let place = move |op: &Op| span.base + blocks.place(op.offset);
     Ok(lanes.into_iter().map(|inner| Box::new(Placed { inner, place }) as Box<dyn Source>).collect())
 }
@@ -284,7 +284,7 @@ fn every_operation_lies_in_one_piece() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Common;
+    use crate::source::StreamState;
     use model::job::{Layout, Order, PerKind, Sizes, Steps};
     use std::collections::BTreeSet;
     use std::sync::Arc;
@@ -296,10 +296,15 @@ mod tests {
         stream.access.lines[0].order = order.clone();
         (stream.access.offset_bytes, stream.access.span_bytes) = (8192, 1 << 20);
         stream.shared = Some(Shared { layout, passes: None });
-        let share = Share { worker, workers: 2, seed: u64::from(worker), common: Arc::new(Common::new(1)) };
+        let context = WorkerContext {
+            worker,
+            workers: 2,
+            seed: u64::from(worker),
+            stream_state: Arc::new(StreamState::new(1)),
+        };
         let task = TaskNumber { index: host * 2 + u64::from(worker), count: 4 };
         let mut lanes =
-            lanes_of_task(&stream, &[2 << 20], &[512], &share, task).unwrap_or_else(|why| panic!("{why}"));
+            lanes_of_task(&stream, &[2 << 20], &[512], &context, task).unwrap_or_else(|why| panic!("{why}"));
         let mut ops = vec![Op::NONE; count];
         lanes[0].refill(&mut ops);
         ops.iter().map(|op| op.offset).collect()

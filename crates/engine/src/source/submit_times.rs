@@ -7,9 +7,9 @@
 //!   ns, so fractional gaps do not drift. Syncs have the time of the operation before them.
 //! - [`Batches`] and [`OnOff`] are arrivals in bursts.
 //! - [`Pause`] draws think times; the loop waits.
-//! - [`Timed`] ends bursts by their duration (`--burst-time`), so it chooses each operation when
+//! - [`TimedBursts`] ends bursts by their duration (`--burst-time`), so it chooses each operation when
 //!   there is room for it.
-//! - [`ByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix.
+//! - [`RatesByKind`] is a mix whose directions have their own rates. A direction is drawn from the mix.
 //!   If the direction is ahead of its rate, the direction that is due first is next. So a direction
 //!   without a rate fills the remaining time, and the others catch up after a stall, as in fio.
 
@@ -63,7 +63,7 @@ pub(super) struct LanePlace {
 }
 
 /// Adds arrival times or a rate limit to the source of one lane, whose rate is the stream's rate
-/// divided by the number of lanes. [`ByKind`] keeps the rates of [`Pace::Each`] itself.
+/// divided by the number of lanes. [`RatesByKind`] keeps the rates of [`Pace::Each`] itself.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed | Pace::Each { .. } => inner,
@@ -229,7 +229,7 @@ impl Limited {
 
     /// Counts a submitted operation.
     #[inline]
-    pub(super) fn pay(&mut self, op: &Op) {
+    pub(super) fn count(&mut self, op: &Op) {
         self.ops = self.ops.plus(self.per_op);
         self.bytes = self.bytes.plus(self.per_byte.times(u64::from(op.length)));
     }
@@ -239,7 +239,7 @@ impl Times for Limited {
     #[inline]
     fn next(&mut self, op: &Op) -> Moment {
         let now = self.due();
-        self.pay(op);
+        self.count(op);
         now
     }
 }
@@ -396,7 +396,7 @@ fn quantile(all: &[(f64, f64)], share: f64) -> f64 {
 }
 
 /// A source with bursts of a given duration and pauses between them.
-pub(super) struct Timed {
+pub(super) struct TimedBursts {
     inner: Box<dyn Source>,
     bursts: Bursts,
     /// An operation that was drawn and waits until nothing is in flight; `None` if none waits.
@@ -412,7 +412,7 @@ pub(super) struct Timed {
     completed_ns: u64,
 }
 
-impl Timed {
+impl TimedBursts {
     pub(super) fn new(inner: Box<dyn Source>, bursts: Bursts) -> Self {
         Self {
             inner,
@@ -427,7 +427,7 @@ impl Timed {
     }
 }
 
-impl Source for Timed {
+impl Source for TimedBursts {
     fn refill(&mut self, ops: &mut [Op]) {
         ops.fill(Op { flags: Op::CHOSEN, ..Op::NONE });
     }
@@ -442,7 +442,7 @@ impl Source for Timed {
         self.is_over |= has_all || now_ns.saturating_sub(self.since_ns) >= time_ns;
         if self.is_over {
             if self.in_flight > 0 {
-                return Choice::Later;
+                return Choice::AfterCompletion;
             }
             let due_ns = self.completed_ns.saturating_add(pause_ns);
             if now_ns < due_ns {
@@ -457,7 +457,7 @@ impl Source for Timed {
         });
         if op.flags & Op::DRAINED != 0 && self.in_flight > 0 {
             self.next = Some(op);
-            return Choice::Later;
+            return Choice::AfterCompletion;
         }
         self.done = self.done.saturating_add(1);
         self.in_flight += 1;
@@ -471,14 +471,14 @@ impl Source for Timed {
 }
 
 /// A source of operations in a requested direction.
-pub(super) trait OfKind: Send {
+pub(super) trait DrawsKind: Send {
     /// Returns the next operation in this direction. The access must have the direction.
     fn next_of(&mut self, kind: Kind) -> Op;
 }
 
 /// A source that chooses the direction of each operation by its rate.
-pub(super) struct ByKind {
-    inner: Box<dyn OfKind>,
+pub(super) struct RatesByKind {
+    inner: Box<dyn DrawsKind>,
     kinds: Kinds,
     /// Rate limits by the index of the kind; `None` for a direction without its own rate.
     limits: [Option<Limited>; 3],
@@ -489,11 +489,11 @@ pub(super) struct ByKind {
     in_flight: u32,
 }
 
-impl ByKind {
+impl RatesByKind {
     /// Creates the source with a limit for each direction; 0 means unlimited. Fails if another setting of the stream also chooses
     /// operations, or a rate is invalid.
     pub(super) fn new(
-        inner: Box<dyn OfKind>,
+        inner: Box<dyn DrawsKind>,
         stream: &Stream,
         iops: PerKind<f64>,
         bytes_per_s: PerKind<f64>,
@@ -536,16 +536,16 @@ impl ByKind {
         let kind = self.kind(now_ns)?;
         let mut op = [self.inner.next_of(kind)];
         if let Some(Some(limit)) = self.limits.get_mut(kind as usize) {
-            limit.pay(&op[0]);
+            limit.count(&op[0]);
         }
         if let Some(syncs) = &mut self.syncs {
-            syncs.mark_syncs(&mut op);
+            syncs.count_writes(&mut op);
         }
         Ok(op[0])
     }
 }
 
-impl Source for ByKind {
+impl Source for RatesByKind {
     fn refill(&mut self, ops: &mut [Op]) {
         ops.fill(Op { flags: Op::CHOSEN, ..Op::NONE });
     }
@@ -561,7 +561,7 @@ impl Source for ByKind {
         };
         if op.flags & Op::DRAINED != 0 && self.in_flight > 0 {
             self.next = Some(op);
-            return Choice::Later;
+            return Choice::AfterCompletion;
         }
         self.in_flight += 1;
         Choice::Now(Op { flags: Op::CHOSEN, at_ns: 0, ..op }, now_ns)
@@ -598,9 +598,9 @@ fn mixed(pace: Pace) -> Box<dyn Source> {
     let mut access = model::job::Access::plain(model::job::Pattern::Random, 4096, 50);
     access.span_bytes = 1 << 20;
     let stream = Stream { pace, ..Stream::plain(access, 1, 1, "null") };
-    let common = std::sync::Arc::new(crate::source::Common::new(3));
-    let share = crate::source::Share { worker: 0, workers: 1, seed: 7, common };
-    crate::source::lanes(&stream, &[1 << 20], &[512], &share).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    let stream_state = std::sync::Arc::new(crate::source::StreamState::new(3));
+    let context = crate::source::WorkerContext { worker: 0, workers: 1, seed: 7, stream_state };
+    crate::source::lanes(&stream, &[1 << 20], &[512], &context).unwrap_or_else(|e| panic!("{e}")).remove(0)
 }
 
 #[cfg(test)]
@@ -657,16 +657,16 @@ fn pauses_have_the_requested_mean_and_quantiles() {
 #[test]
 fn a_burst_ends_by_time_or_operations_and_a_pause_follows_the_last_completion() {
     let bursts = Bursts { time_ns: 100, pause_ns: 50, operations: Some(3) };
-    let mut source = Timed::new(Box::new(Same(Op { length: 8, ..Op::NONE })), bursts);
+    let mut source = TimedBursts::new(Box::new(Same(Op { length: 8, ..Op::NONE })), bursts);
     let op = Op { length: 8, flags: Op::CHOSEN, ..Op::NONE };
     assert_eq!([source.choose(0), source.choose(99)], [Choice::Now(op, 0), Choice::Now(op, 99)]);
-    assert_eq!(source.choose(100), Choice::Later, "the time is over, and two are in flight");
+    assert_eq!(source.choose(100), Choice::AfterCompletion, "the time is over, and two are in flight");
     source.completed(&op, 110);
-    assert_eq!(source.choose(110), Choice::Later);
+    assert_eq!(source.choose(110), Choice::AfterCompletion);
     source.completed(&op, 120);
     assert_eq!([source.choose(120), source.choose(169)], [Choice::At(170); 2]);
     assert_eq!([170, 171, 172].map(|ns| source.choose(ns)), [170, 171, 172].map(|ns| Choice::Now(op, ns)));
-    assert_eq!(source.choose(173), Choice::Later, "three were submitted");
+    assert_eq!(source.choose(173), Choice::AfterCompletion, "three were submitted");
     for ns in [180, 181, 182] {
         source.completed(&op, ns);
     }
@@ -677,9 +677,9 @@ fn a_burst_ends_by_time_or_operations_and_a_pause_follows_the_last_completion() 
 fn a_draining_operation_waits_for_operations_in_flight() {
     let bursts = Bursts { time_ns: 100, pause_ns: 50, operations: None };
     let drained = Op { flags: Op::DRAINED, ..Op::NONE };
-    let mut source = Timed::new(Box::new(Same(drained)), bursts);
+    let mut source = TimedBursts::new(Box::new(Same(drained)), bursts);
     assert!(matches!(source.choose(0), Choice::Now(..)));
-    assert_eq!(source.choose(1), Choice::Later);
+    assert_eq!(source.choose(1), Choice::AfterCompletion);
     source.completed(&drained, 2);
     assert!(matches!(source.choose(3), Choice::Now(..)));
 }
@@ -728,16 +728,16 @@ fn syncs_follow_their_writes_and_wait_for_them() {
     let pace = Pace::Each { iops: each(0.0, 1000.0), bytes_per_s: each(0.0, 0.0) };
     let flush = Some(Flush { call: SyncCall::Fsync, every: 2, calls: 1, drain: true });
     let mut stream = Stream { pace, flush, ..Stream::plain(access, 1, 1, "null") };
-    let common = std::sync::Arc::new(crate::source::Common::new(3));
-    let share = crate::source::Share { worker: 0, workers: 1, seed: 7, common };
-    let lanes = |stream: &Stream| crate::source::lanes(stream, &[1 << 20], &[512], &share);
+    let stream_state = std::sync::Arc::new(crate::source::StreamState::new(3));
+    let context = crate::source::WorkerContext { worker: 0, workers: 1, seed: 7, stream_state };
+    let lanes = |stream: &Stream| crate::source::lanes(stream, &[1 << 20], &[512], &context);
     let mut source = lanes(&stream).unwrap_or_else(|e| panic!("{e}")).remove(0);
     let (mut kinds, mut in_flight, mut drained) = (Vec::new(), 0_u32, 0);
     for now_ns in (0..1000).map(|n| n * 500_000) {
         let op = loop {
             match source.choose(now_ns) {
                 Choice::Now(op, _) => break op,
-                Choice::Later => {
+                Choice::AfterCompletion => {
                     assert!(in_flight > 0, "the source waits without an operation in flight");
                     drained += 1;
                     (0..std::mem::take(&mut in_flight)).for_each(|_| source.completed(&Op::NONE, now_ns));

@@ -1,13 +1,13 @@
 //! Sources that wrap another source and add to its operations or delay them.
 //!
-//! - [`Flushed`] adds syncs after writes, evenly spread ([`Evenly`]).
+//! - [`Flushed`] adds syncs after writes, evenly spread ([`EvenSpread`]).
 //! - [`Serial`] marks operations that wait for overlapping ones in flight.
 //! - [`EachPass`] evicts a file before each pass over it except the first, as fio does
 //!   (`loop_cache_invalidate` in `io_u.c`). In sequential order, a pass ends where the offsets of
 //!   one direction restart. In any other order, it ends after as many bytes as the worker accesses
 //!   in a pass. Pages in use remain, and dirty pages are only queued for write back.
 
-use crate::source::{Choice, Op, Share, Source};
+use crate::source::{Choice, Op, Source, WorkerContext};
 use model::job::{Flush, Kind, Order, Stream};
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
@@ -21,7 +21,7 @@ pub(super) struct Flushed {
 
 /// Decides when syncs are due.
 pub(super) struct Syncs {
-    calls: Evenly,
+    calls: EvenSpread,
     /// Flags of each sync, and of the operation after the sync.
     flags: u8,
     file: u16,
@@ -40,7 +40,7 @@ impl Syncs {
     /// Creates the schedule of syncs for `flush`. Fails for a sync after every 0 writes.
     pub(super) fn new(flush: Flush) -> Result<Self, String> {
         let Flush { call, every, calls, drain } = flush;
-        let calls = Evenly::new(every, calls).ok_or_else(|| {
+        let calls = EvenSpread::new(every, calls).ok_or_else(|| {
             format!("{} after every 0 writes is not possible; give 1 or more writes", call.word())
         })?;
         let flags = if drain { Op::DRAINED } else { 0 };
@@ -50,15 +50,15 @@ impl Syncs {
     /// Returns the next sync; `None` if none is due.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Op> {
-        self.calls.take().then(|| {
+        self.calls.take_due().then(|| {
             self.next_flags = self.flags;
             Op { file: self.file, kind: Kind::Sync, flags: self.flags, ..Op::NONE }
         })
     }
 
-    /// Flags the first operation if it follows a sync, and counts the writes.
+    /// Counts the writes, and flags the first operation if it follows a sync.
     #[inline]
-    pub(super) fn mark_syncs(&mut self, ops: &mut [Op]) {
+    pub(super) fn count_writes(&mut self, ops: &mut [Op]) {
         if let Some(first) = ops.first_mut() {
             first.flags |= std::mem::take(&mut self.next_flags);
         }
@@ -79,9 +79,9 @@ impl Source for Flushed {
             } else {
                 // If all operations are writes, draw at most as many as precede the next sync. Otherwise operations after the sync would
                 // be drawn too early.
-                let end = ops.len().min(done.saturating_add(self.syncs.calls.left() as usize));
+                let end = ops.len().min(done.saturating_add(self.syncs.calls.until_due() as usize));
                 self.inner.refill(&mut ops[done..end]);
-                self.syncs.mark_syncs(&mut ops[done..end]);
+                self.syncs.count_writes(&mut ops[done..end]);
                 done = end;
             }
         }
@@ -93,14 +93,14 @@ impl Source for Flushed {
 }
 
 /// Spreads `times` events evenly over each `every` operations.
-pub(super) struct Evenly {
+pub(super) struct EvenSpread {
     every: u64,
     times: u64,
     /// Grows by `times` with each operation. At `every` an event is due, which subtracts `every`.
     due: u64,
 }
 
-impl Evenly {
+impl EvenSpread {
     /// Creates the spread; `None` if a number is zero.
     pub(super) fn new(every: u32, times: u32) -> Option<Self> {
         (every > 0 && times > 0).then(|| Self { every: every.into(), times: times.into(), due: 0 })
@@ -114,7 +114,7 @@ impl Evenly {
 
     /// Returns whether an event is due. If so, counts it as done.
     #[inline]
-    pub(super) fn take(&mut self) -> bool {
+    pub(super) fn take_due(&mut self) -> bool {
         let is_due = self.due >= self.every;
         if is_due {
             self.due -= self.every;
@@ -124,7 +124,7 @@ impl Evenly {
 
     /// Returns the number of operations before the next event.
     #[inline]
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn until_due(&self) -> u64 {
         self.every.saturating_sub(self.due).div_ceil(self.times)
     }
 }
@@ -178,14 +178,14 @@ impl EachPass {
     pub(super) fn new(
         inner: Box<dyn Source>,
         stream: &Stream,
-        share: &Share,
+        context: &WorkerContext,
         files: Arc<[File]>,
         lengths: &[u64],
     ) -> Self {
         let access = &stream.access;
         // In an order that visits each block once, workers divide a pass between them, but each clone has a whole pass.
         let parts = match stream.clones {
-            None if access.lines.iter().any(|l| l.order == Order::Once) => u64::from(share.workers.max(1)),
+            None if access.lines.iter().any(|l| l.order == Order::Once) => u64::from(context.workers.max(1)),
             _ => 1,
         };
         let pass = |length: &u64| {
@@ -253,8 +253,8 @@ impl Source for EachPass {
         self.inner.look_ahead()
     }
 
-    fn hold(&self) -> Option<u64> {
-        self.inner.hold()
+    fn admit_or_wait_ns(&self) -> Option<u64> {
+        self.inner.admit_or_wait_ns()
     }
 
     fn begin_call(&mut self) {
@@ -285,16 +285,16 @@ impl Source for EachPass {
 
 #[test]
 fn times_are_spread_evenly() {
-    let mut evenly = Evenly::new(5, 2).unwrap_or_else(|| panic!("5 and 2 are valid"));
+    let mut evenly = EvenSpread::new(5, 2).unwrap_or_else(|| panic!("5 and 2 are valid"));
     let mut seen = Vec::new();
     for operation in 1..=10 {
         evenly.count();
-        while evenly.take() {
+        while evenly.take_due() {
             seen.push(operation);
         }
     }
-    assert_eq!((seen, evenly.left()), (vec![3, 5, 8, 10], 3));
-    assert!(Evenly::new(0, 1).is_none() && Evenly::new(1, 0).is_none());
+    assert_eq!((seen, evenly.until_due()), (vec![3, 5, 8, 10], 3));
+    assert!(EvenSpread::new(0, 1).is_none() && EvenSpread::new(1, 0).is_none());
 }
 
 #[test]
@@ -308,13 +308,13 @@ fn placeholders_are_no_operations_of_a_pass() {
         // The source of such bursts chooses each operation when there is room for it.
         let bursts = Some(Bursts { time_ns: u64::MAX, pause_ns: 0, operations: None });
         let stream = Stream { bursts, ..Stream::plain(access, 1, 1, "null") };
-        let common = Arc::new(crate::source::Common::new(3));
-        let share = Share { worker: 0, workers: 1, seed: 7, common };
-        let inner = crate::source::lanes(&stream, &[1 << 20], &[512], &share)
+        let stream_state = Arc::new(crate::source::StreamState::new(3));
+        let context = WorkerContext { worker: 0, workers: 1, seed: 7, stream_state };
+        let inner = crate::source::lanes(&stream, &[1 << 20], &[512], &context)
             .unwrap_or_else(|e| panic!("{e}"))
             .remove(0);
         let file = tempfile::tempfile().unwrap_or_else(|e| panic!("{e}"));
-        let mut each = EachPass::new(inner, &stream, &share, Arc::new([file]), &[1 << 20]);
+        let mut each = EachPass::new(inner, &stream, &context, Arc::new([file]), &[1 << 20]);
         let mut begun = Vec::new();
         for n in 0..12 {
             let state = |each: &EachPass| (each.passes[0].moved, each.passes[0].last);

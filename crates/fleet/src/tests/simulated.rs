@@ -1,5 +1,5 @@
-//! Thousands of simulated hosts: messages are encoded, decoded and added up one after another, to measure bytes, time and memory at rank 0
-//! and to check that the sums are those of values that were never encoded.
+//! Thousands of simulated hosts. Their messages are encoded, decoded and added up one after another. This measures bytes, time and memory at
+//! rank 0, and checks that the sums equal those of values that were never encoded.
 
 use crate::merge::{CommonTimes, HostReports, Phase, RunParts, Times};
 use crate::message::Message;
@@ -64,7 +64,7 @@ fn ran(rank: usize, common: Option<&CommonTimes>) -> RunParts {
     let phases = Phase::from_run(rank as u32, &run, &intervals, Some(rank as u64)).into_iter().collect();
     let mut ran = RunParts { phases, disturbed: Vec::new() };
     if let Some(common) = common {
-        ran.cut(std::slice::from_ref(&intervals), common);
+        ran.count_common(std::slice::from_ref(&intervals), common);
     }
     ran
 }

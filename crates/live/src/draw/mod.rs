@@ -7,7 +7,7 @@ mod tests;
 use super::state::{CountedFinding, End, State};
 use crate::RemainingTime;
 use crate::progress_line::whole_words;
-use crate::state::{HostRow, HostState, JobResult, Observed, Points, Sample};
+use crate::state::{HostProgress, HostState, JobResult, Points, Sample, WatchState};
 use crate::terminal::Theme;
 use model::Known;
 use model::finding::Severity;
@@ -58,7 +58,7 @@ impl Paint {
         self.style(Color::Cyan)
     }
 
-    fn bad(self, severity: Option<Severity>) -> Style {
+    fn finding(self, severity: Option<Severity>) -> Style {
         self.style(if severity.is_some_and(|severity| severity <= Severity::Rename) {
             Color::Red
         } else {
@@ -72,12 +72,12 @@ pub(super) fn draw(frame: &mut Frame, state: &State, theme: Theme) {
     let paint = Paint(theme.colours);
     let mut rest = frame.area();
     let is_spacious = rest.height >= SPACIOUS_ROWS;
-    let top = take(&mut rest, 1);
-    title(frame, top, state, paint);
-    let at = take(&mut rest, 1);
-    gauge(frame, at, state, theme);
+    let top = take_rows(&mut rest, 1);
+    draw_title(frame, top, state, paint);
+    let at = take_rows(&mut rest, 1);
+    draw_gauge(frame, at, state, theme);
     if is_spacious {
-        take(&mut rest, 1);
+        take_rows(&mut rest, 1);
     }
     let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
     rest.height = rest.height.saturating_sub(1);
@@ -87,20 +87,20 @@ pub(super) fn draw(frame: &mut Frame, state: &State, theme: Theme) {
     } else {
         draw_figures(frame, &mut rest, state, theme);
         if is_spacious {
-            take(&mut rest, 1);
+            take_rows(&mut rest, 1);
         }
         draw_hosts(frame, &mut rest, state, paint);
-        findings(frame, &mut rest, state, paint);
+        draw_findings(frame, &mut rest, state, paint);
         draw_results(frame, rest, state, paint);
     }
-    footer(frame, foot, state, paint);
+    draw_footer(frame, foot, state, paint);
     if !theme.unicode {
         replace_non_ascii(frame);
     }
 }
 
 /// Takes `rows` rows from the top of the remaining area.
-fn take(rest: &mut Rect, rows: u16) -> Rect {
+fn take_rows(rest: &mut Rect, rows: u16) -> Rect {
     let rows = rows.min(rest.height);
     let taken = Rect { height: rows, ..*rest };
     (rest.y, rest.height) = (rest.y + rows, rest.height - rows);
@@ -135,11 +135,11 @@ fn fit_name(name: &str, columns: usize) -> String {
     out + &".."[..columns.min(2)]
 }
 
-fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
+fn draw_title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     let left = state.left.map_or_else(|| "-".to_owned(), RemainingTime::describe);
     let room = usize::from(at.width).saturating_sub(left.len() + 2);
-    let narrow = at.width < NARROW;
-    let name = if narrow { "" } else { "fathom  " };
+    let is_narrow = at.width < NARROW;
+    let name = if is_narrow { "" } else { "fathom  " };
     let step = if state.step.is_empty() { "preparing" } else { &state.step };
     let text = fit(step, room.saturating_sub(name.len()));
     frame.render_widget(Line::styled(format!("{name}{text}"), paint.title()), at);
@@ -147,7 +147,7 @@ fn title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
 }
 
 /// Draws the progress of the measurement, or of the step if the measurement's is unknown.
-fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
+fn draw_gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     let share = state.done.share();
     let text = share.map_or_else(|| "-".to_owned(), show_share);
     let width = usize::from(at.width).saturating_sub(8);
@@ -158,7 +158,7 @@ fn gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
 }
 
 /// Draws the findings, worst first, and then the lasting messages. They take at most a third of the remaining rows.
-fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
+fn draw_findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     let rows = rest.height;
     let most = if rows < 4 { 1 } else { usize::from(rows.div_ceil(3)) };
     let width = usize::from(rest.width);
@@ -174,7 +174,7 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
             let parts = wrap_text(&describe_finding(found), width);
             // Show a finding completely if it fits, otherwise only its beginning.
             let parts = if parts.len() > room { vec![fit(&describe_finding(found), width)] } else { parts };
-            lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.bad(found.finding.severity))));
+            lines.extend(parts.into_iter().map(|l| Line::styled(l, paint.finding(found.finding.severity))));
         }
         (lines, hidden)
     };
@@ -195,10 +195,10 @@ fn findings(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     if lines.is_empty() {
         return;
     }
-    let at = take(rest, lines.len() as u16);
+    let at = take_rows(rest, lines.len() as u16);
     frame.render_widget(Paragraph::new(lines), at);
     if rows >= SPACIOUS_ROWS / 2 {
-        take(rest, 1);
+        take_rows(rest, 1);
     }
 }
 
@@ -227,11 +227,11 @@ fn wrap_text(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// Draws a text on the topmost of the remaining rows.
-fn row(frame: &mut Frame, rest: &mut Rect, text: String, style: Style) {
-    frame.render_widget(Line::styled(text, style), take(rest, 1));
+fn draw_row(frame: &mut Frame, rest: &mut Rect, text: String, style: Style) {
+    frame.render_widget(Line::styled(text, style), take_rows(rest, 1));
 }
 
-fn footer(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
+fn draw_footer(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     let text = match (state.end, at.width < NARROW) {
         (End::Now, _) => "ending",
         (End::AfterRun, true) => "ends after this run; q: at once",
@@ -264,34 +264,33 @@ const SPARKLINE_LEVELS: u64 = 8;
 const DEVICE_LATENCY_ROWS: u16 = 12;
 
 /// One row of figures.
-struct Figure<'a> {
+struct FigureRow<'a> {
     label: &'a str,
     text: String,
     series: Option<&'a Points>,
-    /// Whether the figure is highlighted as bad.
-    bad: bool,
+    is_highlighted: bool,
 }
 
-impl<'a> Figure<'a> {
+impl<'a> FigureRow<'a> {
     fn new(label: &'a str, text: String) -> Self {
-        Self { label, text, series: None, bad: false }
+        Self { label, text, series: None, is_highlighted: false }
     }
 
-    fn over(self, series: &'a Points) -> Self {
+    fn with_series(self, series: &'a Points) -> Self {
         Self { series: Some(series), ..self }
     }
 }
 
 /// Draws the figures of the current run.
 fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, theme: Theme) {
-    let narrow = rest.width < NARROW;
-    let mut all = workload_figures(state, narrow);
-    all.extend(device_figures(state, narrow, rest.height >= DEVICE_LATENCY_ROWS));
-    all.extend(machine_figures(state, narrow));
-    let (label_columns, text_columns) = if narrow { NARROW_COLUMNS } else { WIDE_COLUMNS };
+    let is_narrow = rest.width < NARROW;
+    let mut all = workload_figures(state, is_narrow);
+    all.extend(device_figures(state, is_narrow, rest.height >= DEVICE_LATENCY_ROWS));
+    all.extend(machine_figures(state, is_narrow));
+    let (label_columns, text_columns) = if is_narrow { NARROW_COLUMNS } else { WIDE_COLUMNS };
     let paint = Paint(theme.colours);
     for figure in all {
-        let at = take(rest, 1);
+        let at = take_rows(rest, 1);
         if at.height == 0 {
             return;
         }
@@ -300,7 +299,7 @@ fn draw_figures(frame: &mut Frame, rest: &mut Rect, state: &State, theme: Theme)
         let text_columns = text_columns.max(Span::raw(figure.text.as_str()).width() + 1);
         let series = figure.series.filter(|_| room >= text_columns + SPARKLINE_COLUMNS_MIN);
         let room = if series.is_some() { text_columns } else { room };
-        let style = if figure.bad { paint.style(Color::Yellow) } else { Style::new() };
+        let style = if figure.is_highlighted { paint.style(Color::Yellow) } else { Style::new() };
         let spans = [
             Span::styled(format!("{:label_columns$}", figure.label), paint.label()),
             Span::styled(fit(&figure.text, room), style),
@@ -329,79 +328,83 @@ fn draw_sparkline(frame: &mut Frame, at: Rect, points: &Points, theme: Theme) {
     frame.render_widget(line, at);
 }
 
-fn workload_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
-    let rate = state.pulse.rate.map(|r| show_rates(r.iops, r.bytes_per_s, narrow));
+fn workload_figures(state: &State, is_narrow: bool) -> Vec<FigureRow<'_>> {
+    let rate = state.recent.rate.map(|r| show_rates(r.iops, r.bytes_per_s, is_narrow));
     let rate = match (state.run_depth, rate) {
         (Some(_), None) => "- warming up".to_owned(),
         (_, rate) => rate.unwrap_or_else(|| UNKNOWN.into()),
     };
-    let [p50, p99, max] = state.pulse.latency_ns.map(|ns| show_latency(ns.map(|ns| ns as f64)));
-    let depth = match (state.pulse.rate, state.run_depth) {
+    let [p50, p99, max] = state.recent.latency_ns.map(|ns| show_latency(ns.map(|ns| ns as f64)));
+    let depth = match (state.recent.rate, state.run_depth) {
         (Some(rate), Some(depth)) => format!("{} of {}", show_rate(rate.depth), show_count(depth as f64)),
         _ => UNKNOWN.into(),
     };
-    let mut lines = vec![Figure::new("rate", rate).over(&state.series.iops)];
-    if narrow {
-        lines.push(Figure::new("p50 p99", format!("{p50}  {p99}")).over(&state.series.p99_ns));
-        lines.push(Figure::new("max", max));
-        lines.push(Figure::new("depth", format!("{depth}, CPU {}", busiest_worker(state.seen.as_ref()))));
+    let mut lines = vec![FigureRow::new("rate", rate).with_series(&state.series.iops)];
+    if is_narrow {
+        lines.push(FigureRow::new("p50 p99", format!("{p50}  {p99}")).with_series(&state.series.p99_ns));
+        lines.push(FigureRow::new("max", max));
+        lines
+            .push(FigureRow::new("depth", format!("{depth}, CPU {}", busiest_worker(state.sample.as_ref()))));
     } else {
         let latency = format!("p50 {p50}  p99 {p99}  max {max}");
-        lines.push(Figure::new("latency", latency).over(&state.series.p99_ns));
-        lines.push(Figure::new("depth", depth + &device_depth(state)));
+        lines.push(FigureRow::new("latency", latency).with_series(&state.series.p99_ns));
+        lines.push(FigureRow::new("depth", depth + &device_depth(state)));
     }
     lines
 }
 
 /// Formats the device's depth: `, 31.2 in the device`.
 fn device_depth(state: &State) -> String {
-    let Some(Ok(device)) = state.seen.as_ref().map(|s| &s.counted.device) else { return String::new() };
+    let Some(Ok(device)) = state.sample.as_ref().map(|s| &s.counted.device) else { return String::new() };
     format!(", {} in the device", show_rate(device.in_flight))
 }
 
-fn device_figures(state: &State, narrow: bool, roomy: bool) -> Vec<Figure<'_>> {
+fn device_figures(state: &State, is_narrow: bool, is_roomy: bool) -> Vec<FigureRow<'_>> {
     let label = "device";
-    let device = match state.seen.as_ref().map(|s| &s.counted.device) {
-        None => return vec![Figure::new(label, UNKNOWN.into()).over(&state.series.device_iops)],
-        Some(Err(why)) => return vec![Figure::new(label, format!("not counted: {why}"))],
+    let device = match state.sample.as_ref().map(|s| &s.counted.device) {
+        None => return vec![FigureRow::new(label, UNKNOWN.into()).with_series(&state.series.device_iops)],
+        Some(Err(why)) => return vec![FigureRow::new(label, format!("not counted: {why}"))],
         Some(Ok(device)) => device,
     };
-    let rate = show_rates(device.iops, device.bytes_per_s, narrow);
-    let name = if narrow { String::new() } else { format!("  {}", device.name) };
-    let mut lines = vec![Figure::new(label, rate + &name).over(&state.series.device_iops)];
-    if roomy {
+    let rate = show_rates(device.iops, device.bytes_per_s, is_narrow);
+    let name = if is_narrow { String::new() } else { format!("  {}", device.name) };
+    let mut lines = vec![FigureRow::new(label, rate + &name).with_series(&state.series.device_iops)];
+    if is_roomy {
         let text = format!("mean {} per request", show_latency(device.latency_ns));
-        lines.push(Figure::new("", text).over(&state.series.device_ns));
+        lines.push(FigureRow::new("", text).with_series(&state.series.device_ns));
     }
     lines
 }
 
-fn machine_figures(state: &State, narrow: bool) -> Vec<Figure<'_>> {
-    let seen = state.seen.as_ref();
+fn machine_figures(state: &State, is_narrow: bool) -> Vec<FigureRow<'_>> {
+    let seen = state.sample.as_ref();
     let pressure = seen.map(|s| &s.counted.pressure);
     let waited = match pressure {
         None => UNKNOWN.into(),
         Some([Err(why), Err(_), Err(_)]) => format!("not counted: {why}"),
         Some(all) => {
             let [io, cpu, memory] = all.each_ref().map(show_known_share);
-            let last = if narrow { "mem" } else { "memory" };
+            let last = if is_narrow { "mem" } else { "memory" };
             format!("I/O {io}  CPU {cpu}  {last} {memory}")
         }
     };
-    let (text, bad) = other_processes(seen);
-    let mut lines = vec![Figure::new("pressure", waited), Figure { bad, ..Figure::new("others", text) }];
-    if !narrow {
-        let cpu = match seen.map(|s| &s.busiest) {
+    let (text, disturbs) = other_processes(seen);
+    let mut lines = vec![
+        FigureRow::new("pressure", waited),
+        FigureRow { is_highlighted: disturbs, ..FigureRow::new("others", text) },
+    ];
+    if !is_narrow {
+        let cpu = match seen.map(|s| &s.busiest_worker) {
             Some(Ok(used)) => format!("{} of one CPU by the busiest worker", show_share(*used)),
             _ => UNKNOWN.into(),
         };
-        lines.insert(0, Figure::new("CPU", cpu));
+        lines.insert(0, FigureRow::new("CPU", cpu));
     }
     lines
 }
 
 fn busiest_worker(seen: Option<&Sample>) -> String {
-    seen.map_or_else(|| UNKNOWN.into(), |s| show_known_share(&s.busiest))
+    seen.map_or_else(|| UNKNOWN.into(), |s| show_known_share(&s.busiest_worker))
 }
 
 fn show_known_share(share: &Known<f64>) -> String {
@@ -411,7 +414,7 @@ fn show_known_share(share: &Known<f64>) -> String {
 /// Returns a description of the I/O of other processes on the targets' disks with the process that
 /// does it, and whether this I/O disturbs the measurement.
 fn other_processes(seen: Option<&Sample>) -> (String, bool) {
-    match seen.map(|s| (&s.counted.others, &s.culprit)) {
+    match seen.map(|s| (&s.counted.others, &s.busiest_process)) {
         None => (UNKNOWN.into(), false),
         Some((Err(why), _)) => (format!("{UNKNOWN} ({why})"), false),
         Some((Ok(None), _)) => ("too little to disturb".into(), false),
@@ -421,8 +424,8 @@ fn other_processes(seen: Option<&Sample>) -> (String, bool) {
 }
 
 /// Formats two rates: `78,912 IOPS  323 MB/s`.
-fn show_rates(iops: f64, bytes_per_s: f64, narrow: bool) -> String {
-    let between = if narrow { " " } else { "  " };
+fn show_rates(iops: f64, bytes_per_s: f64, is_narrow: bool) -> String {
+    let between = if is_narrow { " " } else { "  " };
     format!("{} IOPS{between}{} MB/s", show_rate(iops), show_rate(bytes_per_s / 1e6))
 }
 
@@ -441,7 +444,7 @@ const WIDE_TABLE_COLUMNS: u16 = 100;
 
 /// Draws the table of results on the remaining area.
 fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) {
-    if state.rows.is_empty() || rest.height == 0 {
+    if state.results.is_empty() || rest.height == 0 {
         return;
     }
     let columns = match rest.width {
@@ -450,20 +453,20 @@ fn draw_results(frame: &mut Frame, mut rest: Rect, state: &State, paint: Paint) 
         _ => WIDE_HEADINGS,
     };
     if rest.height > 1 {
-        let all = state.rows_in_all.map_or(String::new(), |n| format!(" of {}", show_count(n as f64)));
-        let title = format!("results: {}{all}", show_count(state.rows.len() as f64));
+        let all = state.result_count.map_or(String::new(), |n| format!(" of {}", show_count(n as f64)));
+        let title = format!("results: {}{all}", show_count(state.results.len() as f64));
         let cells = columns.iter().map(|name| (*name).to_owned());
         let text = table_row(&title, cells, rest.width);
-        row(frame, &mut rest, text, paint.label());
+        draw_row(frame, &mut rest, text, paint.label());
     }
     let shown = usize::from(rest.height);
     // Scrolls so that the last changed row is visible.
-    let from = (state.last_row + 1).saturating_sub(shown).min(state.rows.len().saturating_sub(shown));
-    for (index, result) in state.rows.iter().enumerate().skip(from).take(shown) {
-        let style = if index == state.last_row { paint.title() } else { Style::new() };
+    let from = (state.last_changed + 1).saturating_sub(shown).min(state.results.len().saturating_sub(shown));
+    for (index, result) in state.results.iter().enumerate().skip(from).take(shown) {
+        let style = if index == state.last_changed { paint.title() } else { Style::new() };
         let cells = columns.iter().map(|name| result_cell(result, name));
         let text = table_row(&result.name, cells, rest.width);
-        row(frame, &mut rest, text, style);
+        draw_row(frame, &mut rest, text, style);
     }
 }
 
@@ -478,12 +481,12 @@ fn table_row(name: &str, cells: impl ExactSizeIterator<Item = String>, width: u1
 
 /// Returns a cell of the table of results. An unknown value is not shown as zero.
 fn result_cell(result: &JobResult, column: &str) -> String {
-    let row = &result.row;
-    let [p50, p99, max] = row.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
+    let figures = &result.figures;
+    let [p50, p99, max] = figures.latency_ns.map(|ns| ns.map(|ns| show_ns(ns as f64)));
     let text = match column {
-        "runs" => Some(row.runs.to_string()),
-        "IOPS" => row.iops.map(show_rate),
-        "MB/s" => row.iops.zip(result.op_bytes).map(|(iops, bytes)| show_rate(iops * bytes / 1e6)),
+        "runs" => Some(figures.runs.to_string()),
+        "IOPS" => figures.iops.map(show_rate),
+        "MB/s" => figures.iops.zip(result.op_bytes).map(|(iops, bytes)| show_rate(iops * bytes / 1e6)),
         "p50" => p50,
         "p99" => p99,
         _ => max,
@@ -499,43 +502,43 @@ const HOST_TITLE_ROWS: u16 = 6;
 
 /// Draws the table of hosts, on at most half of the remaining rows.
 fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
-    let roomy = rest.height >= HOST_TITLE_ROWS;
-    let room = usize::from(rest.height.div_ceil(2)).saturating_sub(if roomy { 2 } else { 0 });
+    let is_roomy = rest.height >= HOST_TITLE_ROWS;
+    let room = usize::from(rest.height.div_ceil(2)).saturating_sub(if is_roomy { 2 } else { 0 });
     let shown = state.hosts.len().min(room);
     if shown == 0 {
         return;
     }
     let columns = if rest.width < NARROW { NARROW_HOST_HEADINGS } else { WIDE_HOST_HEADINGS };
-    if roomy {
-        let all = show_count(state.hosts_in_all as f64);
-        let title = if shown < state.hosts_in_all {
+    if is_roomy {
+        let all = show_count(state.host_count as f64);
+        let title = if shown < state.host_count {
             format!("hosts: {shown} of {all}, worst first")
         } else {
             format!("hosts: {all}")
         };
         let headings = columns.iter().map(|name| (*name).to_owned());
-        row(frame, rest, table_row(&title, headings, rest.width), paint.label());
+        draw_row(frame, rest, table_row(&title, headings, rest.width), paint.label());
     }
-    let mut rows: Vec<&HostRow> = state.hosts.iter().take(shown).collect();
-    if shown == state.hosts_in_all {
+    let mut rows: Vec<&HostProgress> = state.hosts.iter().take(shown).collect();
+    if shown == state.host_count {
         rows.sort_by_key(|host| host.rank);
     }
     for host in rows {
         let style = match host.state {
-            HostState::Lost | HostState::Hung => paint.bad(Some(Severity::Void)),
+            HostState::Lost | HostState::Hung => paint.finding(Some(Severity::Void)),
             HostState::Waiting => paint.label(),
             HostState::Measuring => Style::new(),
         };
         let cells = columns.iter().map(|name| host_cell(host, name));
-        row(frame, rest, table_row(&host.name, cells, rest.width), style);
+        draw_row(frame, rest, table_row(&host.name, cells, rest.width), style);
     }
-    if roomy {
-        take(rest, 1);
+    if is_roomy {
+        take_rows(rest, 1);
     }
 }
 
 /// Returns a cell of the table of hosts. An unknown value is not shown as zero.
-fn host_cell(host: &HostRow, column: &str) -> String {
+fn host_cell(host: &HostProgress, column: &str) -> String {
     let text = match column {
         "IOPS" => host.iops.map(show_rate),
         "p99" => host.p99_ns.map(|ns| show_ns(ns as f64)),
@@ -571,30 +574,30 @@ const DEVICE_COLUMNS: [DeviceColumn; 7] = [
 ];
 
 /// Draws the screen of `fathom watch`.
-pub(crate) fn draw_observed(frame: &mut Frame, observed: &Observed, theme: Theme) {
+pub(crate) fn draw_watch(frame: &mut Frame, state: &WatchState, theme: Theme) {
     let paint = Paint(theme.colours);
     let mut rest = frame.area();
     let is_spacious = rest.height >= SPACIOUS_ROWS;
-    let at = take(&mut rest, 1);
-    watch_title(frame, at, observed, paint);
-    if let Some(cpu) = observed.cpu.filter(|_| is_spacious) {
+    let at = take_rows(&mut rest, 1);
+    draw_watch_title(frame, at, state, paint);
+    if let Some(cpu) = state.cpu.filter(|_| is_spacious) {
         let text = fit(&cpu_line(cpu), rest.width.into());
-        row(frame, &mut rest, text, paint.label());
+        draw_row(frame, &mut rest, text, paint.label());
     }
     if is_spacious {
-        take(&mut rest, 1);
+        take_rows(&mut rest, 1);
     }
     let foot = Rect { y: rest.bottom().saturating_sub(1), height: rest.height.min(1), ..rest };
     rest.height = rest.height.saturating_sub(1);
-    device_rows(frame, &mut rest, observed, theme);
+    draw_devices(frame, &mut rest, state, theme);
     if is_spacious {
-        take(&mut rest, 1);
+        take_rows(&mut rest, 1);
     }
-    process_rows(frame, &mut rest, observed, paint);
+    draw_processes(frame, &mut rest, state, paint);
     if is_spacious {
-        take(&mut rest, 1);
+        take_rows(&mut rest, 1);
     }
-    remark_rows(frame, rest, observed, paint);
+    draw_remarks(frame, rest, state, paint);
     let text = fit("q end   p plain lines", foot.width.into());
     frame.render_widget(Line::styled(text, paint.label()), foot);
     if !theme.unicode {
@@ -602,9 +605,9 @@ pub(crate) fn draw_observed(frame: &mut Frame, observed: &Observed, theme: Theme
     }
 }
 
-fn watch_title(frame: &mut Frame, at: Rect, observed: &Observed, paint: Paint) {
-    let every = show_ns(observed.interval.as_secs_f64() * 1e9);
-    let when = match observed.time.get(11..19) {
+fn draw_watch_title(frame: &mut Frame, at: Rect, state: &WatchState, paint: Paint) {
+    let every = show_ns(state.interval.as_secs_f64() * 1e9);
+    let when = match state.time.get(11..19) {
         Some(time) if at.width >= NARROW => time.to_owned(),
         Some(_) => String::new(),
         None => "in the first interval".into(),
@@ -626,22 +629,22 @@ fn cpu_line(cpu: CpuShares) -> String {
     )
 }
 
-fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: Theme) {
+fn draw_devices(frame: &mut Frame, rest: &mut Rect, state: &WatchState, theme: Theme) {
     let paint = Paint(theme.colours);
     let columns: Vec<&DeviceColumn> =
         DEVICE_COLUMNS.iter().filter(|(_, least, _)| rest.width >= *least).collect();
     let has_load =
-        rest.width >= NARROW && observed.devices.iter().any(|device| matches!(device.load, Some(Ok(_))));
-    if observed.devices.is_empty() {
+        rest.width >= NARROW && state.devices.iter().any(|device| matches!(device.load, Some(Ok(_))));
+    if state.devices.is_empty() {
         return;
     }
     let names: Vec<String> = columns.iter().map(|(name, ..)| format!("{name:>FIGURE_COLUMNS$}")).collect();
     let names = names.concat();
     let load = if has_load { format!("{:>LOAD_COLUMNS$}", "load") } else { String::new() };
     let head = fit(&format!("{:NAME_COLUMNS$}{names}{load}", "device"), rest.width.into());
-    row(frame, rest, head, paint.label());
-    for device in &observed.devices {
-        let at = take(rest, 1);
+    draw_row(frame, rest, head, paint.label());
+    for device in &state.devices {
+        let at = take_rows(rest, 1);
         if at.height == 0 {
             return;
         }
@@ -659,7 +662,7 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
         }
         let used = Span::raw(text.as_str()).width() as u16;
         frame.render_widget(Line::raw(fit(&text, at.width.into())), at);
-        if let Some(points) = observed
+        if let Some(points) = state
             .device_series
             .get(&device.name)
             .filter(|_| usize::from(used) + SPARKLINE_COLUMNS_MIN + 1 < at.width.into())
@@ -671,10 +674,10 @@ fn device_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, theme: T
                 theme,
             );
         }
-        device_latencies(frame, rest, device, paint);
+        draw_device_latencies(frame, rest, device, paint);
         for conclusion in &device.conclusions {
             for line in wrap_text(&conclusion.text, usize::from(rest.width).saturating_sub(INDENT.len())) {
-                row(frame, rest, format!("{INDENT}{line}"), paint.style(Color::Yellow));
+                draw_row(frame, rest, format!("{INDENT}{line}"), paint.style(Color::Yellow));
             }
         }
     }
@@ -701,7 +704,7 @@ fn show_load(device: &WatchedDevice) -> String {
 }
 
 /// Draws the latencies of the requests, or why they are unknown.
-fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
+fn draw_device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, paint: Paint) {
     let (text, style) = match &device.latency {
         None => return,
         Some(Err(why)) => (format!("  latencies unknown: {why}"), paint.style(Color::Yellow)),
@@ -714,7 +717,7 @@ fn device_latencies(frame: &mut Frame, rest: &mut Rect, device: &WatchedDevice, 
             (format!("  ms p50/p99/max  {}", parts.join("  ")), Style::new())
         }
     };
-    row(frame, rest, fit(&text, rest.width.into()), style);
+    draw_row(frame, rest, fit(&text, rest.width.into()), style);
 }
 
 fn show_percentiles(latency: &Latency) -> String {
@@ -723,14 +726,14 @@ fn show_percentiles(latency: &Latency) -> String {
         .join("/")
 }
 
-fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
-    let Some(processes) = observed.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
+fn draw_processes(frame: &mut Frame, rest: &mut Rect, state: &WatchState, paint: Paint) {
+    let Some(processes) = state.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
     let head =
         format!("{:PROCESS_COLUMNS$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
-    row(frame, rest, fit(&head, rest.width.into()), paint.label());
+    draw_row(frame, rest, fit(&head, rest.width.into()), paint.label());
     if let Some(why) = &processes.calls_not_known {
         let text = fit(&format!("  calls unknown: {why}"), rest.width.into());
-        row(frame, rest, text, paint.style(Color::Yellow));
+        draw_row(frame, rest, text, paint.style(Color::Yellow));
     }
     for process in &processes.most {
         let id = process.tid.unwrap_or(process.pid).to_string();
@@ -744,10 +747,10 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
         if rest.width >= NARROW {
             text += &format!("  {}", describe_process(process));
         }
-        row(frame, rest, fit(&text, rest.width.into()), Style::new());
+        draw_row(frame, rest, fit(&text, rest.width.into()), Style::new());
     }
     if let Some(more) = processes.describe_more() {
-        row(frame, rest, fit(&more, rest.width.into()), paint.label());
+        draw_row(frame, rest, fit(&more, rest.width.into()), paint.label());
     }
 }
 
@@ -778,9 +781,9 @@ fn describe_process(process: &WatchedProcess) -> String {
 }
 
 /// Draws the newest remarks that fit.
-fn remark_rows(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Paint) {
+fn draw_remarks(frame: &mut Frame, mut rest: Rect, state: &WatchState, paint: Paint) {
     let mut lines: Vec<String> = Vec::new();
-    for remark in observed.remarks.iter().rev() {
+    for remark in state.remarks.iter().rev() {
         let parts = wrap_text(remark, rest.width.into());
         if lines.len() + parts.len() > usize::from(rest.height) {
             break;
@@ -788,6 +791,6 @@ fn remark_rows(frame: &mut Frame, mut rest: Rect, observed: &Observed, paint: Pa
         lines.splice(0..0, parts);
     }
     for line in lines {
-        row(frame, &mut rest, line, paint.label());
+        draw_row(frame, &mut rest, line, paint.label());
     }
 }

@@ -2,8 +2,8 @@
 //! `FATHOM_BLESS=1 cargo test -p fathom-io-live` and check `git diff`.
 
 use super::*;
-use crate::state::{HostRow, HostState, JobResult, Observed, Pulse, Rate, Sample};
-use crate::{Done, RemainingTime};
+use crate::state::{HostProgress, HostState, JobResult, Rate, RecentFigures, Sample, WatchState};
+use crate::{Progress, RemainingTime};
 use analysis::under_way::{CountersBetween, Device, ReportedOps, Row};
 use model::finding::{CheckId, Finding, Outcome};
 use model::machine::{LayerKind, SameBy};
@@ -38,7 +38,7 @@ fn painted((width, height): (u16, u16), paint: impl FnOnce(&mut Frame)) -> Strin
 
 /// The middle of a run, with all values known.
 fn busy() -> State {
-    let mut state = State { rows_in_all: Some(8), ..State::default() };
+    let mut state = State { result_count: Some(8), ..State::default() };
     state.step("run 12 of 40  4K random read, depth 32", None);
     state.say("It takes about 75 s. It writes at most 1 GiB of test files.");
     state.begin_run(32);
@@ -51,7 +51,7 @@ fn busy() -> State {
     };
     for at in 0..120_u32 {
         let iops = 60_000.0 + 20_000.0 * (f64::from(at) / 9.0).sin();
-        state.seen = Some(Sample {
+        state.sample = Some(Sample {
             counted: CountersBetween {
                 device: Ok(device(iops * 0.9)),
                 pressure: [Ok(0.96), Ok(0.012), Ok(0.0)],
@@ -61,10 +61,10 @@ fn busy() -> State {
                     ios_per_s: Some(1_920.0),
                 })),
             },
-            busiest: Ok(0.43),
-            culprit: Ok("dd (4711)".into()),
+            busiest_worker: Ok(0.43),
+            busiest_process: Ok("dd (4711)".into()),
         });
-        state.pulse(Pulse {
+        state.show_figures(RecentFigures {
             rate: Some(Rate { iops, bytes_per_s: iops * 4096.0, depth: 31.9 }),
             latency_ns: [Some(402_000), Some(1_210_000), Some(42_000_000)],
             is_new: true,
@@ -81,10 +81,10 @@ fn busy() -> State {
             latency_ns: [Some(402_000), (job != 1).then_some(1_210_000), Some(42_000_000)],
         };
         let findings = if job == 2 { vec![holes()] } else { Vec::new() };
-        state.show_result(JobResult { name: name.into(), row, op_bytes: Some(4096.0) }, findings);
+        state.show_result(JobResult { name: name.into(), figures: row, op_bytes: Some(4096.0) }, findings);
     }
     state.tick(
-        Done { part: 4_300, total: 10_000 },
+        Progress { part: 4_300, total: 10_000 },
         RemainingTime { time: Duration::from_secs(61), at_most: false },
     );
     state
@@ -127,7 +127,7 @@ fn process(name: &str, pid: u32, kernel: bool) -> WatchedProcess {
 }
 
 /// `fathom watch` of a loop device and the disk below.
-fn observed() -> Observed {
+fn observed() -> WatchState {
     let requests = |per_s: f64, await_ms| Requests {
         per_s,
         mb_per_s: per_s * 0.004_096,
@@ -182,10 +182,10 @@ fn observed() -> Observed {
         counters: None,
         latency: (level == 0).then_some(Ok(Latencies { read: Some(read), ..Latencies::default() })),
     };
-    let mut observed = Observed::every(Duration::from_secs(1));
+    let mut observed = WatchState::new(Duration::from_secs(1));
     for at in 0..120 {
         let rate = 7_000.0 + 2_000.0 * (f64::from(at) / 9.0).sin();
-        observed.take(&Watched {
+        observed.add_interval(&Watched {
             first: at == 0,
             headed: false,
             time: "2026-11-23T15:00:00.000+00:00".into(),
@@ -218,18 +218,18 @@ fn observed() -> Observed {
 /// A run without counters.
 fn blind() -> State {
     let mut state = busy();
-    state.rows.clear();
+    state.results.clear();
     state.findings.clear();
     state.begin_run(32);
     let why = || "permission denied".to_owned();
-    state.seen = Some(Sample {
+    state.sample = Some(Sample {
         counted: CountersBetween {
             device: Err("iostats are switched off on vda".into()),
             pressure: [Err(why()), Err(why()), Err(why())],
             others: Err("the kernel charges nothing to fathom's cgroup on this device".into()),
         },
-        busiest: Err(why()),
-        culprit: Err(why()),
+        busiest_worker: Err(why()),
+        busiest_process: Err(why()),
     });
     state
 }
@@ -238,7 +238,7 @@ fn blind() -> State {
 fn hidden_findings_are_counted_not_their_lines() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02, CheckId::A03] {
-        let row = state.rows[2].clone();
+        let row = state.results[2].clone();
         state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(40), ..holes() }]);
     }
     // Four lines are free: two for the finding about holes, one for the first long finding, one for the count.
@@ -250,7 +250,7 @@ fn hidden_findings_are_counted_not_their_lines() {
 fn a_finding_that_does_not_fit_ends_with_dots() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02] {
-        let row = state.rows[2].clone();
+        let row = state.results[2].clone();
         state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(8), ..holes() }]);
     }
     // Of four lines, the finding about holes takes two, and the count one. The next finding has two lines, and one is left.
@@ -262,7 +262,7 @@ fn a_finding_that_does_not_fit_ends_with_dots() {
 /// The state with `all` hosts: one is lost, one hangs.
 fn of_hosts(all: usize) -> State {
     let mut state = busy();
-    let host = |rank: usize| HostRow {
+    let host = |rank: usize| HostProgress {
         rank,
         name: format!("node{rank:03}.cluster"),
         iops: (rank > 0).then_some(if rank == 1 { 0.0 } else { 20_000.0 + 100.0 * rank as f64 }),
@@ -274,7 +274,7 @@ fn of_hosts(all: usize) -> State {
             _ => HostState::Measuring,
         },
     };
-    (state.hosts, state.hosts_in_all) = ((0..all.min(64)).map(host).collect(), all);
+    (state.hosts, state.host_count) = ((0..all.min(64)).map(host).collect(), all);
     state
 }
 
@@ -304,11 +304,11 @@ fn screens_match_golden_files() {
 
 #[test]
 fn watch_screens_match_golden_files() {
-    let at = |observed: &Observed, theme, size| painted(size, |frame| draw_observed(frame, observed, theme));
+    let at = |observed: &WatchState, theme, size| painted(size, |frame| draw_watch(frame, observed, theme));
     for (size, name) in [((120, 40), "120x40"), ((80, 24), "80x24"), ((40, 12), "40x12")] {
         hold(&format!("watch.{name}"), &at(&observed(), FULL, size));
         hold(&format!("watch-plain.{name}"), &at(&observed(), PLAIN, size));
-        hold(&format!("watch-begin.{name}"), &at(&Observed::every(Duration::from_secs(1)), PLAIN, size));
+        hold(&format!("watch-begin.{name}"), &at(&WatchState::new(Duration::from_secs(1)), PLAIN, size));
     }
     for width in (1..60).chain([120, 400]) {
         for height in (1..30).chain([100]) {

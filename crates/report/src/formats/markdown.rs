@@ -25,7 +25,7 @@ use crate::view::verification::{
 };
 use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
-use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages};
+use model::finding::{CheckPage, Diagnosis, DoctorAnswer, Finding, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
@@ -425,7 +425,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     if !worst.is_empty() {
         out += &format!("\n{}", worst.concat());
     }
-    let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.looks))
+    let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.answers))
         .text("what", |entry| &entry.about)
         .label("answer", |entry| describe_answer(entry))
         .text("seen", |entry| &entry.sentence)
@@ -438,7 +438,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     to.write_all(out.as_bytes())
 }
 
-fn diagnosis_item(entry: &Look) -> String {
+fn diagnosis_item(entry: &DoctorAnswer) -> String {
     let cure = if entry.cure.is_empty() { String::new() } else { format!(" -> {}", entry.cure) };
     format!("- **{}**: {}\n", escape(&entry.about), escape(&format!("{}{cure}", entry.sentence)))
 }

@@ -3,7 +3,7 @@
 use crate::view::lists::plural;
 use crate::view::table::{Columns, Table};
 use model::Known;
-use model::finding::{Diagnosis, Look, Outcome, Severity};
+use model::finding::{Diagnosis, DoctorAnswer, Outcome, Severity};
 use model::machine::{BlockDevice, Devices, LayerKind, Mounted, Queue};
 use model::units::show_bytes;
 
@@ -116,7 +116,7 @@ pub(crate) fn describe_user(device: &BlockDevice) -> Option<String> {
 }
 
 /// Returns the answer of a check: `OK`, `NOT CHECKED`, or the effect of its finding with its id.
-pub(crate) fn describe_answer(entry: &Look) -> String {
+pub(crate) fn describe_answer(entry: &DoctorAnswer) -> String {
     let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
     match (entry.outcome, entry.severity) {
         (Outcome::Holds, _) => "OK".into(),
@@ -127,7 +127,7 @@ pub(crate) fn describe_answer(entry: &Look) -> String {
 
 /// Counts the answers of a diagnosis: `1 finding, 2 not checked, 14 passed`.
 pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
-    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.answers);
     let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
     let findings = count(Outcome::Finding);
     let (unchecked, passed) = (count(Outcome::NotChecked), count(Outcome::Holds));
@@ -135,7 +135,7 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
 }
 
 /// Describes the effect of a finding on a measurement; empty for other observations.
-pub(crate) fn describe_effect(entry: &Look) -> &'static str {
+pub(crate) fn describe_effect(entry: &DoctorAnswer) -> &'static str {
     match entry.severity {
         Some(Severity::Void) => "invalidates a number",
         Some(Severity::Rename) => "relabels a number",
@@ -147,6 +147,6 @@ pub(crate) fn describe_effect(entry: &Look) -> &'static str {
 }
 
 /// Names the check of an observation: `, A04`. Empty without one.
-pub(crate) fn check_suffix(entry: &Look) -> String {
+pub(crate) fn check_suffix(entry: &DoctorAnswer) -> String {
     entry.check.map_or_else(String::new, |id| format!(", {id}"))
 }

@@ -2,7 +2,7 @@
 
 use super::{everywhere, one_op, op, open, round_trip, scratch, spec, witness};
 use crate::engines::find;
-use crate::spec::Number;
+use crate::spec::TakesNumber;
 use model::job::{Cache, Kind};
 
 /// Whether an engine moves all bytes with this option.
@@ -19,7 +19,7 @@ fn every_option_works_or_is_refused_by_its_name() {
             let witness = witness(&file);
             let mut spec = spec(entry, vec![file], cache);
             let number = match (option.number, option.name) {
-                (Number::No, _) => None,
+                (TakesNumber::No, _) => None,
                 (_, "pipe" | "buffer" | "readahead") => Some(8192),
                 (_, "vectors") => Some(4),
                 _ => Some(0),

@@ -2,16 +2,17 @@
 
 use super::*;
 
-const READ: Step = Step { offset: 0, wait_ns: 0, length: 4096, after: 0, task: 0, file: 0, kind: Kind::Read };
+const READ: Step =
+    Step { offset: 0, wait_ns: 0, length: 4096, waits_back: 0, task: 0, file: 0, kind: Kind::Read };
 
 /// Creates a replay of steps whose reader has ended.
-fn replay_of_steps(steps: &[Step], depth: u32) -> (Replay, Arc<Counts>) {
-    let (mut to, from) = feed();
+fn replay_of_steps(steps: &[Step], depth: u32) -> (Replay, Arc<ReplayCounts>) {
+    let (mut to, from) = connect();
     for step in steps {
-        assert_eq!(to.give(*step), Given::Taken);
+        assert_eq!(to.send(*step), Sent::InRing);
     }
     drop(to);
-    let counts = Arc::<Counts>::default();
+    let counts = Arc::<ReplayCounts>::default();
     (Replay::new(from, 4, depth, true, Arc::clone(&counts)), counts)
 }
 
@@ -30,7 +31,7 @@ fn an_operation_is_due_after_the_one_that_it_waits_for() {
         // This operation is due while the first one is in flight.
         Step { wait_ns: 150, offset: 1, ..READ },
         // Due after the first one, even if the second one is still in flight.
-        Step { wait_ns: 30, after: 2, offset: 2, ..READ },
+        Step { wait_ns: 30, waits_back: 2, offset: 2, ..READ },
         // An operation of another task, due meanwhile.
         Step { wait_ns: 170, task: 1, offset: 3, ..READ },
     ];
@@ -41,7 +42,7 @@ fn an_operation_is_due_after_the_one_that_it_waits_for() {
     let second = now(&mut replay, 160);
     assert_eq!((first.offset, second.offset), (0, 1));
     assert_eq!(now(&mut replay, 180).offset, 3);
-    assert_eq!(replay.choose(190), Choice::Later, "nothing is due before something completes");
+    assert_eq!(replay.choose(190), Choice::AfterCompletion, "nothing is due before something completes");
     replay.completed(&first, 1000);
     assert_eq!(replay.choose(1000), Choice::At(1030));
     assert_eq!(now(&mut replay, 1030).offset, 2);
@@ -51,7 +52,7 @@ fn an_operation_is_due_after_the_one_that_it_waits_for() {
 
 #[test]
 fn waits_are_shortened_by_the_time_outside_the_driver() {
-    let after = |wait_ns| Step { wait_ns, after: 1, ..READ };
+    let after = |wait_ns| Step { wait_ns, waits_back: 1, ..READ };
     let (mut replay, counts) =
         replay_of_steps(&[READ, after(100), after(20), Step { kind: Kind::Sync, ..after(100) }], 8);
     counts.set_outside_driver_ns(Kind::Read, 30);
@@ -73,7 +74,7 @@ fn waits_are_shortened_by_the_time_outside_the_driver() {
 
 #[test]
 fn only_one_wait_for_an_operation_is_shortened() {
-    let after = |wait_ns, after| Step { wait_ns, after, ..READ };
+    let after = |wait_ns, waits_back| Step { wait_ns, waits_back, ..READ };
     let (mut replay, counts) = replay_of_steps(&[READ, after(0, 1), after(0, 2), after(100, 1)], 8);
     counts.set_outside_driver_ns(Kind::Read, 30);
     let first = now(&mut replay, 0);
@@ -86,13 +87,13 @@ fn only_one_wait_for_an_operation_is_shortened() {
 
 #[test]
 fn completions_before_the_next_read_are_remembered() {
-    let (mut to, from) = feed();
-    assert_eq!(to.give(READ), Given::Taken);
+    let (mut to, from) = connect();
+    assert_eq!(to.send(READ), Sent::InRing);
     let mut replay = Replay::new(from, 1, 8, true, Arc::default());
     let first = now(&mut replay, 0);
     replay.completed(&first, 500);
     assert_eq!(replay.choose(510), Choice::At(510 + POLL_NS), "the reader has not ended");
-    assert_eq!(to.give(Step { wait_ns: 40, after: 1, ..READ }), Given::Taken);
+    assert_eq!(to.send(Step { wait_ns: 40, waits_back: 1, ..READ }), Sent::InRing);
     drop(to);
     assert_eq!(replay.choose(520), Choice::At(540));
     now(&mut replay, 540);
@@ -101,12 +102,12 @@ fn completions_before_the_next_read_are_remembered() {
 
 #[test]
 fn late_reads_and_full_depth_are_counted() {
-    let (mut to, from) = feed();
-    let counts = Arc::<Counts>::default();
+    let (mut to, from) = connect();
+    let counts = Arc::<ReplayCounts>::default();
     let mut replay = Replay::new(from, 1, 1, true, Arc::clone(&counts));
     assert_eq!(replay.choose(10), Choice::At(10 + POLL_NS));
-    assert_eq!(to.give(Step { wait_ns: 20, ..READ }), Given::Taken);
-    assert_eq!(to.give(Step { wait_ns: 950, ..READ }), Given::Taken);
+    assert_eq!(to.send(Step { wait_ns: 20, ..READ }), Sent::InRing);
+    assert_eq!(to.send(Step { wait_ns: 950, ..READ }), Sent::InRing);
     let first = now(&mut replay, 900);
     assert_eq!((counts.totals().starved, counts.totals().starved_ns), (1, 880));
     // The second operation is due at 950, but the only slot is in use until 2000.
@@ -121,26 +122,30 @@ fn late_reads_and_full_depth_are_counted() {
 
 #[test]
 fn a_waiting_task_blocks_others_only_if_the_table_is_full() {
-    let (mut to, from) = feed();
-    let counts = Arc::<Counts>::default();
-    assert_eq!(to.give(READ), Given::Taken);
+    let (mut to, from) = connect();
+    let counts = Arc::<ReplayCounts>::default();
+    assert_eq!(to.send(READ), Sent::InRing);
     let mut replay = Replay::new(from, 2, 8, true, Arc::clone(&counts));
     let first = now(&mut replay, 0);
-    let feed_on = |replay: &mut Replay, to: &mut Feed, step: Step, count: usize| {
+    let send_on = |replay: &mut Replay, to: &mut StepSender, step: Step, count: usize| {
         for _ in 0..count {
-            while to.give(step) == Given::Full {
+            while to.send(step) == Sent::Full {
                 replay.take_from_ring(1);
             }
         }
         while replay.take_from_ring(1) > 0 {}
     };
-    let waits = Step { after: 1, wait_ns: 5, ..READ };
-    feed_on(&mut replay, &mut to, waits, TABLE_CAPACITY - 1);
-    feed_on(&mut replay, &mut to, Step { task: 1, wait_ns: 1, ..READ }, 1);
+    let waits = Step { waits_back: 1, wait_ns: 5, ..READ };
+    send_on(&mut replay, &mut to, waits, TABLE_CAPACITY - 1);
+    send_on(&mut replay, &mut to, Step { task: 1, wait_ns: 1, ..READ }, 1);
     assert_eq!(now(&mut replay, 1).at_ns >> NUMBER_BITS, 1);
-    feed_on(&mut replay, &mut to, waits, 1);
-    feed_on(&mut replay, &mut to, Step { task: 1, wait_ns: 2, ..READ }, 1);
-    assert_eq!(replay.choose(100), Choice::Later, "the table is full and its first operation waits");
+    send_on(&mut replay, &mut to, waits, 1);
+    send_on(&mut replay, &mut to, Step { task: 1, wait_ns: 2, ..READ }, 1);
+    assert_eq!(
+        replay.choose(100),
+        Choice::AfterCompletion,
+        "the table is full and its first operation waits"
+    );
     replay.completed(&first, 100);
     let second = now(&mut replay, 105);
     assert_eq!(second.at_ns >> NUMBER_BITS, 0);
@@ -151,14 +156,14 @@ fn a_waiting_task_blocks_others_only_if_the_table_is_full() {
 #[test]
 fn stamps_reach_back_to_the_limit() {
     let mut steps = vec![READ; REACH as usize - 1];
-    steps.push(Step { after: REACH - 1, wait_ns: 7, ..READ });
+    steps.push(Step { waits_back: REACH - 1, wait_ns: 7, ..READ });
     let (mut replay, _) = replay_of_steps(&steps, u32::MAX);
     let ops: Vec<Op> = (1..REACH).map(|_| now(&mut replay, 0)).collect();
-    assert_eq!(replay.choose(0), Choice::Later);
+    assert_eq!(replay.choose(0), Choice::AfterCompletion);
     for op in &ops[1..] {
         replay.completed(op, 10);
     }
-    assert_eq!(replay.choose(10), Choice::Later);
+    assert_eq!(replay.choose(10), Choice::AfterCompletion);
     replay.completed(&ops[0], 20);
     assert_eq!(replay.choose(20), Choice::At(27));
 }

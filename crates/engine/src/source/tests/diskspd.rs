@@ -17,7 +17,8 @@ fn offsets(
     stream.access.offset_bytes = base;
     stream.workers = workers;
     resize(&mut stream, &Sizes::Fixed(block));
-    let mut lanes = lanes(&stream, &[3000], &[1], &share(worker, workers)).unwrap_or_else(|e| panic!("{e}"));
+    let mut lanes =
+        lanes(&stream, &[3000], &[1], &worker_context(worker, workers)).unwrap_or_else(|e| panic!("{e}"));
     taken(&mut *lanes[0], count).iter().map(|op| op.offset).collect()
 }
 
@@ -53,11 +54,12 @@ fn threads_without_a_stride_begin_at_the_same_place_and_interlocked_ones_share_i
     let mut stream = endless(Order::Sequential(steps));
     (stream.access.offset_bytes, stream.workers) = (1000, 2);
     resize(&mut stream, &Sizes::Fixed(1000));
-    let common = Arc::new(Common::new(3));
+    let stream_state = Arc::new(StreamState::new(3));
     let mut both: Vec<_> = (0..2)
         .map(|worker| {
-            let share = Share { common: Arc::clone(&common), ..share(worker, 2) };
-            lanes(&stream, &[3000], &[1], &share).unwrap_or_else(|e| panic!("{e}")).remove(0)
+            let context =
+                WorkerContext { stream_state: Arc::clone(&stream_state), ..worker_context(worker, 2) };
+            lanes(&stream, &[3000], &[1], &context).unwrap_or_else(|e| panic!("{e}")).remove(0)
         })
         .collect();
     let drawn: Vec<u64> =
@@ -72,7 +74,7 @@ fn parallel_operations_visit_each_place_equally_often() {
     (stream.access.offset_bytes, stream.access.lines[0].times) = (1000, 3);
     stream.access.lines[0].mix = Mix::from_percents(50, 0);
     resize(&mut stream, &Sizes::Fixed(1000));
-    let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+    let mut lanes = lanes(&stream, &[3000], &[1], &worker_context(0, 1)).unwrap_or_else(|e| panic!("{e}"));
     let ops = taken(&mut *lanes[0], 3000);
     for (at, op) in ops.iter().enumerate() {
         assert_eq!((op.offset, op.length), (1000 + 500 * (at as u64 / 3 % 3), 1000));
@@ -105,7 +107,8 @@ fn shares(zones: &[(f64, ZoneSize)], blocks: u64) -> Vec<f64> {
     let zones =
         zones.iter().map(|(access_percent, size)| Zone { access_percent: *access_percent, size: *size });
     let stream = endless(Order::Zones(zones.collect()));
-    let mut lanes = lanes(&stream, &[blocks * 4096], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+    let mut lanes =
+        lanes(&stream, &[blocks * 4096], &[1], &worker_context(0, 1)).unwrap_or_else(|e| panic!("{e}"));
     let mut hits = vec![0.0; blocks as usize];
     for op in taken(&mut *lanes[0], 200_000) {
         hits[(op.offset / 4096) as usize] += 100.0 / 200_000.0;

@@ -12,7 +12,7 @@ mod times;
 mod turns;
 mod zones;
 
-use super::{Common, LOOK_AHEAD, Op, Share, Source, lanes};
+use super::{LOOK_AHEAD, Op, Source, StreamState, WorkerContext, lanes};
 use model::job::{
     Access, Arrivals, Clones, Flush, Kind, Order, Pace, Pattern, Positions, Sharing, Sizes, Start, Steps,
     Stream, SyncCall, Zone, ZoneSize,
@@ -42,14 +42,19 @@ fn resize(stream: &mut Stream, sizes: &Sizes) {
     (line_sizes.read, line_sizes.write, line_sizes.trim) = (sizes.clone(), sizes.clone(), sizes.clone());
 }
 
-fn share(worker: u32, workers: u32) -> Share {
-    Share { worker, workers, seed: 7 + u64::from(worker), common: Arc::new(Common::new(3)) }
+fn worker_context(worker: u32, workers: u32) -> WorkerContext {
+    WorkerContext {
+        worker,
+        workers,
+        seed: 7 + u64::from(worker),
+        stream_state: Arc::new(StreamState::new(3)),
+    }
 }
 
 /// The lanes of a worker on targets of 1 MiB.
-fn compiled(stream: &Stream, share: &Share) -> Vec<Box<dyn Source>> {
+fn compiled(stream: &Stream, context: &WorkerContext) -> Vec<Box<dyn Source>> {
     let count = stream.targets.len();
-    lanes(stream, &vec![1 << 20; count], &vec![512; count], share).unwrap_or_else(|e| panic!("{e}"))
+    lanes(stream, &vec![1 << 20; count], &vec![512; count], context).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Draws the next operations in batches, like the hot loop.
@@ -63,7 +68,7 @@ fn taken(source: &mut dyn Source, count: usize) -> Vec<Op> {
 
 /// Operations of the only worker's first lane.
 fn drawn(stream: &Stream, count: usize) -> Vec<Op> {
-    taken(&mut *compiled(stream, &share(0, 1))[0], count)
+    taken(&mut *compiled(stream, &worker_context(0, 1))[0], count)
 }
 
 /// How often each block of 4 KiB from byte 8192 on was drawn.

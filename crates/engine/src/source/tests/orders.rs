@@ -7,7 +7,7 @@ use crate::source::tests::goodness_of_fit;
 fn sequential_visits_each_block_in_order_and_wraps() {
     let mut stream = stream(Order::Sequential(Steps::default()));
     stream.workers = 4;
-    let ops = taken(&mut *compiled(&stream, &share(1, 4))[0], 250);
+    let ops = taken(&mut *compiled(&stream, &worker_context(1, 4))[0], 250);
     assert_eq!(ops[0].offset, 8192 + 25 * 4096);
     assert!(ops.windows(2).all(|w| w[1].offset == w[0].offset + 4096 || w[1].offset == 8192));
     assert_eq!(ops[75].offset, 8192);
@@ -23,7 +23,8 @@ fn the_offsets_of_diskspd_are_reproduced() {
     let mut offsets = |mix, count: usize| -> Vec<u64> {
         // Drawing a mix must not change the offsets.
         stream.access.lines[0].mix = model::job::Mix::from_percents(mix, 0);
-        let mut lanes = lanes(&stream, &[3000], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        let mut lanes =
+            lanes(&stream, &[3000], &[1], &worker_context(0, 1)).unwrap_or_else(|e| panic!("{e}"));
         taken(&mut *lanes[0], count).iter().map(|o| o.offset).collect()
     };
     assert_eq!(offsets(100, 5), [1000, 1500, 2000, 1000, 1500]);
@@ -35,8 +36,8 @@ fn random_places_are_uniform_and_limited_to_the_target() {
     goodness_of_fit::assert_even(&hits(&drawn(&stream(Order::Random), 100_000), 100));
     let mut cut = endless(Order::Random);
     cut.access.offset_bytes = 8192;
-    let mut lanes =
-        lanes(&cut, &[8192 + 4096 * 3 + 100], &[512], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+    let mut lanes = lanes(&cut, &[8192 + 4096 * 3 + 100], &[512], &worker_context(0, 1))
+        .unwrap_or_else(|e| panic!("{e}"));
     goodness_of_fit::assert_even(&hits(&taken(&mut *lanes[0], 10_000), 3));
 }
 
@@ -52,13 +53,14 @@ fn random_places_of_each_size_are_all_places_where_it_fits() {
 
 #[test]
 fn once_visits_each_block_once_per_pass_over_all_workers() {
-    let (stream, common) = (stream(Order::Once), Arc::new(Common::new(3)));
+    let (stream, stream_state) = (stream(Order::Once), Arc::new(StreamState::new(3)));
     for workers in [1_u32, 3, 7, 100] {
         let mut passes = vec![vec![0_u64; 100]; 3];
         let mut first = Vec::new();
         for worker in 0..workers {
-            let share = Share { common: Arc::clone(&common), ..share(worker, workers) };
-            let mut source = compiled(&stream, &share).remove(0);
+            let context =
+                WorkerContext { stream_state: Arc::clone(&stream_state), ..worker_context(worker, workers) };
+            let mut source = compiled(&stream, &context).remove(0);
             let own = (worker..100).step_by(workers as usize).count();
             for pass in &mut passes {
                 let ops = taken(&mut *source, own);
@@ -75,7 +77,8 @@ fn once_visits_each_block_once_per_pass_over_all_workers() {
 fn mixed_runs_have_geometric_lengths() {
     let mut mixed = endless(Order::Mixed(20.0));
     resize(&mut mixed, &Sizes::Fixed(512));
-    let mut lanes = lanes(&mixed, &[1 << 40], &[512], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+    let mut lanes =
+        lanes(&mixed, &[1 << 40], &[512], &worker_context(0, 1)).unwrap_or_else(|e| panic!("{e}"));
     let ops = taken(&mut *lanes[0], 200_000);
     let (mut lengths, mut run) = (vec![0_u64; 100], 0);
     for pair in ops.windows(2) {
@@ -99,9 +102,12 @@ fn mixed_runs_have_geometric_lengths() {
 #[test]
 fn hot_blocks_are_scattered_and_equal_for_all_workers_and_runs() {
     for order in [Order::Zipf(1.1), Order::Pareto(0.2)] {
-        let order_of = |worker, common: u64| {
-            let share = Share { common: Arc::new(Common::new(common)), ..share(worker, 4) };
-            let ops = taken(&mut *compiled(&stream(order.clone()), &share)[0], 300_000);
+        let order_of = |worker, stream_seed: u64| {
+            let context = WorkerContext {
+                stream_state: Arc::new(StreamState::new(stream_seed)),
+                ..worker_context(worker, 4)
+            };
+            let ops = taken(&mut *compiled(&stream(order.clone()), &context)[0], 300_000);
             let mut blocks: Vec<(u64, usize)> = hits(&ops, 100).into_iter().zip(0..).collect();
             blocks.sort_unstable_by(|a, b| b.cmp(a));
             blocks[..4].iter().map(|b| b.1).collect::<Vec<_>>()
@@ -125,15 +131,15 @@ fn ranks(ops: &[Op], blocks: u64, scatter_of: impl Fn(u64) -> u64) -> Vec<u64> {
 
 #[test]
 fn zipf_and_pareto_follow_their_laws() {
-    let key = model::payload::split_mix(Common::new(3).seed(0) ^ 0x7363_6174);
-    let scatter = crate::source::order::Scatter::new(100, key);
+    let key = model::payload::split_mix(StreamState::new(3).seed(0) ^ 0x7363_6174);
+    let permutation = crate::source::order::Permutation::new(100, key);
     for theta in [0.0, 0.8, 1.0, 1.5] {
-        let seen = ranks(&drawn(&stream(Order::Zipf(theta)), 200_000), 100, |r| scatter.position(r));
+        let seen = ranks(&drawn(&stream(Order::Zipf(theta)), 200_000), 100, |r| permutation.position(r));
         goodness_of_fit::assert_fit(&seen, &(1..=100).map(|k| f64::from(k).powf(-theta)).collect::<Vec<_>>());
     }
     for h in [0.01, 0.1, 0.2, 0.5, 0.9_f64] {
         let ops = drawn(&stream(Order::Pareto(h)), 200_000);
-        let seen = ranks(&ops, 100, |r| scatter.position(r));
+        let seen = ranks(&ops, 100, |r| permutation.position(r));
         // The expected share of operations in the first `part` of the blocks. For the part h it is 1 - h.
         let share = |part: f64| part.powf((1.0 - h).ln() / h.ln());
         assert!((share(h) - (1.0 - h)).abs() < 1e-12);
@@ -235,8 +241,8 @@ fn offsets_are_aligned_relative_to_the_span() {
     {
         unaligned.access.lines[0].align_bytes = align_bytes;
         resize(&mut unaligned, &Sizes::Fixed(if target_align == 1024 { 2048 } else { 1536 }));
-        let mut lanes =
-            lanes(&unaligned, &[1 << 20], &[target_align], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        let mut lanes = lanes(&unaligned, &[1 << 20], &[target_align], &worker_context(0, 1))
+            .unwrap_or_else(|e| panic!("{e}"));
         let ops = taken(&mut *lanes[0], 10_000);
         assert!(ops.iter().all(|o| (o.offset - 8192).is_multiple_of(grid)), "{align_bytes} {target_align}");
         let places = counts(ops.iter().map(|o| o.offset)).len() as u64;
@@ -352,7 +358,8 @@ fn drawn_sequential_sizes_fill_each_pass() {
     for sizes in [Sizes::Range(512, 16_384), Sizes::Split(vec![(512, 1), (4096, 70), (12_288, 29)])] {
         let mut stream = endless(Order::Sequential(Steps::default()));
         resize(&mut stream, &sizes);
-        let lanes_on = |bytes| lanes(&stream, &[bytes], &[1], &share(0, 1)).unwrap_or_else(|e| panic!("{e}"));
+        let lanes_on =
+            |bytes| lanes(&stream, &[bytes], &[1], &worker_context(0, 1)).unwrap_or_else(|e| panic!("{e}"));
         let mut at = 0;
         for op in taken(&mut *lanes_on(100 * 512)[0], 10_000) {
             assert_eq!(op.offset, at, "{sizes:?}");
@@ -427,7 +434,7 @@ fn targets_are_shared_as_requested_and_have_their_own_positions() {
     stream.targets = vec![4, 7, 9];
     let files = |sharing: Sharing| -> Vec<Vec<Op>> {
         let stream = Stream { sharing, ..stream.clone() };
-        compiled(&stream, &share(0, 1)).iter_mut().map(|l| taken(&mut **l, 60_000)).collect()
+        compiled(&stream, &worker_context(0, 1)).iter_mut().map(|l| taken(&mut **l, 60_000)).collect()
     };
     let each = files(Sharing::Each);
     assert_eq!(each.len(), 3);
@@ -436,7 +443,10 @@ fn targets_are_shared_as_requested_and_have_their_own_positions() {
     assert!(turns[0].iter().enumerate().all(|(i, o)| o.file == (i % 3) as u16));
     let around = Stream { sharing: Sharing::RoundRobin, ..stream.clone() };
     assert_eq!(
-        taken(&mut *compiled(&around, &share(1, 2))[0], 4).iter().map(|o| o.file).collect::<Vec<_>>(),
+        taken(&mut *compiled(&around, &worker_context(1, 2))[0], 4)
+            .iter()
+            .map(|o| o.file)
+            .collect::<Vec<_>>(),
         [1, 2, 0, 1]
     );
     for (sharing, weights) in
@@ -457,11 +467,12 @@ fn interlocked_workers_divide_each_target() {
     let steps = Steps { start: Start::Interlocked, ..Steps::default() };
     let mut stream = stream(Order::Sequential(steps));
     (stream.targets, stream.workers) = (vec![0, 1], 4);
-    let common = Arc::new(Common::new(1));
+    let stream_state = Arc::new(StreamState::new(1));
     let ops = std::thread::scope(|scope| {
         let run = |worker| {
-            let share = Share { common: Arc::clone(&common), ..share(worker, 4) };
-            let mut sources = compiled(&stream, &share);
+            let context =
+                WorkerContext { stream_state: Arc::clone(&stream_state), ..worker_context(worker, 4) };
+            let mut sources = compiled(&stream, &context);
             assert!(sources.iter().all(|s| s.look_ahead() == 1));
             scope.spawn(move || sources.iter_mut().flat_map(|s| taken(&mut **s, 500)).collect::<Vec<_>>())
         };
@@ -480,7 +491,8 @@ fn the_same_seeds_give_the_same_operations() {
         let mut stream = stream(order);
         stream.access.lines[0].mix = model::job::Mix::from_percents(50, 0);
         assert_eq!(drawn(&stream, 1000), drawn(&stream, 1000));
-        let other = taken(&mut *compiled(&stream, &Share { seed: 8, ..share(0, 1) })[0], 1000);
+        let other =
+            taken(&mut *compiled(&stream, &WorkerContext { seed: 8, ..worker_context(0, 1) })[0], 1000);
         assert_ne!(drawn(&stream, 1000), other);
     }
 }

@@ -205,8 +205,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let count = stream.targets.len();
-        let share = Share { worker, workers: 3, seed, common: Arc::new(Common::new(seed)) };
-        let sources = lanes(&stream, &bytes[..count], &vec![align; count], &share);
+        let context = WorkerContext { worker, workers: 3, seed, stream_state: Arc::new(StreamState::new(seed)) };
+        let sources = lanes(&stream, &bytes[..count], &vec![align; count], &context);
         prop_assume!(sources.is_ok());
         let sources = sources.unwrap_or_default();
         prop_assert_eq!(sources.len() as u64, stream.lanes());

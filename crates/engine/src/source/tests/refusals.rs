@@ -8,7 +8,7 @@ fn refused(change: impl FnOnce(&mut Stream)) -> String {
     stream.access.lines[0].mix = model::job::Mix::from_percents(50, 0);
     change(&mut stream);
     let count = stream.targets.len();
-    match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2)) {
+    match lanes(&stream, &vec![1 << 20; count], &vec![512; count], &worker_context(0, 2)) {
         Ok(_) => panic!("{stream:?} was accepted"),
         Err(why) => why,
     }
@@ -81,10 +81,10 @@ fn invalid_streams_are_refused_with_a_message() {
 #[test]
 fn a_worker_without_blocks_is_refused() {
     let stream = stream(Order::Once);
-    let share = share(100, 101);
-    let why = lanes(&stream, &[1 << 20], &[512], &share).err().unwrap_or_default();
+    let context = worker_context(100, 101);
+    let why = lanes(&stream, &[1 << 20], &[512], &context).err().unwrap_or_default();
     assert!(why.contains("fewer workers"), "{why}");
-    let why = lanes(&stream, &[1 << 20], &[512], &Share { worker: 3, workers: 3, ..share })
+    let why = lanes(&stream, &[1 << 20], &[512], &WorkerContext { worker: 3, workers: 3, ..context })
         .err()
         .unwrap_or_default();
     assert!(why.contains("no worker 3"), "{why}");

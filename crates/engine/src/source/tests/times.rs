@@ -11,7 +11,7 @@ fn writing(order: Order, pace: Pace) -> Stream {
 
 /// Returns the sorted times of a stream with several workers.
 fn times(stream: &Stream, workers: u32, count: usize) -> Vec<u64> {
-    let lane = |worker| compiled(stream, &share(worker, workers));
+    let lane = |worker| compiled(stream, &worker_context(worker, workers));
     let mut times: Vec<u64> = (0..workers)
         .flat_map(lane)
         .flat_map(|mut source| taken(&mut *source, count))

@@ -80,7 +80,7 @@ fn invalid_turns_are_refused() {
     let refused = |change: fn(&mut Turn)| {
         let mut stream = database();
         change(&mut stream.turns[0]);
-        let lanes = lanes(&stream, &[1 << 30], &[512], &share(0, 1));
+        let lanes = lanes(&stream, &[1 << 30], &[512], &worker_context(0, 1));
         lanes.err().unwrap_or_else(|| panic!("taken"))
     };
     assert!(refused(|turn| turn.operations = 1).contains("no operation"));
@@ -88,5 +88,7 @@ fn invalid_turns_are_refused() {
     assert!(refused(|turn| turn.access.lines[0].reply_bytes = 512).contains("operations of a pair"));
     let mut paced = database();
     paced.pace = Pace::Limited { iops: 5.0, bytes_per_s: 0.0 };
-    assert!(lanes(&paced, &[1 << 30], &[512], &share(0, 1)).err().is_some_and(|e| e.contains("pauses")));
+    assert!(
+        lanes(&paced, &[1 << 30], &[512], &worker_context(0, 1)).err().is_some_and(|e| e.contains("pauses"))
+    );
 }

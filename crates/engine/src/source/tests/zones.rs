@@ -101,11 +101,11 @@ fn the_halves_of_a_transaction_are_in_one_zone() {
 fn workers_begin_in_different_zones_and_targets_have_separate_ones() {
     let stream = zoned(sequential(), [10, 10, 0]);
     for (worker, first) in [(0, 0), (1, 20), (2, 50), (3, 70)] {
-        let ops = taken(&mut *compiled(&stream, &share(worker, 4))[0], 11);
+        let ops = taken(&mut *compiled(&stream, &worker_context(worker, 4))[0], 11);
         assert_eq!(blocks(&ops), consecutive(&[first, first + 10], 10)[..11]);
     }
     let two = Stream { targets: vec![0, 1], ..stream };
-    for (file, mut lane) in (0..).zip(compiled(&two, &share(0, 1))) {
+    for (file, mut lane) in (0..).zip(compiled(&two, &worker_context(0, 1))) {
         let ops = taken(&mut *lane, 20);
         assert!(ops.iter().all(|op| op.file == file));
         assert_eq!(blocks(&ops), consecutive(&[0], 20));
@@ -120,7 +120,7 @@ fn invalid_zones_are_refused() {
         stream.access.strided = Some(Strided { bytes, range_bytes, skip_bytes });
         change(&mut stream);
         let count = stream.targets.len();
-        let made = lanes(&stream, &vec![1 << 20; count], &vec![512; count], &share(0, 2));
+        let made = lanes(&stream, &vec![1 << 20; count], &vec![512; count], &worker_context(0, 2));
         made.err().unwrap_or_else(|| panic!("{stream:?} was taken"))
     };
     let nothing: fn(&mut Stream) = |_| {};

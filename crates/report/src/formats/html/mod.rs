@@ -25,7 +25,7 @@ use crate::view::table::Columns;
 use crate::view::{machine, plan, sessions as session_view, verification};
 use crate::{Content, Format, Style, writer};
 use askama::Template;
-use model::finding::{Diagnosis, Look, Pages};
+use model::finding::{Diagnosis, DoctorAnswer, Pages};
 use model::history::Listing;
 use model::machine::Devices;
 use model::plan::Explained;
@@ -116,7 +116,7 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let acting: Vec<&Look> = diagnosis.worst_first().into_iter().filter(|l| l.acts()).collect();
+    let acting: Vec<&DoctorAnswer> = diagnosis.worst_first().into_iter().filter(|l| l.acts()).collect();
     let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
     // A diagnosis has no verdict. FINDINGS has the colour of SUSPECT.
     let colour_word = if acting.is_empty() { "OK" } else { "SUSPECT" };
@@ -131,7 +131,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         sections.push(plain_card("Before you measure", &facts(&todo)));
     }
     for group in &diagnosis.groups {
-        let rows = Columns::new(&group.looks)
+        let rows = Columns::new(&group.answers)
             .text("what", |entry| &entry.about)
             .label("answer", |entry| machine::describe_answer(entry))
             .text("seen", |entry| &entry.sentence)

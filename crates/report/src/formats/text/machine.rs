@@ -12,7 +12,7 @@ use crate::view::machine::{
 };
 use crate::{Detail, Style};
 use model::Known;
-use model::finding::{Diagnosis, Look, Outcome};
+use model::finding::{Diagnosis, DoctorAnswer, Outcome};
 use model::machine::{BlockDevice, Devices, LayerKind, Queue};
 use model::units::{show_block, show_bytes};
 use std::io::{self, Write};
@@ -208,7 +208,7 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     let mut out = Page::new(style);
     out.paragraph(&diagnosis.chain);
     let worst = diagnosis.worst_first();
-    let (acting, notes): (Vec<&Look>, Vec<&Look>) = worst.into_iter().partition(|l| l.acts());
+    let (acting, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) = worst.into_iter().partition(|l| l.acts());
     if !acting.is_empty() {
         out.line("");
         list_acting(&mut out, "Before you measure:", &acting, |entry| &entry.sentence);
@@ -216,13 +216,13 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
-        group.looks.iter().for_each(|entry| show_line(&mut out, entry));
+        group.answers.iter().for_each(|entry| show_line(&mut out, entry));
     }
     show_what_to_do(&mut out, diagnosis, &acting, &notes);
     out.write(to)
 }
 
-fn show_line(out: &mut Page, entry: &Look) {
+fn show_line(out: &mut Page, entry: &DoctorAnswer) {
     let (word, code) = match entry.outcome {
         Outcome::Holds => ("OK", "32"),
         Outcome::Finding => ("FINDING", "33"),
@@ -241,12 +241,17 @@ fn show_line(out: &mut Page, entry: &Look) {
 }
 
 /// Names what was observed, with its effect and its check: `holes (invalidates a number, A04)`.
-fn describe_about(entry: &Look) -> String {
+fn describe_about(entry: &DoctorAnswer) -> String {
     format!("{} ({}{})", entry.about, describe_effect(entry), check_suffix(entry))
 }
 
 /// Prints a numbered list of findings.
-fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&Look) -> &str) {
+fn list_acting(
+    out: &mut Page,
+    heading: &str,
+    acting: &[&DoctorAnswer],
+    text: impl Fn(&DoctorAnswer) -> &str,
+) {
     out.line(heading);
     for (i, entry) in acting.iter().enumerate() {
         out.prose(&format!("  {}. ", i + 1), "     ", &format!("{}: {}", describe_about(entry), text(entry)));
@@ -255,9 +260,9 @@ fn list_acting(out: &mut Page, heading: &str, acting: &[&Look], text: impl Fn(&L
 
 /// Prints what to do before measuring, names the notes, and counts the things that could not be
 /// checked.
-fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&Look], notes: &[&Look]) {
+fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&DoctorAnswer], notes: &[&DoctorAnswer]) {
     out.line("");
-    let entries = || diagnosis.groups.iter().flat_map(|g| &g.looks);
+    let entries = || diagnosis.groups.iter().flat_map(|g| &g.answers);
     let unchecked = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
     let unchecked_note = match unchecked {
         0 => String::new(),
