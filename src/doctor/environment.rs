@@ -2,12 +2,12 @@
 //! preloaded libraries), the rights that fathom has and what it does without a missing one, and the
 //! load of other processes while fathom only watched.
 
-use crate::doctor::{Observation, fine, problem, to_look};
+use crate::doctor::{Observation, fine, problem, name_answer};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::Busy;
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, GOVERNORS, LIBRARIES, LIMITS, SLEEPS, meminfo_bytes};
-use model::finding::{CheckId, Look, Outcome, Severity};
+use model::finding::{CheckId, DoctorAnswer, Outcome, Severity};
 use model::units::{GIB, MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 use sys::error_advice::advice;
 
@@ -16,26 +16,26 @@ const GOOD_CLOCKS: [&str; 4] = ["tsc", "kvm-clock", "arch_sys_counter", "timebas
 /// Longest acceptable wake-up time in us (D12): it makes a single read of a fast device, which takes about 50 us, a fifth longer.
 const WAKE_US: u64 = 10;
 
-pub(super) fn check_host(observation: &Observation) -> Vec<Look> {
+pub(super) fn check_host(observation: &Observation) -> Vec<DoctorAnswer> {
     // The idle watch as a session without I/O, which the checks of results can judge.
     let idle = observation.idle();
-    let mut looks: Vec<Look> = check_hypervisor(&idle).into_iter().collect();
-    looks.push(to_look("clock", Some(CheckId::D13), check_clock(observation)));
-    looks.push(to_look("governor", Some(CheckId::D12), check_governor(observation)));
-    looks.push(to_look("sleep states", Some(CheckId::D12), check_sleep_states(observation)));
-    looks.extend(idle.answer("I/O limits", CheckId::D04));
-    looks.push(check_cgroup_limits(observation));
-    looks.push(to_look("libraries", Some(CheckId::C02), check_libraries(observation)));
-    looks
+    let mut answers: Vec<DoctorAnswer> = check_hypervisor(&idle).into_iter().collect();
+    answers.push(name_answer("clock", Some(CheckId::D13), check_clock(observation)));
+    answers.push(name_answer("governor", Some(CheckId::D12), check_governor(observation)));
+    answers.push(name_answer("sleep states", Some(CheckId::D12), check_sleep_states(observation)));
+    answers.extend(idle.answer("I/O limits", CheckId::D04));
+    answers.push(check_cgroup_limits(observation));
+    answers.push(name_answer("libraries", Some(CheckId::C02), check_libraries(observation)));
+    answers
 }
 
-fn check_hypervisor(idle: &Idle) -> Option<Look> {
-    let look = idle.answer("hypervisor", CheckId::D18)?;
+fn check_hypervisor(idle: &Idle) -> Option<DoctorAnswer> {
+    let answer = idle.answer("hypervisor", CheckId::D18)?;
     let cure = "mention this with every result, and repeat the run at another time of day";
-    Some(if look.outcome == Outcome::Finding { look.cure(cure) } else { look })
+    Some(if answer.outcome == Outcome::Finding { answer.cure(cure) } else { answer })
 }
 
-fn check_clock(observation: &Observation) -> Known<Look> {
+fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
     let source = observation.machine.clocksource.as_ref().map_err(Clone::clone)?.trim();
     let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
@@ -59,7 +59,7 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.rsplit_once(": ")).map(|(_, value)| value.trim())
 }
 
-fn check_governor(observation: &Observation) -> Known<Look> {
+fn check_governor(observation: &Observation) -> Known<DoctorAnswer> {
     let text = observation.machine.fact(GOVERNORS)?;
     match values(text).find(|g| *g != "performance") {
         Some(other) => problem(
@@ -74,7 +74,7 @@ fn check_governor(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn check_sleep_states(observation: &Observation) -> Known<Look> {
+fn check_sleep_states(observation: &Observation) -> Known<DoctorAnswer> {
     let text = observation.machine.fact(SLEEPS)?;
     match values(text).filter_map(|v| v.parse::<u64>().ok()).max() {
         Some(us) if us > WAKE_US => problem(
@@ -90,11 +90,11 @@ fn check_sleep_states(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn check_cgroup_limits(observation: &Observation) -> Look {
+fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
     const ABOUT: &str = "CPU and memory limits";
     let text = match observation.machine.fact(LIMITS) {
         Ok(text) => text,
-        Err(why) => return Look::unknown(ABOUT, why).check(CheckId::D11),
+        Err(why) => return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11),
     };
     let limits_in = |part: &str| -> Option<String> {
         let lines: Vec<&str> = text.lines().filter(|line| line.contains(part)).collect();
@@ -104,7 +104,7 @@ fn check_cgroup_limits(observation: &Observation) -> Look {
     let memory = limits_in("/memory.")
         .map(|limits| format!("A parent cgroup limits memory, including the page cache: {limits}."));
     let (severity, check, sentence, with) = match (cpu, memory) {
-        (None, None) => return Look::ok(ABOUT, "No parent cgroup sets one."),
+        (None, None) => return DoctorAnswer::ok(ABOUT, "No parent cgroup sets one."),
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
         (Some(cpu), None) => (Severity::Biased, CheckId::D11, cpu, "fewer --workers"),
         (Some(cpu), Some(memory)) => {
@@ -112,10 +112,10 @@ fn check_cgroup_limits(observation: &Observation) -> Look {
         }
     };
     let cure = format!("measure outside of this cgroup, or with {with}");
-    Look::finding(ABOUT, severity, sentence).cure(cure).check(check)
+    DoctorAnswer::finding(ABOUT, severity, sentence).cure(cure).check(check)
 }
 
-fn check_libraries(observation: &Observation) -> Known<Look> {
+fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
     let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
@@ -140,19 +140,19 @@ const LOCKED_FROM: u64 = 32 * MIB;
 /// Limits of this size and above count as unlimited: of bytes, and of open files.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
 
-pub(super) fn check_rights(observation: &Observation) -> Vec<Look> {
-    let mut looks = vec![
-        to_look("io_uring", None, check_io_uring(observation)),
-        to_look("own cgroup", Some(CheckId::D01), check_own_cgroup(observation)),
+pub(super) fn check_rights(observation: &Observation) -> Vec<DoctorAnswer> {
+    let mut answers = vec![
+        name_answer("io_uring", None, check_io_uring(observation)),
+        name_answer("own cgroup", Some(CheckId::D01), check_own_cgroup(observation)),
     ];
-    looks.extend(check_raw_devices(observation));
-    looks.push(to_look("tracing", None, check_tracing(observation)));
-    looks.push(to_look("open files", None, check_open_files(observation)));
-    looks.push(to_look("locked memory", None, check_locked_memory(observation)));
-    looks
+    answers.extend(check_raw_devices(observation));
+    answers.push(name_answer("tracing", None, check_tracing(observation)));
+    answers.push(name_answer("open files", None, check_open_files(observation)));
+    answers.push(name_answer("locked memory", None, check_locked_memory(observation)));
+    answers
 }
 
-fn check_io_uring(observation: &Observation) -> Known<Look> {
+fn check_io_uring(observation: &Observation) -> Known<DoctorAnswer> {
     let Err(denied) = &observation.rights.io_uring else { return fine("Allowed.") };
     let advice = observation.rights.io_uring_advice;
     let allow = advice.map_or_else(String::new, |advice| format!("to allow it: {advice}; "));
@@ -175,7 +175,7 @@ fn check_io_uring(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn check_own_cgroup(observation: &Observation) -> Known<Look> {
+fn check_own_cgroup(observation: &Observation) -> Known<DoctorAnswer> {
     let why = match &observation.rights.cgroup {
         Ok(v) => {
             return fine(format!(
@@ -191,7 +191,7 @@ fn check_own_cgroup(observation: &Observation) -> Known<Look> {
     problem(Severity::Note, sentence, format!("{}{}", advice(user), if user == 0 { "" } else { delegated }))
 }
 
-fn check_raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
+fn check_raw_devices(observation: &Observation) -> impl Iterator<Item = DoctorAnswer> {
     let describe_answer = |answer: &Known<()>| match answer {
         Ok(()) => fine("Can be opened, so `fathom layers` can measure it too."),
         Err(why) => problem(
@@ -201,10 +201,10 @@ fn check_raw_devices(observation: &Observation) -> impl Iterator<Item = Look> {
         ),
     };
     let devices = observation.rights.devices.iter();
-    devices.map(move |(name, answer)| to_look(&format!("raw {name}"), None, describe_answer(answer)))
+    devices.map(move |(name, answer)| name_answer(&format!("raw {name}"), None, describe_answer(answer)))
 }
 
-fn check_tracing(observation: &Observation) -> Known<Look> {
+fn check_tracing(observation: &Observation) -> Known<DoctorAnswer> {
     match &observation.rights.tracing {
         Ok(()) => fine("Block requests can be traced with the processes that issued them."),
         Err(why) => problem(
@@ -218,7 +218,7 @@ fn check_tracing(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn check_open_files(observation: &Observation) -> Known<Look> {
+fn check_open_files(observation: &Observation) -> Known<DoctorAnswer> {
     match observation.rights.open_files {
         Some(most) if most < FILES_FROM => problem(
             Severity::Note,
@@ -230,7 +230,7 @@ fn check_open_files(observation: &Observation) -> Known<Look> {
     }
 }
 
-fn check_locked_memory(observation: &Observation) -> Known<Look> {
+fn check_locked_memory(observation: &Observation) -> Known<DoctorAnswer> {
     match observation.rights.locked_bytes {
         Some(most) if most < LOCKED_FROM && observation.rights.io_uring.is_ok() => problem(
             Severity::Note,
@@ -258,22 +258,22 @@ const AVAILABLE_FROM: f64 = 0.05;
 /// Largest number of process names shown.
 const MAX_NAMES: usize = 3;
 
-pub(super) fn check_other_load(observation: &Observation) -> Vec<Look> {
+pub(super) fn check_other_load(observation: &Observation) -> Vec<DoctorAnswer> {
     let idle = observation.idle();
-    let mut looks = Vec::new();
+    let mut answers = Vec::new();
     if !observation.place().layers.is_empty() {
-        looks.push(to_look("requests of others", Some(CheckId::D01), check_requests(observation)));
+        answers.push(name_answer("requests of others", Some(CheckId::D01), check_requests(observation)));
     }
-    looks.push(to_look("CPU", Some(CheckId::D08), check_cpu(observation)));
-    looks.extend(idle.answer("stolen CPU time", CheckId::D10));
-    looks.extend(idle.answer("waiting to be written", CheckId::D02));
-    looks.extend(idle.answer("housekeeping", CheckId::D03));
-    looks.extend(idle.answer("memory", CheckId::D14).map(|look| add_available(observation, look)));
-    looks
+    answers.push(name_answer("CPU", Some(CheckId::D08), check_cpu(observation)));
+    answers.extend(idle.answer("stolen CPU time", CheckId::D10));
+    answers.extend(idle.answer("waiting to be written", CheckId::D02));
+    answers.extend(idle.answer("housekeeping", CheckId::D03));
+    answers.extend(idle.answer("memory", CheckId::D14).map(|answer| add_available(observation, answer)));
+    answers
 }
 
 /// Checks the requests of other processes to the devices at the bottom of the stack.
-fn check_requests(observation: &Observation) -> Known<Look> {
+fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
     let flow = sum_traffic(observation)?;
     let seconds = (observation.watched_ns() as f64 / 1e9).max(1e-9);
     let in_flight = flow.ms as f64 / 1000.0 / seconds;
@@ -327,7 +327,7 @@ fn describe_busiest(
     }
 }
 
-fn check_cpu(observation: &Observation) -> Known<Look> {
+fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
     let busy = observation.idle().used_cpu_share()?;
     let sentence = format!("{} of all CPU time was used.", show_share(busy));
     if busy < CPU_FROM {
@@ -339,55 +339,55 @@ fn check_cpu(observation: &Observation) -> Known<Look> {
 }
 
 /// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. A finding remains unchanged.
-fn add_available(observation: &Observation, look: Look) -> Look {
+fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
     let available_share = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;
         Ok(meminfo_bytes(text, "MemAvailable")? as f64 / meminfo_bytes(text, "MemTotal")?.max(1) as f64)
     };
     let available = available_share().map(|share| (share < AVAILABLE_FROM, show_share(share)));
-    match (available, look.outcome) {
-        (_, Outcome::Finding) => look,
+    match (available, answer.outcome) {
+        (_, Outcome::Finding) => answer,
         (Ok((true, share)), _) => {
             let sentence = format!("Only {share} of the memory is available.");
-            Look::finding("memory", Severity::Biased, sentence)
+            DoctorAnswer::finding("memory", Severity::Biased, sentence)
                 .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
-        (_, Outcome::NotChecked) => look,
-        (Ok((false, share)), Outcome::Holds) => Look::ok(
+        (_, Outcome::NotChecked) => answer,
+        (Ok((false, share)), Outcome::Holds) => DoctorAnswer::ok(
             "memory",
             format!("{share} of the memory is available, and no process waits for memory."),
         ),
-        (Err(why), Outcome::Holds) => Look::unknown("memory", why).check(CheckId::D14),
+        (Err(why), Outcome::Holds) => DoctorAnswer::unknown("memory", why).check(CheckId::D14),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::observation_tests::{find_look, in_order};
+    use crate::doctor::observation_tests::{find_answer, in_order};
     use model::finding::Outcome;
 
-    fn with_fact(fact: &str, text: &str, about: &str) -> Look {
+    fn with_fact(fact: &str, text: &str, about: &str) -> DoctorAnswer {
         let mut observation = in_order();
         observation.machine.facts.insert(fact.into(), Ok(text.into()));
         answer(&observation, about)
     }
 
-    fn answer(observation: &Observation, about: &str) -> Look {
-        find_look(check_host(observation), about)
+    fn answer(observation: &Observation, about: &str) -> DoctorAnswer {
+        find_answer(check_host(observation), about)
     }
 
     #[test]
     fn a_good_machine_has_no_finding() {
         let mut observation = in_order();
-        let looks = check_host(&observation);
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
+        let answers = check_host(&observation);
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         observation.machine.facts.clear();
         observation.machine.virtual_by = Err("hidden".into());
         observation.machine.clocksource = Err("hidden".into());
-        let looks = check_host(&observation);
-        assert!(looks.iter().all(|l| l.outcome == Outcome::NotChecked), "{looks:#?}");
+        let answers = check_host(&observation);
+        assert!(answers.iter().all(|a| a.outcome == Outcome::NotChecked), "{answers:#?}");
     }
 
     #[test]
@@ -448,58 +448,58 @@ mod rights_tests {
     #[test]
     fn missing_rights_are_reported_with_a_reason() {
         let mut observation = in_order();
-        let looks = check_rights(&observation);
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
+        let answers = check_rights(&observation);
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         let rights = &mut observation.rights;
         rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
         (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
         (rights.tracing, rights.devices[0].1) = (Err("reason 3".into()), Err("reason 4".into()));
         (rights.open_files, rights.locked_bytes) = (Some(FILES_FROM - 1), Some(LOCKED_FROM - 1));
-        let looks = check_rights(&observation);
+        let answers = check_rights(&observation);
         // Only io_uring would lock the memory.
-        let (locked, looks): (Vec<Look>, Vec<Look>) =
-            looks.into_iter().partition(|l| l.about == "locked memory");
-        assert!(locked.iter().all(|l| l.outcome == Outcome::Holds), "{locked:#?}");
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Finding && !l.cure.is_empty()), "{looks:#?}");
+        let (locked, answers): (Vec<DoctorAnswer>, Vec<DoctorAnswer>) =
+            answers.into_iter().partition(|a| a.about == "locked memory");
+        assert!(locked.iter().all(|a| a.outcome == Outcome::Holds), "{locked:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Finding && !l.cure.is_empty()), "{answers:#?}");
         for reason in ["reason 1", "reason 2", "reason 3", "reason 4"] {
-            assert!(looks.iter().any(|l| l.sentence.contains(reason)), "{reason}");
+            assert!(answers.iter().any(|a| a.sentence.contains(reason)), "{reason}");
         }
-        let worst = looks.iter().map(|l| l.severity).min().flatten();
+        let worst = answers.iter().map(|a| a.severity).min().flatten();
         assert_eq!(worst, Some(Severity::Void));
     }
 
     #[test]
     fn advice_about_io_uring_names_only_what_helps_here() {
-        let look = |denied: IoUringDenied, advice: Option<&'static str>| {
+        let io_uring_answer = |denied: IoUringDenied, advice: Option<&'static str>| {
             let mut observation = in_order();
             (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
-            super::to_look("io_uring", None, check_io_uring(&observation))
+            super::name_answer("io_uring", None, check_io_uring(&observation))
         };
-        let old = look(IoUringDenied::OldKernel("4.19.0".into()), None);
+        let old = io_uring_answer(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
         assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
-        let sysctl = look(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
+        let sysctl = io_uring_answer(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
         assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
         // A low limit of locked memory is a finding.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
-        assert!(matches!(check_locked_memory(&observation), Ok(Look { outcome: Outcome::Finding, .. })));
+        assert!(matches!(check_locked_memory(&observation), Ok(DoctorAnswer { outcome: Outcome::Finding, .. })));
     }
 }
 
 #[cfg(test)]
 mod neighbours_tests {
     use super::*;
-    use crate::doctor::observation_tests::{find_look, in_order};
+    use crate::doctor::observation_tests::{find_answer, in_order};
     use model::evidence::HOUSEKEEPERS;
     use model::finding::Outcome;
 
-    fn answer(observation: &Observation, about: &str) -> Look {
-        find_look(check_other_load(observation), about)
+    fn answer(observation: &Observation, about: &str) -> DoctorAnswer {
+        find_answer(check_other_load(observation), about)
     }
 
     /// The answer if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo` is the same.
-    fn with(file: &str, text: &str, about: &str) -> Look {
+    fn with(file: &str, text: &str, about: &str) -> DoctorAnswer {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
         if file == "/proc/meminfo" {
@@ -513,11 +513,11 @@ mod neighbours_tests {
     fn an_idle_machine_has_no_finding() {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
-        let looks = check_other_load(&observation);
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
+        let answers = check_other_load(&observation);
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         (observation.start.files, observation.end.files) = Default::default();
-        let looks = check_other_load(&observation);
-        assert!(looks.iter().all(|l| l.outcome == Outcome::NotChecked), "{looks:#?}");
+        let answers = check_other_load(&observation);
+        assert!(answers.iter().all(|a| a.outcome == Outcome::NotChecked), "{answers:#?}");
     }
 
     #[test]
@@ -526,9 +526,9 @@ mod neighbours_tests {
         // 149 ms of 3 s are less than a twentieth, 151 ms more.
         let at = |ms: u64| format!("1090 0 8720 {} 500 0 4000 20 0 44 60 0 0 0 0 9 11", 40 + ms);
         assert_eq!(with(stat, &at(149), "requests of others").outcome, Outcome::Holds);
-        let look = with(stat, &at(151), "requests of others");
-        assert_eq!(look.outcome, Outcome::Finding);
-        assert!(look.sentence.starts_with("30.0 requests a second"), "{}", look.sentence);
+        let answer = with(stat, &at(151), "requests of others");
+        assert_eq!(answer.outcome, Outcome::Finding);
+        assert!(answer.sentence.starts_with("30.0 requests a second"), "{}", answer.sentence);
         let mut observation = in_order();
         observation.end.files.insert(stat.into(), Ok(at(3000)));
         let busy = |name: &str, io_bytes| Busy { pid: 7, name: name.into(), cpu_ms: 1, io_bytes };

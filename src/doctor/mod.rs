@@ -21,7 +21,7 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::{host, resolve, rights};
 use model::evidence::{Moment, Snapshot, TargetState};
-use model::finding::{CheckId, Diagnosis, FORMAT, Group, Look, Outcome, Severity};
+use model::finding::{CheckId, Diagnosis, FORMAT, AnswerGroup, DoctorAnswer, Outcome, Severity};
 use model::machine::{DirectIo, Machine, Place};
 use model::plan::Role;
 use model::units::{show_bytes, show_ns};
@@ -58,7 +58,7 @@ pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
 }
 
 fn diagnose(observation: Observation) -> Diagnosis {
-    let group = |heading: &str, looks: Vec<Look>| Group { heading: heading.into(), looks };
+    let group = |heading: &str, answers: Vec<DoctorAnswer>| AnswerGroup { heading: heading.into(), answers };
     let mut groups = vec![
         group("The place", storage::check_place(&observation)),
         group("The stored data", storage::check_stored_data(&observation)),
@@ -68,9 +68,9 @@ fn diagnose(observation: Observation) -> Diagnosis {
         group("Rights of fathom", environment::check_rights(&observation)),
     ];
     if observation.rights.sys_is_read_only {
-        let looks = groups.iter_mut().flat_map(|g| &mut g.looks);
-        for look in looks.filter(|look| look.cure.contains("/sys/")) {
-            look.cure = format!("outside of this container (/sys is read-only here), {}", look.cure);
+        let answers = groups.iter_mut().flat_map(|g| &mut g.answers);
+        for answer in answers.filter(|answer| answer.cure.contains("/sys/")) {
+            answer.cure = format!("outside of this container (/sys is read-only here), {}", answer.cure);
         }
     }
     Diagnosis {
@@ -78,29 +78,29 @@ fn diagnose(observation: Observation) -> Diagnosis {
         target: observation.path.to_string_lossy().into_owned(),
         chain: observation.place().chain(),
         watched_ms: observation.watched_ns() / 1_000_000,
-        groups: groups.into_iter().filter(|g| !g.looks.is_empty()).collect(),
+        groups: groups.into_iter().filter(|g| !g.answers.is_empty()).collect(),
         machine: observation.machine,
     }
 }
 
-/// Returns an answer without a problem. [`to_look`] adds the subject.
+/// Returns an answer without a problem. [`name_answer`] adds the subject.
 #[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
-fn fine(sentence: impl Into<String>) -> Known<Look> {
-    Ok(Look::ok("", sentence))
+fn fine(sentence: impl Into<String>) -> Known<DoctorAnswer> {
+    Ok(DoctorAnswer::ok("", sentence))
 }
 
-/// Returns an answer with a problem, its effect on a number and its fix. [`to_look`] adds the subject.
+/// Returns an answer with a problem, its effect on a number and its fix. [`name_answer`] adds the subject.
 #[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
-fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Known<Look> {
-    Ok(Look::finding("", severity, sentence).cure(cure))
+fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Known<DoctorAnswer> {
+    Ok(DoctorAnswer::finding("", severity, sentence).cure(cure))
 }
 
 /// Adds the subject to an answer and, unless all is well, the check of results that answers the same question. An error is
 /// the reason why nothing could be observed.
-fn to_look(about: &str, check: Option<CheckId>, answer: Known<Look>) -> Look {
-    let look = answer.unwrap_or_else(|why| Look::unknown(about, why));
-    let check = check.filter(|_| look.outcome != Outcome::Holds);
-    Look { about: about.to_owned(), check, ..look }
+fn name_answer(about: &str, check: Option<CheckId>, answer: Known<DoctorAnswer>) -> DoctorAnswer {
+    let answer = answer.unwrap_or_else(|why| DoctorAnswer::unknown(about, why));
+    let check = check.filter(|_| answer.outcome != Outcome::Holds);
+    DoctorAnswer { about: about.to_owned(), check, ..answer }
 }
 
 /// Quotes a path for a shell.
@@ -322,8 +322,8 @@ mod tests {
             let mut observation = in_order();
             observation.rights.sys_is_read_only = sys_is_read_only;
             observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
-            let looks = diagnose(observation).groups.into_iter().flat_map(|g| g.looks);
-            looks.map(|look| look.cure).filter(|cure| cure.contains("/sys/")).collect()
+            let answers = diagnose(observation).groups.into_iter().flat_map(|g| g.answers);
+            answers.map(|answer| answer.cure).filter(|cure| cure.contains("/sys/")).collect()
         };
         assert!(cures(false).iter().all(|cure| cure.starts_with("as root: ")), "{:?}", cures(false));
         assert!(!cures(true).is_empty());
@@ -498,9 +498,9 @@ mod observation_tests {
     }
 
     /// Returns the first answer whose subject begins with these words.
-    pub(crate) fn find_look(looks: Vec<Look>, about: &str) -> Look {
-        let look = looks.into_iter().find(|l| l.about.starts_with(about));
-        look.unwrap_or_else(|| panic!("nothing about {about}"))
+    pub(crate) fn find_answer(answers: Vec<DoctorAnswer>, about: &str) -> DoctorAnswer {
+        let answer = answers.into_iter().find(|a| a.about.starts_with(about));
+        answer.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 
     fn files() -> BTreeMap<String, Known<String>> {

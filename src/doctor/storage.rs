@@ -1,35 +1,35 @@
 //! The storage below the target: file system, layers, direct I/O, free space; stored data and its pages in memory; queue settings,
 //! counters and alignment of the lowest devices; their link and temperature.
 //!
-//! A `Place` is the stack below the target, a [`Look`] one line of the answer. If a check of
+//! A `Place` is the stack below the target, a [`DoctorAnswer`] one line of the answer. If a check of
 //! results (`CheckId`) also works without a measurement, [`Idle`] asks that check. Devices with
 //! equal answers share a line.
 
-use crate::doctor::{Observation, fine, problem, quote_path, to_look};
+use crate::doctor::{Observation, fine, problem, quote_path, name_answer};
 use analysis::idle::{Idle, severity_of_cached_share};
 use model::Known;
 use model::evidence::Pages;
-use model::finding::{CheckId, Look, Outcome, Severity};
+use model::finding::{CheckId, DoctorAnswer, Outcome, Severity};
 use model::machine::{Layer, LayerKind, Place};
 use model::plan::Role;
 use model::units::{show_bytes, show_share};
 
-pub(super) fn check_place(observation: &Observation) -> Vec<Look> {
+pub(super) fn check_place(observation: &Observation) -> Vec<DoctorAnswer> {
     let (place, idle) = (observation.place(), observation.idle());
-    let mut looks = vec![describe_below(place, &idle)];
-    looks.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(check_backing_file));
+    let mut answers = vec![describe_below(place, &idle)];
+    answers.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(check_backing_file));
     // A file system in memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
-        looks.extend(idle.answer("direct I/O", CheckId::A03).map(|look| name_witness(observation, look)));
-        looks.extend(idle.answer("flushes", CheckId::C02));
+        answers.extend(idle.answer("direct I/O", CheckId::A03).map(|answer| name_witness(observation, answer)));
+        answers.extend(idle.answer("flushes", CheckId::C02));
     }
-    looks.extend(idle.answer("remote", CheckId::D24).filter(|look| look.outcome == Outcome::Finding));
-    looks.extend(idle.answer("software RAID", CheckId::D23));
-    looks.extend(idle.answer("free space", CheckId::D20).map(|look| name_room(observation, look)));
-    looks
+    answers.extend(idle.answer("remote", CheckId::D24).filter(|answer| answer.outcome == Outcome::Finding));
+    answers.extend(idle.answer("software RAID", CheckId::D23));
+    answers.extend(idle.answer("free space", CheckId::D20).map(|answer| name_room(observation, answer)));
+    answers
 }
 
-fn describe_below(place: &Place, idle: &Idle) -> Look {
+fn describe_below(place: &Place, idle: &Idle) -> DoctorAnswer {
     const ABOUT: &str = "what is below";
     if place.ram.is_some()
         && let Some(memory) = idle.answer(ABOUT, CheckId::A11)
@@ -40,13 +40,13 @@ fn describe_below(place: &Place, idle: &Idle) -> Look {
         Some(why) => format!("{why}; a number measured here cannot be compared with a device"),
         None => match place.leaves().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
             [] => "no block device was found".into(),
-            names => return Look::ok(ABOUT, format!("{} on {}.", place.kind(), names.join(", "))),
+            names => return DoctorAnswer::ok(ABOUT, format!("{} on {}.", place.kind(), names.join(", "))),
         },
     };
-    Look::unknown(ABOUT, why).check(CheckId::A13)
+    DoctorAnswer::unknown(ABOUT, why).check(CheckId::A13)
 }
 
-fn check_backing_file(layer: &Layer) -> Look {
+fn check_backing_file(layer: &Layer) -> DoctorAnswer {
     let (name, file) = (&layer.name, layer.backing_file.as_deref().unwrap_or("a file"));
     let (check, answer) = match layer.backing_direct {
         Some(true) => (None, fine(format!("{file} is read past the page cache."))),
@@ -58,35 +58,35 @@ fn check_backing_file(layer: &Layer) -> Look {
         }
         None => (None, Err(format!("the kernel does not show whether {file} is read past the page cache"))),
     };
-    to_look(&format!("backing of {name}"), check, answer)
+    name_answer(&format!("backing of {name}"), check, answer)
 }
 
 /// Names the file that decided the answer about direct I/O in a directory, or reports that the directory has no such file.
-fn name_witness(observation: &Observation, look: Look) -> Look {
+fn name_witness(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
     let sentence = match &observation.witness {
-        Some((name, _)) if look.outcome == Outcome::Holds => {
+        Some((name, _)) if answer.outcome == Outcome::Holds => {
             format!("Supported, as the file '{name}' in this directory shows.")
         }
         Some((name, _)) => {
-            format!("{}, as the file '{name}' in this directory shows.", look.sentence.trim_end_matches('.'))
+            format!("{}, as the file '{name}' in this directory shows.", answer.sentence.trim_end_matches('.'))
         }
-        None if observation.role == Role::Made && look.outcome == Outcome::NotChecked => {
+        None if observation.role == Role::Made && answer.outcome == Outcome::NotChecked => {
             "no file in this directory shows whether direct I/O works here; a measurement reports it".into()
         }
-        None => return look,
+        None => return answer,
     };
-    Look { sentence, ..look }
+    DoctorAnswer { sentence, ..answer }
 }
 
 /// Adds the free space to an answer without a finding. A finding already contains it.
-fn name_room(observation: &Observation, look: Look) -> Look {
-    let Some(Ok(room)) = observation.target().and_then(|t| t.room.as_ref()) else { return look };
-    if look.outcome != Outcome::Holds {
-        return look;
+fn name_room(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
+    let Some(Ok(room)) = observation.target().and_then(|t| t.room.as_ref()) else { return answer };
+    if answer.outcome != Outcome::Holds {
+        return answer;
     }
     let (free, total) = (show_bytes(room.free_bytes), show_bytes(room.total_bytes));
     let share = show_share(room.free_bytes as f64 / room.total_bytes as f64);
-    Look { sentence: format!("{free} of {total} are free ({share})."), ..look }
+    DoctorAnswer { sentence: format!("{free} of {total} are free ({share})."), ..answer }
 }
 
 /// The subjects that depend on a file's extents, each with its check.
@@ -97,27 +97,27 @@ const OF_EXTENTS: [(&str, CheckId); 4] = [
     ("pieces", CheckId::B15),
 ];
 
-pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
+pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> {
     // A directory: a measurement would make its file there.
     if observation.role == Role::Made {
-        return vec![Look::ok(
+        return vec![DoctorAnswer::ok(
             "test file",
             "fathom makes a test file in this directory, writes the whole file, evicts it from memory, and removes it at the end.",
         )];
     }
     if observation.bytes == 0 {
-        let empty = Look::finding("size", Severity::Void, "The target is empty.");
+        let empty = DoctorAnswer::finding("size", Severity::Void, "The target is empty.");
         return vec![empty.cure("name a directory, or a file with content")];
     }
     let Some(target) = observation.target() else { return Vec::new() };
-    let mut looks = match &target.pages {
+    let mut answers = match &target.pages {
         // A file in memory is its own page cache.
         _ if observation.place().ram.is_some() => Vec::new(),
         Ok(pages) => vec![
-            to_look("cached", Some(CheckId::A01), check_cached(observation, pages)),
-            to_look("not written yet", Some(CheckId::D02), check_dirty(observation, pages)),
+            name_answer("cached", Some(CheckId::A01), check_cached(observation, pages)),
+            name_answer("not written yet", Some(CheckId::D02), check_dirty(observation, pages)),
         ],
-        Err(why) => vec![Look::unknown("cached", why).check(CheckId::A01)],
+        Err(why) => vec![DoctorAnswer::unknown("cached", why).check(CheckId::A01)],
     };
     if observation.role == Role::File {
         // `observe` reads no extents of a file with more than `MOST_DIRTY_BYTES` dirty bytes.
@@ -128,23 +128,23 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<Look> {
                 // A file that is one hole has no extents, only holes.
                 let stored = OF_EXTENTS.iter().filter(|_| extents.count > 0);
                 let asked = std::iter::once(&("holes", CheckId::A04)).chain(stored);
-                looks.extend(asked.filter_map(|(about, id)| idle.answer(about, *id)).map(name_unshared));
+                answers.extend(asked.filter_map(|(about, id)| idle.answer(about, *id)).map(name_unshared));
             }
-            Err(why) => looks.push(Look::unknown("how it is stored", why).check(CheckId::A04)),
+            Err(why) => answers.push(DoctorAnswer::unknown("how it is stored", why).check(CheckId::A04)),
         }
     }
-    looks
+    answers
 }
 
 /// Rewrites an answer of A21 without a finding. Without a run, A21 only knows that no block is shared, not where writes went.
-fn name_unshared(look: Look) -> Look {
-    if look.about == "shared" && look.outcome == Outcome::Holds {
-        return Look::ok("shared", "The file shares no blocks with a copy or a snapshot.");
+fn name_unshared(answer: DoctorAnswer) -> DoctorAnswer {
+    if answer.about == "shared" && answer.outcome == Outcome::Holds {
+        return DoctorAnswer::ok("shared", "The file shares no blocks with a copy or a snapshot.");
     }
-    look
+    answer
 }
 
-fn check_cached(observation: &Observation, pages: &Pages) -> Known<Look> {
+fn check_cached(observation: &Observation, pages: &Pages) -> Known<DoctorAnswer> {
     let bytes = pages.cached.saturating_mul(pages.page_bytes).min(observation.bytes);
     let share = bytes as f64 / observation.bytes as f64;
     let sentence = format!(
@@ -164,7 +164,7 @@ fn check_cached(observation: &Observation, pages: &Pages) -> Known<Look> {
     )
 }
 
-fn check_dirty(observation: &Observation, pages: &Pages) -> Known<Look> {
+fn check_dirty(observation: &Observation, pages: &Pages) -> Known<DoctorAnswer> {
     let dirty = pages.dirty.ok_or("this kernel does not report dirty pages (no cachestat)")?;
     if dirty == 0 {
         return fine("No page of the target is dirty in memory.");
@@ -181,23 +181,23 @@ const DEEPEST: u64 = 32;
 
 /// Checks the counters of all layers and the settings of the devices at the bottom of the stack,
 /// unless the target is memory. Also checks the link and the temperature of these devices.
-pub(super) fn check_device(observation: &Observation) -> Vec<Look> {
+pub(super) fn check_device(observation: &Observation) -> Vec<DoctorAnswer> {
     let (place, idle) = (observation.place(), observation.idle());
     let leaves: Vec<&Layer> = place.leaves().collect();
-    let mut looks = Vec::new();
+    let mut answers = Vec::new();
     if leaves.is_empty() {
-        return looks;
+        return answers;
     }
     if place.ram.is_none() {
-        looks.extend(merge_equal(&place.layers.iter().collect::<Vec<_>>(), &COUNTERS));
-        looks.extend(idle.answer("settings", CheckId::D22));
-        looks.extend(QUEUE_CHECKS.iter().flat_map(|check| merge_equal(&leaves, check)));
-        looks.extend(idle.answer("alignment", CheckId::B11));
-        looks.extend(merge_equal(&leaves, &INTERRUPTS));
+        answers.extend(merge_equal(&place.layers.iter().collect::<Vec<_>>(), &COUNTERS));
+        answers.extend(idle.answer("settings", CheckId::D22));
+        answers.extend(QUEUE_CHECKS.iter().flat_map(|check| merge_equal(&leaves, check)));
+        answers.extend(idle.answer("alignment", CheckId::B11));
+        answers.extend(merge_equal(&leaves, &INTERRUPTS));
     }
-    looks.extend(idle.answer("link", CheckId::D16));
-    looks.extend(idle.answer("temperature", CheckId::D15));
-    looks
+    answers.extend(idle.answer("link", CheckId::D16));
+    answers.extend(idle.answer("temperature", CheckId::D15));
+    answers
 }
 
 /// A question about each device.
@@ -205,7 +205,7 @@ struct DeviceCheck {
     about: &'static str,
     /// The check of results that answers the same question; `None` without such a check.
     id: Option<CheckId>,
-    ask: fn(&Layer) -> Known<Look>,
+    ask: fn(&Layer) -> Known<DoctorAnswer>,
 }
 
 const COUNTERS: DeviceCheck = DeviceCheck { about: "counters", id: Some(CheckId::A13), ask: check_counters };
@@ -217,22 +217,22 @@ const QUEUE_CHECKS: [DeviceCheck; 3] = [
 const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask: describe_interrupts };
 
 /// Asks about each device, and merges equal answers. In the command of a fix, `@` stands for the names of the devices, in shell syntax.
-fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<Look> {
-    let mut found: Vec<(Vec<&str>, Look)> = Vec::new();
+fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<DoctorAnswer> {
+    let mut found: Vec<(Vec<&str>, DoctorAnswer)> = Vec::new();
     for layer in layers {
-        let look = to_look(check.about, check.id, (check.ask)(layer));
-        match found.iter_mut().find(|(_, l)| *l == look) {
+        let answer = name_answer(check.about, check.id, (check.ask)(layer));
+        match found.iter_mut().find(|(_, known)| *known == answer) {
             Some((names, _)) => names.push(&layer.name),
-            None => found.push((vec![&layer.name], look)),
+            None => found.push((vec![&layer.name], answer)),
         }
     }
-    let merge = |(names, look): (Vec<&str>, Look)| {
+    let merge = |(names, answer): (Vec<&str>, DoctorAnswer)| {
         let expanded = match names.as_slice() {
             [one] => (*one).to_owned(),
             several => format!("{{{}}}", several.join(",")),
         };
-        let about = format!("{} of {}", look.about, names.join(", "));
-        Look { about, cure: look.cure.replace('@', &expanded), ..look }
+        let about = format!("{} of {}", answer.about, names.join(", "));
+        DoctorAnswer { about, cure: answer.cure.replace('@', &expanded), ..answer }
     };
     found.into_iter().map(merge).collect()
 }
@@ -252,7 +252,7 @@ fn read_number(layer: &Layer, file: &str) -> Known<u64> {
     text.parse().map_err(|_| format!("queue/{file} is not a number: '{text}'"))
 }
 
-fn check_counters(layer: &Layer) -> Known<Look> {
+fn check_counters(layer: &Layer) -> Known<DoctorAnswer> {
     if layer.blind().is_none() {
         return fine("The kernel counts the device's requests.");
     }
@@ -261,7 +261,7 @@ fn check_counters(layer: &Layer) -> Known<Look> {
     problem(Severity::Biased, sentence, setting_command("iostats", "1"))
 }
 
-fn check_largest_request(layer: &Layer) -> Known<Look> {
+fn check_largest_request(layer: &Layer) -> Known<DoctorAnswer> {
     let bytes = read_number(layer, "max_sectors_kb")?.saturating_mul(1024);
     if bytes >= LARGEST_BYTES {
         return fine(format!("{}.", show_bytes(bytes)));
@@ -277,7 +277,7 @@ fn check_largest_request(layer: &Layer) -> Known<Look> {
     problem(Severity::Note, sentence, cure)
 }
 
-fn check_queue(layer: &Layer) -> Known<Look> {
+fn check_queue(layer: &Layer) -> Known<DoctorAnswer> {
     let requests = read_number(layer, "nr_requests")?;
     let queues = layer.device_number("mq");
     let accepted = requests.saturating_mul(queues.as_ref().map_or(1, |n| (*n).max(1)));
@@ -294,7 +294,7 @@ fn check_queue(layer: &Layer) -> Known<Look> {
     problem(Severity::Note, sentence, setting_command("nr_requests", &DEEPEST.to_string()))
 }
 
-fn check_write_cache(layer: &Layer) -> Known<Look> {
+fn check_write_cache(layer: &Layer) -> Known<DoctorAnswer> {
     match read_word(layer, "write_cache")? {
         "write back" => fine("The device reports a volatile write cache: a sync flushes the cache."),
         "write through" => fine("The kernel assumes no volatile write cache: a sync sends no flush."),
@@ -302,7 +302,7 @@ fn check_write_cache(layer: &Layer) -> Known<Look> {
     }
 }
 
-fn describe_interrupts(layer: &Layer) -> Known<Look> {
+fn describe_interrupts(layer: &Layer) -> Known<DoctorAnswer> {
     let cpus = layer.device.get("irq_cpus").map(|cpus| cpus.trim()).filter(|cpus| !cpus.is_empty());
     let cpus = cpus.ok_or("the CPUs that serve the interrupts are unknown; see /proc/interrupts")?;
     fine(format!(
@@ -313,19 +313,19 @@ fn describe_interrupts(layer: &Layer) -> Known<Look> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::observation_tests::{find_look, in_order};
-    use model::finding::{Look, Outcome};
+    use crate::doctor::observation_tests::{find_answer, in_order};
+    use model::finding::{DoctorAnswer, Outcome};
     use model::machine::DirectIo;
 
-    fn answer(observation: &Observation, about: &str) -> Look {
-        find_look(check_place(observation), about)
+    fn answer(observation: &Observation, about: &str) -> DoctorAnswer {
+        find_answer(check_place(observation), about)
     }
 
     #[test]
     fn a_good_place_has_no_finding() {
-        let looks = check_place(&in_order());
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
-        assert_eq!(looks.len(), 4);
+        let answers = check_place(&in_order());
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
+        assert_eq!(answers.len(), 4);
     }
 
     #[test]
@@ -336,9 +336,9 @@ mod tests {
         let mut observation = in_order();
         let layer = &mut observation.machine.places[0].layers[1];
         (layer.kind, layer.name, layer.backing_direct) = (LayerKind::Loop, "loop3".into(), Some(false));
-        let look = answer(&observation, "backing of loop3");
+        let answer = answer(&observation, "backing of loop3");
         assert_eq!(
-            (look.severity, look.cure.as_str()),
+            (answer.severity, answer.cure.as_str()),
             (Some(Severity::Rename), "losetup --direct-io=on /dev/loop3")
         );
         let mut observation = in_order();
@@ -394,12 +394,12 @@ mod tests {
 #[cfg(test)]
 mod data_tests {
     use super::*;
-    use crate::doctor::observation_tests::{find_look, in_order};
+    use crate::doctor::observation_tests::{find_answer, in_order};
     use model::evidence::Extents;
     use model::finding::Outcome;
 
-    fn answer(observation: &Observation, about: &str) -> Look {
-        find_look(check_stored_data(observation), about)
+    fn answer(observation: &Observation, about: &str) -> DoctorAnswer {
+        find_answer(check_stored_data(observation), about)
     }
 
     fn extents(observation: &mut Observation) -> &mut Extents {
@@ -412,8 +412,8 @@ mod data_tests {
     #[test]
     fn a_good_file_has_no_finding() {
         let mut observation = in_order();
-        let looks = check_stored_data(&observation);
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
+        let answers = check_stored_data(&observation);
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         observation.role = Role::Made;
         assert_eq!(check_stored_data(&observation).len(), 1);
     }
@@ -468,15 +468,15 @@ mod data_tests {
 #[cfg(test)]
 mod device_tests {
     use super::*;
-    use crate::doctor::observation_tests::{find_look, in_order};
+    use crate::doctor::observation_tests::{find_answer, in_order};
     use model::finding::Outcome;
 
-    fn answer(observation: &Observation, about: &str) -> Look {
-        find_look(check_device(observation), about)
+    fn answer(observation: &Observation, about: &str) -> DoctorAnswer {
+        find_answer(check_device(observation), about)
     }
 
     /// The answer after a setting of the disk was changed; `None` removes the setting's file.
-    fn with(file: &str, value: Option<&str>, about: &str) -> Look {
+    fn with(file: &str, value: Option<&str>, about: &str) -> DoctorAnswer {
         let mut observation = in_order();
         let disk = &mut observation.machine.places[0].layers[1];
         let files = if disk.queue.contains_key(file) { &mut disk.queue } else { &mut disk.device };
@@ -489,10 +489,10 @@ mod device_tests {
 
     #[test]
     fn a_good_device_has_no_finding() {
-        let looks = check_device(&in_order());
-        assert!(looks.iter().all(|l| l.outcome == Outcome::Holds), "{looks:#?}");
+        let answers = check_device(&in_order());
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         // A partition and its disk count alike, so they share a line.
-        assert_eq!(looks[0].about, "counters of sda1, sda");
+        assert_eq!(answers[0].about, "counters of sda1, sda");
     }
 
     #[test]
@@ -505,8 +505,8 @@ mod device_tests {
             ("alignment_offset", "512", "0", "alignment", CheckId::B11),
         ];
         for (file, bad, good, about, id) in table {
-            let look = with(file, Some(bad), about);
-            assert_eq!((look.outcome, look.check), (Outcome::Finding, Some(id)), "{file} {bad}: {look:?}");
+            let answer = with(file, Some(bad), about);
+            assert_eq!((answer.outcome, answer.check), (Outcome::Finding, Some(id)), "{file} {bad}: {answer:?}");
             assert_eq!(with(file, Some(good), about).outcome, Outcome::Holds, "{file} {good}");
         }
         for (file, about) in
@@ -526,26 +526,26 @@ mod device_tests {
         let mut other = disk.clone();
         other.name = "sdb".into();
         observation.machine.places[0].layers = vec![disk, other];
-        let look = answer(&observation, "counters");
-        assert_eq!((look.about.as_str(), look.severity), ("counters of sda, sdb", Some(Severity::Biased)));
-        assert_eq!(look.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
+        let answer = answer(&observation, "counters");
+        assert_eq!((answer.about.as_str(), answer.severity), ("counters of sda, sdb", Some(Severity::Biased)));
+        assert_eq!(answer.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
     }
 
     #[test]
     fn a_partition_inside_a_block_is_found() {
         let mut observation = in_order();
         observation.machine.places[0].layers[0].device.insert("start".into(), "63\n".into());
-        let look = answer(&observation, "alignment");
+        let answer = answer(&observation, "alignment");
         assert!(
-            look.check == Some(CheckId::B11) && look.sentence.contains("sda1 begins at sector 63"),
-            "{look:?}"
+            answer.check == Some(CheckId::B11) && answer.sentence.contains("sda1 begins at sector 63"),
+            "{answer:?}"
         );
     }
 
     #[test]
     fn a_slow_link_is_found() {
         let mut observation = in_order();
-        assert!(check_device(&observation).iter().all(|l| l.outcome == Outcome::Holds));
+        assert!(check_device(&observation).iter().all(|a| a.outcome == Outcome::Holds));
         let disk = &mut observation.machine.places[0].layers[1];
         for (file, value) in [("current_link_speed", "8.0 GT/s PCIe"), ("max_link_speed", "16.0 GT/s PCIe")] {
             disk.device.insert(file.into(), value.into());

@@ -9,7 +9,7 @@ use crate::figures::kernel_text::{busy_ticks, stolen_ticks};
 use crate::findings::NEED_NO_RUN;
 use model::Known;
 use model::evidence::{Extents, Moment, Snapshot};
-use model::finding::{CheckId, Look, Outcome};
+use model::finding::{CheckId, DoctorAnswer, Outcome};
 use model::job::{Access, Cache, Flush, Job, Pattern, Phase, Stream, SyncCall};
 use model::machine::Machine;
 use model::plan::{MAKING_NS, Plan, Role, Target};
@@ -71,7 +71,7 @@ impl Idle {
     }
 
     /// Returns the answer of a check, or `None` if the check does not apply to the target.
-    pub fn answer(&self, about: &str, id: CheckId) -> Option<Look> {
+    pub fn answer(&self, about: &str, id: CheckId) -> Option<DoctorAnswer> {
         let check = checks::all().find(|check| check.id == id)?;
         let mut case =
             case::cases_of_job(&self.record, usize::from(id == NEEDS_BUFFERED_JOB)).into_iter().next()?;
@@ -80,12 +80,12 @@ impl Idle {
         }
         let line = match check.ask(&case, &Answers::new()) {
             Ok(Answer::DoesNotApply) => return None,
-            Ok(Answer::Holds(sentence, _)) => Look::ok(about, sentence),
+            Ok(Answer::Holds(sentence, _)) => DoctorAnswer::ok(about, sentence),
             Ok(Answer::Finding(found)) => {
                 let cure = as_item(&found.cure.unwrap_or_else(|| check.fix.to_owned()));
-                Look::finding(about, found.severity, found.sentence).cure(cure)
+                DoctorAnswer::finding(about, found.severity, found.sentence).cure(cure)
             }
-            Err(why) => Look::unknown(about, why),
+            Err(why) => DoctorAnswer::unknown(about, why),
         };
         Some(if line.outcome == Outcome::Holds { line } else { line.check(id) })
     }

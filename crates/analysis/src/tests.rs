@@ -45,7 +45,7 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
     |r| {
-        use model::profile::{CellSource, LayoutRow, Look, ToolLayout};
+        use model::profile::{CellSource, LayoutRow, LayoutKind, ToolLayout};
         let at = |job, phase| Some(CellSource { job, phase });
         let row = |name: &str, latency| LayoutRow {
             name: name.into(),
@@ -54,7 +54,7 @@ const DAMAGES: &[Damage] = &[
             write: at(usize::MAX, usize::MAX),
         };
         let rows = vec![row("Seq", false), row("4K", true), row("4K-64Thrd", false), row("4K", false)];
-        let layout = ToolLayout { tool: String::new(), look: Look::Score, rows, differs: Vec::new() };
+        let layout = ToolLayout { tool: String::new(), kind: LayoutKind::Score, rows, differs: Vec::new() };
         r.header.plan.study = layout.into();
     },
     |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),

@@ -277,31 +277,32 @@ pub struct Diagnosis {
     pub chain: String,
     /// Time in ms during which doctor watched for other load.
     pub watched_ms: u64,
-    /// The observations, under headings.
-    pub groups: Vec<Group>,
+    /// The answers, under headings.
+    pub groups: Vec<AnswerGroup>,
     /// The machine and the block stack, with everything that was read about them.
     pub machine: Machine,
 }
 
-/// Observations of one kind.
+/// Answers about one subject, such as the device or the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Group {
+pub struct AnswerGroup {
     /// Title of the group in the output of `doctor`.
     pub heading: String,
-    /// The observations, in a fixed order.
-    pub looks: Vec<Look>,
+    /// The answers, in a fixed order.
+    #[serde(rename = "looks")]
+    pub answers: Vec<DoctorAnswer>,
 }
 
-/// One answer of `fathom doctor`: its subject, its outcome and a sentence.
+/// The answer to one of the questions that `fathom doctor` asks before a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Look {
+pub struct DoctorAnswer {
     /// The subject in one to three words.
     pub about: String,
-    /// The answer: holds, a finding, or not checked.
+    /// Whether the answer is a finding, holds, or could not be checked.
     pub outcome: Outcome,
     /// The effect of a finding on a number; `None` for other outcomes.
     pub severity: Option<Severity>,
-    /// The observation; for [`Outcome::NotChecked`] the reason.
+    /// The answer as a sentence; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
     /// How to fix the problem, with the command if one exists; empty if there is no problem or no
     /// fix.
@@ -312,8 +313,8 @@ pub struct Look {
     pub check: Option<CheckId>,
 }
 
-impl Look {
-    /// Creates an observation without a problem.
+impl DoctorAnswer {
+    /// Creates an answer without a problem.
     pub fn ok(about: &str, sentence: impl Into<String>) -> Self {
         Self {
             about: about.to_owned(),
@@ -325,24 +326,24 @@ impl Look {
         }
     }
 
-    /// Creates an observation that could not be made, with the reason.
+    /// Creates the answer to a question that could not be checked, with the reason.
     pub fn unknown(about: &str, why: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
     }
 
-    /// Creates an observation with a problem.
+    /// Creates an answer with a problem.
     pub fn finding(about: &str, severity: Severity, sentence: impl Into<String>) -> Self {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the observation matters for a measurement: a finding that changes a number, or the
-    /// limit of a cgroup. A fast enough load would measure this limit in place of the device.
-    pub fn acts(&self) -> bool {
-        self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_limit())
+    /// Whether the answer is a finding that changes what a measurement shows. The limit of a cgroup counts as one: a
+    /// fast enough load would measure this limit instead of the device.
+    pub fn affects_measurement(&self) -> bool {
+        self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_cgroup_limit())
     }
 
     /// Whether a cgroup limits the I/O of the target.
-    pub fn is_limit(&self) -> bool {
+    pub fn is_cgroup_limit(&self) -> bool {
         self.outcome == Outcome::Finding && self.check == Some(CheckId::D04)
     }
 
@@ -360,17 +361,17 @@ impl Look {
 }
 
 impl Diagnosis {
-    /// Returns all observations with a problem, worst first. Observations of equal severity keep their order. The
-    /// limit of a cgroup counts as an observation that biases a number.
-    pub fn worst_first(&self) -> Vec<&Look> {
-        let looks = self.groups.iter().flat_map(|g| &g.looks);
-        let mut found: Vec<&Look> = looks.filter(|l| l.outcome == Outcome::Finding).collect();
-        found.sort_by_key(|l| if l.is_limit() { Some(Severity::Biased) } else { l.severity });
-        found
+    /// Returns all findings, worst first. Findings of equal severity keep their order. The limit of a cgroup counts as
+    /// a finding that biases a number.
+    pub fn worst_first(&self) -> Vec<&DoctorAnswer> {
+        let answers = self.groups.iter().flat_map(|group| &group.answers);
+        let mut findings: Vec<&DoctorAnswer> = answers.filter(|a| a.outcome == Outcome::Finding).collect();
+        findings.sort_by_key(|f| if f.is_cgroup_limit() { Some(Severity::Biased) } else { f.severity });
+        findings
     }
 }
 
-/// Writes [`Look::check`] to JSON: its id, or an empty text.
+/// Writes [`DoctorAnswer::check`] to JSON: its id, or an empty text.
 #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn id_or_empty<S: Serializer>(id: &Option<CheckId>, to: S) -> Result<S::Ok, S::Error> {
     id.map_or_else(String::new, |id| id.to_string()).serialize(to)
@@ -425,13 +426,13 @@ fn mistyped_ids_get_suggestions() {
 
 #[test]
 fn findings_are_sorted_by_severity_stably() {
-    let finding = |about: &str, severity| Look::finding(about, severity, "");
+    let finding = |about: &str, severity| DoctorAnswer::finding(about, severity, "");
     let groups = vec![
-        Group { heading: "a".into(), looks: vec![finding("1", Severity::Note), Look::ok("2", "")] },
-        Group {
+        AnswerGroup { heading: "a".into(), answers: vec![finding("1", Severity::Note), DoctorAnswer::ok("2", "")] },
+        AnswerGroup {
             heading: "b".into(),
-            looks: vec![
-                Look::unknown("3", ""),
+            answers: vec![
+                DoctorAnswer::unknown("3", ""),
                 finding("4", Severity::Void),
                 finding("5", Severity::Note),
                 finding("6", Severity::Note).check(CheckId::D04),
@@ -461,6 +462,6 @@ fn findings_are_sorted_by_severity_stably() {
     };
     let order: Vec<&str> = diagnosis.worst_first().iter().map(|l| l.about.as_str()).collect();
     assert_eq!(order, ["4", "6", "1", "5"]);
-    let acting = diagnosis.worst_first().into_iter().filter(|l| l.acts()).count();
+    let acting = diagnosis.worst_first().into_iter().filter(|l| l.affects_measurement()).count();
     assert_eq!(acting, 2, "the limit of a cgroup is no mere note");
 }

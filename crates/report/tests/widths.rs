@@ -1,7 +1,7 @@
 //! Widths: no line of text is wider than the terminal, for every kind of report at all usual widths.
 
 use model::comparison::{Comparison, Comparisons, Other, side_name};
-use model::finding::{CheckId, CheckPage, Diagnosis, FORMAT, Group, Look, Pages, Severity};
+use model::finding::{CheckId, CheckPage, Diagnosis, FORMAT, AnswerGroup, DoctorAnswer, Pages, Severity};
 use model::history::{Column, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
 use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
@@ -186,9 +186,9 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
     }
     let report: Report = read("golden/valid.json")?;
     let checks = vec![
-        Look::ok("direct I/O", "it works"),
-        Look::unknown("clock of the CPUs", "the kernel shows no frequency of the CPUs"),
-        Look::finding("holes", Severity::Void, "most of it was never written: ".repeat(9))
+        DoctorAnswer::ok("direct I/O", "it works"),
+        DoctorAnswer::unknown("clock of the CPUs", "the kernel shows no frequency of the CPUs"),
+        DoctorAnswer::finding("holes", Severity::Void, "most of it was never written: ".repeat(9))
             .cure("name the directory instead")
             .check(id),
     ];
@@ -197,7 +197,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         target: "/data".into(),
         chain: "/data (ext4 at /data, rw,relatime) > nvme0n1p2 > nvme0n1 (nvme)".into(),
         watched_ms: 1000,
-        groups: vec![Group { heading: "The target".into(), looks: checks }],
+        groups: vec![AnswerGroup { heading: "The target".into(), answers: checks }],
         machine: report.machine,
     };
     fits("diagnosis", &diagnosis);

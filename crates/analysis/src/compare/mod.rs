@@ -742,7 +742,7 @@ fn a_card_belongs_to_the_own_side() {
     let rows = Vec::new();
     let layout = model::profile::ToolLayout {
         tool: "ATTO".into(),
-        look: model::profile::Look::Bars,
+        kind: model::profile::LayoutKind::Bars,
         rows,
         differs: Vec::new(),
     };

@@ -112,7 +112,7 @@ pub(crate) fn conclusion(studied: &Studied) -> &dyn Conclusion {
         Studied::Limit(curve) => curve,
         Studied::Sweep(sweep) => sweep.as_ref(),
         Studied::Interfaces(api) => api,
-        Studied::Profile(card) => card,
+        Studied::Profile(results) => results,
         Studied::Targets(targets) => targets,
         Studied::Hosts(scaling) => scaling,
     }

@@ -25,7 +25,7 @@ use crate::view::verification::{
 };
 use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
-use model::finding::{CheckPage, Diagnosis, Finding, Look, Outcome, Pages};
+use model::finding::{CheckPage, Diagnosis, Finding, DoctorAnswer, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
@@ -418,17 +418,17 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     let worst: Vec<String> = diagnosis
         .worst_first()
         .iter()
-        .filter(|entry| entry.acts())
+        .filter(|answer| answer.affects_measurement())
         .take(MAX_DIAGNOSIS_ITEMS)
         .map(|l| diagnosis_item(l))
         .collect();
     if !worst.is_empty() {
         out += &format!("\n{}", worst.concat());
     }
-    let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.looks))
-        .text("what", |entry| &entry.about)
-        .label("answer", |entry| describe_answer(entry))
-        .text("seen", |entry| &entry.sentence)
+    let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.answers))
+        .text("what", |answer| &answer.about)
+        .label("answer", |answer| describe_answer(answer))
+        .text("seen", |answer| &answer.sentence)
         .table(&[]);
     out += &format!(
         "\n{}\n{}\n",
@@ -438,9 +438,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     to.write_all(out.as_bytes())
 }
 
-fn diagnosis_item(entry: &Look) -> String {
-    let cure = if entry.cure.is_empty() { String::new() } else { format!(" -> {}", entry.cure) };
-    format!("- **{}**: {}\n", escape(&entry.about), escape(&format!("{}{cure}", entry.sentence)))
+fn diagnosis_item(answer: &DoctorAnswer) -> String {
+    let cure = if answer.cure.is_empty() { String::new() } else { format!(" -> {}", answer.cure) };
+    format!("- **{}**: {}\n", escape(&answer.about), escape(&format!("{}{cure}", answer.sentence)))
 }
 
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {

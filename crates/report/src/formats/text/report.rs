@@ -147,10 +147,10 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
         Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
         Studied::Jobs => results::show_results(out, &report.results, shown, all),
-        Studied::Profile(card) => {
+        Studied::Profile(results) => {
             results::show_results(out, &report.results, shown, all);
             out.gap();
-            results::show_card(out, card);
+            results::show_tool_layout(out, results);
         }
     }
 }

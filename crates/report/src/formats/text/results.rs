@@ -3,7 +3,7 @@
 //! - The runs of each result in one line, which shows whether the table describes the runs; with `--explain` second by second.
 //! - The ledger (`--ledger`): issued, charged, and completed by each layer.
 //! - The hosts of a measurement on several hosts, a row each.
-//! - The card: results as a well-known tool shows them, with bars or a score.
+//! - The layout of a tool: results as a well-known tool shows them, with bars or a score.
 //! - A replay next to its original.
 
 use crate::page::{Page, display_width};
@@ -393,13 +393,13 @@ const VOID: &str = "void";
 /// Eighths of a column, from 0 to 7.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
-    out.line(&format!("As {} shows it", card.tool));
-    match &card.score {
-        None => show_bars(out, &card.rows),
-        Some(score) => show_scores(out, &card.rows, score),
+pub(super) fn show_tool_layout(out: &mut Page, results: &ToolResults) {
+    out.line(&format!("As {} shows it", results.tool));
+    match &results.score {
+        None => show_bars(out, &results.rows),
+        Some(score) => show_scores(out, &results.rows, score),
     }
-    for differs in &card.differs {
+    for differs in &results.differs {
         out.note(differs);
     }
     out.line("");
