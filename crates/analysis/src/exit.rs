@@ -2,7 +2,7 @@
 
 use crate::studies;
 use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
 use std::collections::BTreeSet;
 
@@ -78,9 +78,9 @@ fn is_invalid(report: &Report) -> bool {
 }
 
 /// Returns the first finding that relabels the main number and that the user did not accept.
-fn find_relabelling(report: &Report) -> Option<&Finding> {
+fn find_relabelling(report: &Report) -> Option<&Checked> {
     let main = main_results(report);
-    report.findings.iter().find(|f| {
+    report.checks.iter().find(|f| {
         let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
         acts && main.iter().any(|result| f.about.contains(&result.name))
     })
@@ -105,10 +105,10 @@ const OTHER_LOAD_GROUP: char = 'D';
 /// because a number was not measured.
 fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     let main = main_results(report);
-    let findings = &report.findings;
+    let checks = &report.checks;
     let forgives = studies::forgives_other_load(&report.study);
     let blocks = |r: &&Measured| {
-        let is_forgiven = forgives && is_withheld_by_others(r, findings);
+        let is_forgiven = forgives && is_withheld_by_others(r, checks);
         r.verdict == Verdict::Invalid && !is_forgiven && main.iter().all(|result| result.name != r.name)
     };
     let quoted = studies::conclusion(&report.study).quoted(&report.results);
@@ -120,7 +120,7 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         return BTreeSet::new();
     }
     let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {
-        results.iter().flat_map(|result| unaccepted(&result.name, findings, severities)).collect()
+        results.iter().flat_map(|result| unaccepted(&result.name, checks, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
     // Findings about other load (group D) need no acceptance if the study forgives other load.

@@ -156,7 +156,7 @@ fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> Hos
         session: seen.session.clone(),
         verdict: seen.verdict,
         reason: seen.reason.clone(),
-        findings: seen.findings,
+        checks: seen.findings,
         results: seen.results.iter().map(host_rate).collect(),
     }
 }
@@ -237,7 +237,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
 #[cfg(test)]
 use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
-use model::finding::Finding;
+use model::finding::Checked;
 #[cfg(test)]
 use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen, SlowestHost};
 #[cfg(test)]
@@ -245,7 +245,7 @@ use model::job::Kind;
 
 /// Two hosts with merged runs. `other` and `findings` are those of the second host.
 #[cfg(test)]
-fn two(other: HostResult, findings: &[Finding]) -> Record {
+fn two(other: HostResult, checks: &[Checked]) -> Record {
     let mut record = Fixture::honest().record();
     let report = judge(&record, &Judging::default());
     let host = |(rank, name): (u32, &str), result: HostResult| HostSeen {
@@ -255,10 +255,10 @@ fn two(other: HostResult, findings: &[Finding]) -> Record {
         results: vec![result],
         ..HostSeen::default()
     };
-    let mut asked = CheckedOnHosts::on(0, &report.findings);
+    let mut asked = CheckedOnHosts::on(0, &report.checks);
     // The second host was asked the same checks, and gave the same answers except for `findings`.
-    let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
-    let second_findings: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
+    let same = report.checks.iter().filter(|f| checks.iter().all(|other| other.id != f.id));
+    let second_findings: Vec<Checked> = same.cloned().chain(checks.iter().cloned()).collect();
     CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &second_findings));
     let mut limited = Vec::new();
     for (rank, result) in [(0, &host_result_with(10_000.0)), (1, &other)] {
@@ -320,13 +320,13 @@ fn the_worst_finding_of_any_host_counts_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report_b = judge(&cached.record(), &Judging::default());
     let about = host_result_with(1.0).name;
-    let mut found: Vec<Finding> = report_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
+    let mut found: Vec<Checked> = report_b.checks.into_iter().filter(|f| f.id == CheckId::A01).collect();
     found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
     let result =
         HostResult { renamed: Some("4K random read, page cache".into()), ..host_result_with(10_000.0) };
     let report = judge(&two(result, &found), &Judging::default());
     assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
-    let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
+    let finding = report.checks.iter().find(|f| f.id == CheckId::A01).unwrap();
     assert!(finding.sentence.starts_with("b: "), "{}", finding.sentence);
     assert_eq!(report.headline.name, "4K random read, page cache, 2 hosts");
 }

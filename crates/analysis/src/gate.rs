@@ -15,7 +15,7 @@ use crate::runs::Sample;
 use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, type_accept, unaccepted};
 use model::comparison;
-use model::finding::{Finding, Severity};
+use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::report::{Answer, AnswerWord, Measured, RunFigures};
@@ -49,7 +49,7 @@ const MAX_NAMED: usize = 3;
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`Conclusion::subject`]).
 pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
-    let Judged { record, answered, results, acting } = *judged;
+    let Judged { record, answered, results, counted_checks } = *judged;
     let mut all = Vec::new();
     let settles = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
@@ -63,7 +63,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, acting)),
+            Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, counted_checks)),
             Subject::Results(about) => {
                 for GatedResult { result, samples } in about {
                     let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
@@ -71,7 +71,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
                     };
                     let (case, samples) = (&answers.case, samples.as_deref());
                     for limit in limits_by_kind(condition, case) {
-                        let number = GatedNumber { condition, limit, settles, case, result, samples, acting };
+                        let number = GatedNumber { condition, limit, settles, case, result, samples, counted_checks };
                         all.push(number.into_gate());
                     }
                 }
@@ -133,7 +133,7 @@ struct GatedNumber<'a> {
     /// The runs that count; `None` if all runs of the result count.
     samples: Option<&'a [Sample]>,
     /// The findings that act on results.
-    acting: &'a [Finding],
+    counted_checks: &'a [Checked],
 }
 
 /// A number estimated from its runs.
@@ -152,7 +152,7 @@ impl GatedNumber<'_> {
         let estimate = self.estimate();
         let Answer { word, sentence } = match &estimate {
             _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.explain_withheld() },
-            Ok(estimate) => require_true_name(&self.result.name, self.acting, self.decide(estimate)),
+            Ok(estimate) => require_true_name(&self.result.name, self.counted_checks, self.decide(estimate)),
             Err(why) => self.decide_by_counting().unwrap_or_else(|| Answer {
                 word: AnswerWord::Inconclusive,
                 sentence: format!("{}, {why}.", self.describe_measured()),
@@ -174,7 +174,7 @@ impl GatedNumber<'_> {
 
     /// Explains why the number is withheld, and what to type.
     fn explain_withheld(&self) -> String {
-        match not_accepted(&self.result.name, self.acting, &[Severity::Void]) {
+        match not_accepted(&self.result.name, self.counted_checks, &[Severity::Void]) {
             Some(f) if self.result.total.is_none() => format!(
                 "{} has no number: no operation completed within a measured window. {} {} explains it.",
                 self.result.name, f.id, f.name
@@ -184,7 +184,7 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                type_accept(&unaccepted(&self.result.name, self.acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -380,8 +380,8 @@ const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
 
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer {
-    match not_accepted(result, acting, NOT_AS_REQUESTED) {
+fn require_true_name(result: &str, counted_checks: &[Checked], answer: Answer) -> Answer {
+    match not_accepted(result, counted_checks, NOT_AS_REQUESTED) {
         Some(f) if answer.word == AnswerWord::Pass => Answer {
             word: AnswerWord::Invalid,
             sentence: format!(
@@ -389,7 +389,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
                 answer.sentence,
                 f.id,
                 f.name,
-                type_accept(&unaccepted(result, acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted(result, counted_checks, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,
@@ -397,8 +397,8 @@ fn require_true_name(result: &str, acting: &[Finding], answer: Answer) -> Answer
 }
 
 /// Returns the first finding about a result that has one of these severities and that the user did not accept.
-fn not_accepted<'f>(result: &str, acting: &'f [Finding], severities: &[Severity]) -> Option<&'f Finding> {
-    severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
+fn not_accepted<'f>(result: &str, counted_checks: &'f [Checked], severities: &[Severity]) -> Option<&'f Checked> {
+    severities.iter().flat_map(|severity| findings_about(counted_checks, result, *severity)).find(|f| !f.accepted)
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations
@@ -479,7 +479,7 @@ fn gate_of_load(
     curve: &LoadCurve,
     target: &MetLoad,
     results: &[Measured],
-    acting: &[Finding],
+    counted_checks: &[Checked],
 ) -> Gate {
     let limit = &condition.limit;
     let at = |iops: Option<u64>| {
@@ -490,7 +490,7 @@ fn gate_of_load(
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
     let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
-    let Answer { word, sentence } = require_true_name(name, acting, answer);
+    let Answer { word, sentence } = require_true_name(name, counted_checks, answer);
     Gate {
         result: name.to_owned(),
         value: met.map(|m| m.0),

@@ -44,7 +44,7 @@ pub use checks::is_remote;
 pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
 pub use findings::{KnownBefore, known_before};
-use model::finding::{CheckId, Finding};
+use model::finding::{CheckId, Checked};
 use model::job::Kind;
 use model::machine::Machine;
 use model::record::Record;
@@ -102,14 +102,14 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.into_iter().map(accepting).collect();
     let mut results = fleet::complete_results(record, answered.iter().map(build_result).collect());
-    let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = studies::accept(record, &answered, &mut findings);
+    let mut checks = findings::merge(&answered, &options.accept);
+    let accepted = studies::accept(record, &answered, &mut checks);
     let question = studies::question(&header.plan.study);
-    let is_acting = |f: &&Finding| !question.is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(is_acting).cloned().collect();
+    let is_counted = |f: &&Checked| !question.is_expected(record, &answered, f);
+    let counted_checks: Vec<Checked> = checks.iter().filter(is_counted).cloned().collect();
     for (result, answers) in results.iter_mut().zip(&answered) {
-        result.accepted = findings::accepted_checks(result, &acting);
-        result.verdict = verdict::result_verdict(result, &acting).verdict;
+        result.accepted = findings::accepted_ids(result, &counted_checks);
+        result.verdict = verdict::result_verdict(result, &counted_checks).verdict;
         // Hundreds of results with time series would make the report too large.
         if !header.plan.study.has_many_results() {
             result.course = figures::time_series::course(&answers.case);
@@ -117,7 +117,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
-    let judged = Judged { record, answered: &answered, results: &results, acting: &acting };
+    let judged = Judged { record, answered: &answered, results: &results, counted_checks: &counted_checks };
     let study = question.conclude(&judged);
     let conclusion = studies::conclusion(&study);
     let head = conclusion.head(&judged, &conclusion.quoted(&results));
@@ -142,7 +142,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         fleet: None,
-        findings,
+        checks,
         busy_machine: notes::busy_machine(record),
         notes: accepted
             .into_iter()

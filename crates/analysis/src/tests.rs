@@ -242,7 +242,7 @@ fn checks_that_need_counters_never_hold_without_them() {
             [CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12, CheckId::A13, CheckId::B05, CheckId::D01]
         {
             let holds =
-                report.findings.iter().any(|f| f.id == id && f.outcome == model::finding::Outcome::Holds);
+                report.checks.iter().any(|f| f.id == id && f.outcome == model::finding::Outcome::Holds);
             assert!(!holds, "{id} holds without counters");
         }
     }
@@ -253,7 +253,7 @@ fn each_check_that_fires_reaches_the_report_under_its_id() {
     for check in checks::all() {
         let Some(fires) = check.fires else { continue };
         let report = judged(&fires());
-        assert!(report.findings.iter().any(|f| f.id == check.id && f.severity.is_some()), "{}", check.id);
+        assert!(report.checks.iter().any(|f| f.id == check.id && f.severity.is_some()), "{}", check.id);
         assert_ne!(report.headline.name, "nothing");
     }
 }

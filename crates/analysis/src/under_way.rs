@@ -13,7 +13,7 @@ use crate::strategy::{Budget, disturbed};
 use crate::{case, studies};
 use model::Known;
 use model::evidence::{Moment, Snapshot};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::machine::Machine;
@@ -233,11 +233,11 @@ const OF_ALL_RUNS: char = 'E';
 
 /// The findings about the one run of a record, worst first. Leaves out notes, findings of checks
 /// that need all runs, and findings that the record's study exists to show.
-pub fn findings_of_run(record: &Record) -> Vec<Finding> {
+pub fn findings_of_run(record: &Record) -> Vec<Checked> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
     let answered: Vec<_> = measured.map(ask).collect();
-    let acts = |f: &Finding| {
+    let acts = |f: &Checked| {
         f.outcome == Outcome::Finding
             && f.severity.is_some_and(|s| s < Severity::Note)
             && f.id.group() != OF_ALL_RUNS

@@ -7,7 +7,7 @@
 use super::clock::Reading;
 use analysis::Judging;
 use history::session::Session;
-use model::finding::{Finding, Outcome};
+use model::finding::{Checked, Outcome};
 use model::fleet::{
     CheckedOnHosts, Fleet, HostResult, HostSeen, Limited, RunIndex, RunSeen, SlowestHost, Which,
 };
@@ -615,9 +615,9 @@ impl HostReports {
         let version = env!("CARGO_PKG_VERSION").into();
         let report =
             analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
-        let Report { verdict, verdict_reason, results, findings, .. } = report;
+        let Report { verdict, verdict_reason, results, checks, .. } = report;
         let count =
-            |outcome: Outcome| findings.iter().filter(|f: &&Finding| f.outcome == outcome).count() as u32;
+            |outcome: Outcome| checks.iter().filter(|f: &&Checked| f.outcome == outcome).count() as u32;
         let (rows, limits): (Vec<HostResult>, Vec<Limiter>) = results.into_iter().map(result).unzip();
         let mut limited = Vec::new();
         for (row, limiter) in rows.iter().zip(limits) {
@@ -635,7 +635,7 @@ impl HostReports {
             kernel: None,
             target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
         };
-        Self { asked: CheckedOnHosts::on(rank, &findings), hosts: vec![host], limited, rest }
+        Self { asked: CheckedOnHosts::on(rank, &checks), hosts: vec![host], limited, rest }
     }
 
     /// Adds the reports of other hosts.

@@ -497,7 +497,7 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));
-    let found = report.findings.iter().filter(|f| f.outcome == Outcome::Finding);
+    let found = report.checks.iter().filter(|f| f.outcome == Outcome::Finding);
     entry.findings = found.map(|f| Mark { id: f.id, severity: f.severity }).collect();
     entry.findings.sort();
     entry.findings.dedup();

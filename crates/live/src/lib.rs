@@ -15,7 +15,7 @@ use display_mode::DisplayKind;
 pub use display_mode::ProgressMode;
 use machine::snapshot::Watch;
 use model::evidence::Snapshot;
-use model::finding::Finding;
+use model::finding::Checked;
 use model::machine::Machine;
 use model::plan::{Cost, Plan, Strategy};
 use model::record::RunStart;
@@ -252,7 +252,7 @@ impl Live {
 
     /// Shows the result of a run: its job's row over all runs so far, and the findings about this run. A display without a view prints a
     /// line after the last run of the job.
-    pub fn row(&self, result: JobResult, findings: Vec<Finding>, is_last: bool) {
+    pub fn row(&self, result: JobResult, findings: Vec<Checked>, is_last: bool) {
         if let Some(view) = self.view() {
             view.change(|state| state.show_result(result, findings));
             return;

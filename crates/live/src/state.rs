@@ -9,7 +9,7 @@ use analysis::under_way::{Counted, Row, SoFar, latencies};
 use engine::link::Block;
 use engine::workers::Who;
 use model::Known;
-use model::finding::Finding;
+use model::finding::Checked;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::units::{show_ns, show_rate};
@@ -149,7 +149,7 @@ impl JobResult {
 /// A finding, and the number of runs that have it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CountedFinding {
-    pub(super) finding: Finding,
+    pub(super) finding: Checked,
     pub(super) runs: u32,
 }
 
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// Shows the result of a run and its findings.
-    pub(super) fn show_result(&mut self, result: JobResult, findings: Vec<Finding>) {
+    pub(super) fn show_result(&mut self, result: JobResult, findings: Vec<Checked>) {
         let key = |result: &JobResult| (result.row.job, result.row.offered_iops);
         let at = self.rows.iter().position(|known| key(known) == key(&result));
         self.last_row = at.unwrap_or(self.rows.len());
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    fn found(&mut self, finding: Finding) {
+    fn found(&mut self, finding: Checked) {
         let same = |f: &&mut CountedFinding| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
         if let Some(known) = self.findings.iter_mut().find(same) {
             known.runs += 1;

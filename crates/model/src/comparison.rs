@@ -2,7 +2,7 @@
 //!
 //! Ratios and intervals are B divided by A, so 0.9 is a tenth less. `null` means unknown. Zero is a measured zero.
 
-use crate::finding::{CheckId, Finding};
+use crate::finding::{CheckId, Checked};
 use crate::units::show_share;
 use crate::verdict::{AnswerWord, CountsAs, Producer, Verdict};
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,9 @@ pub struct Comparison {
     pub only_in_a: Vec<String>,
     /// Names of results that only B has.
     pub only_in_b: Vec<String>,
-    /// Answers of the checks that concern comparisons, findings first.
-    pub findings: Vec<Finding>,
+    /// The checks that concern comparisons, with their answers, findings first.
+    #[serde(rename = "findings")]
+    pub checks: Vec<Checked>,
     /// Whether B is slower by more than the limit; `None` without a limit.
     pub gate: Option<Gate>,
 }

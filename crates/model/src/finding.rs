@@ -1,5 +1,4 @@
-//! Checks and findings: check ids, the page of a check, what a check found, and the diagnosis that `fathom doctor`
-//! prints.
+//! Checks: their ids, their pages, their answers, and the diagnosis that `fathom doctor` prints.
 
 use crate::machine::Machine;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -8,26 +7,25 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The outcome of one check of one or more results: a finding, a belief that holds, or why the
-/// check was not done.
+/// A check with its answer about one or more results: a finding, that the belief holds, or why it was not checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Finding {
-    /// The check.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
+pub struct Checked {
+    /// Id of the check.
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
-    /// Whether the check found a problem, found none, or could not be done.
+    /// Whether the answer is a finding, holds, or could not be checked.
     pub outcome: Outcome,
-    /// The effect on the number; `None` if the outcome is not a finding.
+    /// The effect on the number; `None` if the answer is not a finding.
     pub severity: Option<Severity>,
-    /// Names of the results that the finding is about.
+    /// Names of the results that the answer is about.
     pub about: Vec<String>,
-    /// The finding as a sentence; for `NotChecked` the reason.
+    /// The answer as a sentence; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
     /// How to fix the cause; empty if nothing needs to be fixed.
     pub cure: String,
-    /// The numbers that support the finding.
+    /// The numbers that support the sentence.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the user accepted the finding with `--accept`.
     pub accepted: bool,

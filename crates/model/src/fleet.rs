@@ -5,7 +5,7 @@
 
 #[cfg(test)]
 use crate::finding::Severity;
-use crate::finding::{CheckId, Finding, Outcome};
+use crate::finding::{CheckId, Checked, Outcome};
 use crate::job::Kind;
 use crate::verdict::{Limiter, Verdict};
 use serde::{Deserialize, Serialize};
@@ -284,7 +284,7 @@ pub struct HostsFinding {
     /// The hosts with this finding.
     pub hosts: Which,
     /// The outcome of the check on the host of the lowest rank.
-    pub finding: Finding,
+    pub finding: Checked,
 }
 
 impl HostsFinding {
@@ -317,7 +317,7 @@ pub struct CheckedOnHosts {
 
 impl CheckedOnHosts {
     /// Converts the findings of one host, in the order that [`CheckedOnHosts::add`] requires.
-    pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
+    pub fn on(rank: u32, findings: &[Checked]) -> Vec<Self> {
         let mut all = Vec::new();
         for finding in findings {
             let on_this_host = || Some(HostsFinding { hosts: Which::only(rank), finding: finding.clone() });
@@ -422,8 +422,8 @@ impl Limited {
 }
 
 #[cfg(test)]
-fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Finding {
-    Finding {
+fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Checked {
+    Checked {
         id: CheckId::A01,
         name: "X".into(),
         outcome,

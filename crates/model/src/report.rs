@@ -9,7 +9,7 @@ pub use crate::figures::{
     AtDevice, Course, CourseOf, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
 };
 use crate::figures::{Estimate, Ledger, Observed, Steadiness};
-use crate::finding::{CheckId, Finding, Severity};
+use crate::finding::{CheckId, Checked, Severity};
 use crate::fleet::FleetFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::machine::Machine;
@@ -73,8 +73,9 @@ pub struct Report {
     /// The contribution of each host; `None` if one host measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFigures>,
-    /// Every check that applied, findings first.
-    pub findings: Vec<Finding>,
+    /// Every check that applied, with its answer, findings first.
+    #[serde(rename = "findings")]
+    pub checks: Vec<Checked>,
     /// Changes of the request and incidents during the session, in sentences.
     pub notes: Vec<String>,
     /// How the session ended.
@@ -149,7 +150,7 @@ impl Report {
     /// Returns the ids of the checks that invalidate the result with this index.
     pub fn void_by(&self, at: usize) -> Vec<CheckId> {
         let Some(result) = self.results.get(at).filter(|result| result.void) else { return Vec::new() };
-        let voids = self.findings.iter().filter(|f| f.severity == Some(Severity::Void) && !f.accepted);
+        let voids = self.checks.iter().filter(|f| f.severity == Some(Severity::Void) && !f.accepted);
         voids.filter(|f| f.about.contains(&result.name)).map(|f| f.id).collect()
     }
 

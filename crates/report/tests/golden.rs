@@ -240,8 +240,8 @@ fn interfaces_replace_the_results_and_findings_are_not_repeated() -> Tried {
     report.study = Studied::Interfaces(serde_json::from_slice(&read("pieces/api.json")?)?);
     let json = serde_json::to_value(&report)?;
     assert!(json["api"]["rows"].is_array() && json.get("study").is_none());
-    let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
-    report.findings.extend(twice);
+    let twice = report.checks.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
+    report.checks.extend(twice);
     let (text_form, csv) = (report::find::<Report>("text"), report::find::<Report>("csv"));
     let shown = String::from_utf8(text_form.ok_or("there is no format text")?.bytes(&report, full_style())?)?;
     let (_, from_table) = shown.split_once("\ninterface ").ok_or("there is no table")?;

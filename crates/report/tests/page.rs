@@ -118,7 +118,7 @@ fn foreign_text_is_shown_and_never_executed() -> Tried {
     for place in &mut report.machine.places {
         place.path = hostile();
     }
-    for finding in &mut report.findings {
+    for finding in &mut report.checks {
         (finding.name, finding.sentence, finding.cure) = (hostile(), hostile(), hostile());
         finding.about = vec![hostile()];
     }

@@ -15,7 +15,7 @@ use crate::checks::{
 };
 use crate::compare::{self, CommandTimes};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
-use crate::{Judging, findings, notes, unknown_machine, verdict};
+use crate::{Judging, checks, notes, unknown_machine, verdict};
 use figures::snapshot_at;
 use model::Known;
 use model::command::{
@@ -24,7 +24,7 @@ use model::command::{
 };
 use model::comparison::{Answer as Word, Metric, Pair};
 use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
 use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
@@ -37,7 +37,7 @@ use std::borrow::Cow;
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
     let header = &record.header;
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut checks: Vec<Checked> = Vec::new();
     let mut commands = Vec::new();
     for (at, command) in study.commands.iter().enumerate() {
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
@@ -45,19 +45,19 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         let result = build_result(record, command, runs, seen.last());
         // The report shows the figures of one run: the last one, because it resembles future runs most.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
-            findings.extend(ask(record, command, run, &result.limiter, seen));
+            checks.extend(ask(record, command, run, &result.limiter, seen));
         }
-        findings.extend(ask_repeats(command, &successful_seconds(&result.runs)));
+        checks.extend(ask_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
-    for finding in &mut findings {
-        finding.accepted = finding.outcome == Outcome::Finding && options.accept.contains(&finding.id);
+    for finding in &mut checks {
+        finding.accepted = checked.outcome == Outcome::Finding && options.accept.contains(&finding.id);
     }
-    findings.sort_by_key(|finding| (finding.outcome, finding.severity, finding.id));
+    checks.sort_by_key(|finding| (checked.outcome, finding.severity, finding.id));
     let compared = compare_commands(&commands);
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| decide_gates(condition, &commands)).collect();
-    let reasoned = verdict_with_reason(&commands, &findings);
+    let reasoned = verdict_with_reason(&commands, &checks);
     let answer = crate::gate::combine_gates(&gates).or_else(|| answer(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
@@ -89,7 +89,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         deductions: Vec::new(),
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
         fleet: None,
-        findings,
+        checks,
         notes: record.runs.iter().flat_map(|run| &run.end).flat_map(|end| end.notes.clone()).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(unknown_machine),
@@ -183,11 +183,11 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
 
 /// Returns the verdict by the worst finding. Accepted findings count too: a report with an accepted finding is not
 /// VALID.
-fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::Reasoned {
+fn verdict_with_reason(commands: &[CommandResult], checks: &[Checked]) -> verdict::Reasoned {
     if commands.iter().all(|one| one.runs.is_empty()) {
         return verdict::Reasoned::new(Verdict::Invalid, "no command completed.".into());
     }
-    let acting = findings.iter().filter(|f| f.outcome == Outcome::Finding);
+    let acting = checks.iter().filter(|f| f.outcome == Outcome::Finding);
     let worst = acting.filter(|f| f.severity.is_some_and(|s| s < Severity::Note)).min_by_key(|f| f.severity);
     match worst {
         Some(f) => verdict::Reasoned {
@@ -489,7 +489,7 @@ fn ask(
     run: &CommandRun,
     limiter: &Limiter,
     seen: &CommandRecord,
-) -> Vec<Finding> {
+) -> Vec<Checked> {
     let answers: [(CheckId, Known<CheckAnswer>); 13] = [
         (CheckId::A01, check_page_cache(run)),
         (CheckId::A04, check_stored_bytes(run, "holes", |before| Some(before.hole_bytes))),
@@ -508,13 +508,13 @@ fn ask(
         (CheckId::D10, check_stolen_time(seen)),
         (CheckId::D14, check_memory_wait(run)),
     ];
-    answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| to_checked(id, command, &answer)).collect()
 }
 
 /// Checks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
-fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
+fn ask_repeats(command: &Command, seconds: &[f64]) -> Vec<Checked> {
     let answers = [(CheckId::E05, check_run_count(seconds)), (CheckId::E06, Ok(check_spread(seconds)))];
-    answers.into_iter().filter_map(|(id, answer)| finding(id, command, &answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| to_checked(id, command, &answer)).collect()
 }
 
 /// Checks whether there are enough runs. A single run makes no claim about the next one, so it is not checked.
@@ -546,13 +546,13 @@ fn check_spread(seconds: &[f64]) -> CheckAnswer {
     )
 }
 
-fn finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Finding> {
+fn to_checked(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Checked> {
     let check = crate::checks::all().find(|check| check.id == id)?;
-    let mut finding = findings::finding(id, check.name, "", answer, vec![command.line.clone()])?;
-    if finding.outcome == Outcome::Holds && finding.sentence.is_empty() {
-        finding.sentence = format!("Confirmed: {}.", check.belief);
+    let mut checked = findings::to_checked(id, check.name, "", answer, vec![command.line.clone()])?;
+    if checked.outcome == Outcome::Holds && checked.sentence.is_empty() {
+        checked.sentence = format!("Confirmed: {}.", check.belief);
     }
-    Some(finding)
+    Some(checked)
 }
 
 fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
@@ -930,7 +930,7 @@ mod tests {
     }
 
     fn found(report: &Report) -> Vec<String> {
-        let found = report.findings.iter().filter(|f| f.severity.is_some());
+        let found = report.checks.iter().filter(|f| f.severity.is_some());
         found.map(|f| f.id.to_string()).collect()
     }
 
@@ -949,7 +949,7 @@ mod tests {
         let (report, _) = judged(end(63 * MIB), [0, 0]);
         assert!(sentence(&report).contains("63 MiB came from"), "{}", sentence(&report));
         let (report, _) = judged(end(64 * MIB), [0, 0]);
-        assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.findings);
+        assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.checks);
     }
 
     #[test]
@@ -991,7 +991,7 @@ mod tests {
             (before.hole_bytes, before.unwritten_bytes) = (hole_bytes, Some(unwritten_bytes));
             let (report, _) = judged(end, [0, 0]);
             let sentence = |id: &str| {
-                let found = report.findings.iter().find(|f| f.id.to_string() == id);
+                let found = report.checks.iter().find(|f| f.id.to_string() == id);
                 found.map(|f| f.sentence.clone()).unwrap_or_default()
             };
             [sentence("A04"), sentence("A10")]
@@ -1030,7 +1030,7 @@ mod tests {
     fn beliefs_that_hold_within_a_tolerance_are_not_confirmed() {
         let backlog = |kib| {
             let (report, _) = judged(end(64 * MIB), [kib, kib]);
-            report.findings.into_iter().find(|f| f.id.to_string() == "D02").unwrap().sentence
+            report.checks.into_iter().find(|f| f.id.to_string() == "D02").unwrap().sentence
         };
         assert_eq!(backlog(0), "Confirmed: no older data were waiting to be written.");
         assert_eq!(backlog(4), "Hardly any older data was waiting to be written.");
@@ -1138,7 +1138,7 @@ mod tests {
             let text = format!("0 0 0 0 9 0 {} 0 0 0 0 0 0 0 0 0 0", device_mib * MIB / 512);
             record.runs[0].evidence[1].files.insert(stat, Ok(text));
             let report = crate::judge(&record, &Judging::default());
-            let foreign_io = report.findings.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome;
+            let foreign_io = report.checks.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome;
             let run = report.study.commands().unwrap().commands[0].runs[0].clone();
             (run.foreign_written_bytes, foreign_io)
         };
@@ -1166,7 +1166,7 @@ mod tests {
                 record.runs[0].evidence[moment].files.insert("lower".into(), Ok(text));
             }
             let report = crate::judge(&record, &Judging::default());
-            report.findings.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome
+            report.checks.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome
         };
         assert_eq!(foreign_io(0), Outcome::Holds);
         assert_eq!(foreign_io(20), Outcome::NotChecked);
@@ -1186,7 +1186,7 @@ mod tests {
                 }
             }
             let report = crate::judge(&record, &Judging::default());
-            let found = report.findings.into_iter().find(|f| f.id.to_string() == "A12").unwrap();
+            let found = report.checks.into_iter().find(|f| f.id.to_string() == "A12").unwrap();
             (found.outcome, found.sentence)
         };
         assert_eq!(answer(94).0, Outcome::Finding);
@@ -1228,9 +1228,9 @@ mod tests {
             snapshot.files.clear();
         }
         let report = crate::judge(&blind, &Judging::default());
-        let holds = report.findings.iter().filter(|f| f.outcome == Outcome::Holds);
+        let holds = report.checks.iter().filter(|f| f.outcome == Outcome::Holds);
         let holds: Vec<String> = holds.map(|f| f.id.to_string()).collect();
-        assert_eq!(holds, [""; 0], "{:#?}", report.findings);
+        assert_eq!(holds, [""; 0], "{:#?}", report.checks);
         let run = &report.study.commands().unwrap().commands[0].runs[0];
         assert!(
             run.devices.is_err()

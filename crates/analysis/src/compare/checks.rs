@@ -12,7 +12,7 @@ use crate::compare::SideResult;
 use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::{compare, findings};
 use model::comparison::{Answer as Word, Metric, Pair};
-use model::finding::Finding;
+use model::finding::Checked;
 use model::report::{Figures, Measured, Report};
 use stats::comparison::SIGNIFICANCE;
 
@@ -71,16 +71,16 @@ impl<'a> Context<'a> {
 }
 
 /// Runs all checks. Equal answers about several results become one finding, and the worst findings come first.
-pub(super) fn ask(context: &Context) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
+pub(super) fn ask(context: &Context) -> Vec<Checked> {
+    let mut out: Vec<Checked> = Vec::new();
     for check in CHECKS {
         for (about, answer) in (check.ask)(context) {
-            let Some(mut new) = findings::finding(check.id, check.name, check.fix, &answer, about) else {
+            let Some(mut new) = findings::to_checked(check.id, check.name, check.fix, &answer, about) else {
                 continue;
             };
             new.accepted = check.acceptable && context.is_accepted;
             let same =
-                |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
+                |f: &&mut Checked| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
             match out.iter_mut().find(same) {
                 Some(old) => old.about.extend(new.about),
                 None => out.push(new),

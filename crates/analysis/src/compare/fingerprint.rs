@@ -9,7 +9,7 @@
 use crate::compare::SideResult;
 use crate::findings;
 use model::comparison::Difference;
-use model::finding::{CheckId, Finding, Severity};
+use model::finding::{CheckId, Checked, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
@@ -490,8 +490,8 @@ pub(super) fn why_no_number(one: SideResult) -> Option<String> {
     one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
 }
 
-fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
-    findings::findings_about(&one.report.findings, &one.result.name, severity)
+fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Checked> {
+    findings::findings_about(&one.report.checks, &one.result.name, severity)
 }
 
 #[test]

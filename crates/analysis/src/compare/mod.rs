@@ -142,7 +142,7 @@ impl<'r> PendingComparison<'r> {
             sentence,
             a: show_side(a),
             b: show_side(b),
-            findings: checks::ask(&context),
+            checks: checks::ask(&context),
             gate: options.fail_if_slower.map(|limit| weighing::decide_gate(&pairs, limit, options)),
             pairs,
             only_in_a: matched.only_in_a,
@@ -351,7 +351,7 @@ fn why_not_comparable(
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: BTreeSet<CheckId> =
-        all().flat_map(|one| unaccepted(&one.result.name, &one.report.findings, &[Severity::Void])).collect();
+        all().flat_map(|one| unaccepted(&one.result.name, &one.report.checks, &[Severity::Void])).collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return String::new();
     }
@@ -383,12 +383,12 @@ fn is_undecidable(differences: &[Difference]) -> bool {
 /// Accepts findings of a report that is already judged, such as a JSON report. A number that only accepted findings invalidate is shown
 /// again.
 pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
-    for finding in &mut report.findings {
+    for finding in &mut report.checks {
         finding.accepted |= finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
-    let findings = &report.findings;
+    let checks = &report.checks;
     for result in &mut report.results {
-        let mut voiding = findings::findings_about(findings, &result.name, Severity::Void).peekable();
+        let mut voiding = findings::findings_about(checks, &result.name, Severity::Void).peekable();
         let is_shown = voiding.peek().is_some() && voiding.all(|f| f.accepted);
         if result.void && is_shown {
             result.void = false;
@@ -397,7 +397,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
         // Findings that only the study accepted (`Question::is_expected`) do not count here.
         let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
         let accepted: Vec<CheckId> =
-            findings::accepted_checks(result, findings).into_iter().filter(by_user).collect();
+            findings::accepted_ids(result, checks).into_iter().filter(by_user).collect();
         result.accepted = accepted;
         if !result.accepted.is_empty() {
             result.verdict = result.verdict.max(Verdict::Suspect);

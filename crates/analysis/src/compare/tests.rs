@@ -3,7 +3,7 @@
 
 use super::*;
 use model::comparison::Passing;
-use model::finding::Finding;
+use model::finding::Checked;
 use model::job::Cache;
 
 /// Rates of five runs within 1 %.
@@ -31,8 +31,8 @@ fn options() -> Options {
     Options { version: "0.0.0".into(), ..Options::default() }
 }
 
-fn answers(comparison: &Comparison, id: CheckId) -> Vec<&Finding> {
-    comparison.findings.iter().filter(|f| f.id == id).collect()
+fn answers(comparison: &Comparison, id: CheckId) -> Vec<&Checked> {
+    comparison.checks.iter().filter(|f| f.id == id).collect()
 }
 
 fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Severity>)> {
@@ -283,7 +283,7 @@ fn the_page_cache_is_not_compared_with_the_device() {
 fn different_limiters_of_the_same_work_are_only_named() {
     let busy = Fixture { cpu_share: 1.0, ..Fixture::honest() };
     let renamed =
-        judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
+        judged(&busy).checks.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
     let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&busy, 0.9), &options());
     assert_eq!(comparison.answer, Answer::Slower, "{}", comparison.sentence);
@@ -339,7 +339,7 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
             assert_eq!(comparison.answer, Answer::Same, "{}", comparison.sentence);
             assert!(comparison.sentence.contains("accepted findings: A04"), "{}", comparison.sentence);
             assert_eq!(comparison.gate.map(|g| g.outcome), Some(outcome));
-            let notes = comparison.findings.iter().filter(|f| f.id == CheckId::E14);
+            let notes = comparison.checks.iter().filter(|f| f.id == CheckId::E14);
             let side = if a.results[0].accepted.is_empty() { "none -> A04" } else { "A04 -> none" };
             assert!(notes.clone().all(|f| f.severity == Some(Severity::Note) && f.sentence.contains(side)));
             assert_eq!(notes.count(), 1);

@@ -9,7 +9,7 @@ use crate::deductions;
 use crate::findings::CaseAnswers;
 use crate::verdict::Judged;
 use model::figures::{Difference, LayerRow, Layers, Moved, Pace};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
@@ -29,14 +29,14 @@ impl Question for LayerComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
         let rows = self.layers.iter().filter_map(|layer| {
             let row = build_row(self, layer, judged.answered, judged.results)?;
-            let findings = acting_on(judged.results.get(row.result)?, judged.acting).collect();
+            let findings = acting_on(judged.results.get(row.result)?, judged.counted_checks).collect();
             Some(LayerRow { findings, ..row })
         });
         let missing = self.missing.iter().cloned().chain(refusals(judged.record));
         Layers { rows: rows.collect(), missing: missing.map(|m| m.to_string()).collect() }.into()
     }
 
-    fn is_expected(&self, _record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
+    fn is_expected(&self, _record: &Record, answered: &[CaseAnswers], finding: &Checked) -> bool {
         let cached: Vec<&str> = self
             .layers
             .iter()
@@ -299,7 +299,7 @@ fn the_effect_of_the_page_cache_is_reported_with_both_counts() {
 #[test]
 fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let honest = judge(&stacked(|_| {}), &Judging::default());
-    let a01 = honest.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
+    let a01 = honest.checks.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && a01.about == ["buffered"]);
     assert!(
         honest.notes.iter().any(|n| n.contains("A01") && n.contains("do not count")),
@@ -310,7 +310,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let leaking = stacked(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&leaking, &Judging::default());
     assert!(report.counts.sentence.as_ref().is_some_and(|s| s.contains("1 suspect")), "{:?}", report.counts);
-    assert!(report.findings.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
+    assert!(report.checks.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
     let rows = layers_of(&report).rows;
     assert!(rows[1].findings.contains(&CheckId::A01) && rows[2].findings.is_empty(), "{rows:?}");
     let mut headline = leaking;

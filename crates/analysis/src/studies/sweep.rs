@@ -899,7 +899,7 @@ mod tests {
                 .for_each(|i| i.errors = BTreeMap::from([(5, 9)]));
         }
         let (report, _) = judged(&bad);
-        let found = report.findings.iter().find(|f| f.id == CheckId::B12 && f.outcome == Outcome::Finding);
+        let found = report.checks.iter().find(|f| f.id == CheckId::B12 && f.outcome == Outcome::Finding);
         assert_eq!(found.map(|f| f.about.len()), Some(1), "it is there");
         assert_eq!((report.verdict, report.counts.invalid), (Verdict::Valid, 0), "and not about the winner");
     }

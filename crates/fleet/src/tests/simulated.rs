@@ -4,7 +4,7 @@
 use crate::merge::{CommonTimes, HostReports, Phase, RunParts, Times};
 use crate::message::Message;
 use crate::{merge, message};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited, SlowestHost};
 use model::histogram::Histogram;
 use model::job::Kind;
@@ -78,7 +78,7 @@ fn host_reports(rank: usize) -> HostReports {
             1 if rank.is_multiple_of(3) => (Outcome::Finding, Some(Severity::Biased)),
             _ => (Outcome::Holds, None),
         };
-        Finding {
+        Checked {
             id: *id,
             name: "SOME_CHECK".into(),
             outcome,
@@ -93,7 +93,7 @@ fn host_reports(rank: usize) -> HostReports {
             accepted: false,
         }
     };
-    let findings: Vec<Finding> = CheckId::ALL.iter().take(60).enumerate().map(finding).collect();
+    let findings: Vec<Checked> = CheckId::ALL.iter().take(60).enumerate().map(finding).collect();
     let (name, iops) =
         ("4K random read, depth 32".to_owned(), 20_000.0 + (rank * 7_919 % 5_000) as f64 * 1.37);
     let limiter = Limiter {

@@ -5,7 +5,7 @@ use super::*;
 use crate::state::{HostRow, HostState, JobResult, Observed, Pulse, Rate, Sample};
 use crate::{Done, RemainingTime};
 use analysis::under_way::{Counted, Device, Row, SoFar};
-use model::finding::{CheckId, Finding, Outcome};
+use model::finding::{CheckId, Checked, Outcome};
 use model::machine::{LayerKind, SameBy};
 use model::record::Disturbance;
 use model::watch::{
@@ -90,8 +90,8 @@ fn busy() -> State {
     state
 }
 
-fn holes() -> Finding {
-    Finding {
+fn holes() -> Checked {
+    Checked {
         id: CheckId::A04,
         name: "HOLES_READ".into(),
         outcome: Outcome::Finding,
@@ -239,7 +239,7 @@ fn hidden_findings_are_counted_not_their_lines() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02, CheckId::A03] {
         let row = state.rows[2].clone();
-        state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(40), ..holes() }]);
+        state.show_result(row, vec![Checked { id, sentence: "a word and ".repeat(40), ..holes() }]);
     }
     // Four lines are free: two for the finding about holes, one for the first long finding, one for the count.
     let shown = screen(&state, PLAIN, (80, 24));
@@ -251,7 +251,7 @@ fn a_finding_that_does_not_fit_ends_with_dots() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02] {
         let row = state.rows[2].clone();
-        state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(8), ..holes() }]);
+        state.show_result(row, vec![Checked { id, sentence: "a word and ".repeat(8), ..holes() }]);
     }
     // Of four lines, the finding about holes takes two, and the count one. The next finding has two lines, and one is left.
     let shown = screen(&state, PLAIN, (80, 24));

@@ -8,7 +8,7 @@ use crate::documentation::{is_command, page_parts};
 use crate::page::{display_width, prose};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
-use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_findings, worst_of};
+use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_checks, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
@@ -25,7 +25,7 @@ use crate::view::verification::{
 };
 use crate::{Content, Detail, Format, Style, writer};
 use model::comparison::{Comparison, Comparisons, Gate, Side};
-use model::finding::{CheckPage, Diagnosis, Finding, DoctorAnswer, Outcome, Pages};
+use model::finding::{CheckPage, Diagnosis, Checked, DoctorAnswer, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
@@ -183,7 +183,7 @@ fn full_page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { shown_findings(report) } else { findings::worst_findings(report) };
+    let shown = if all { shown_checks(report) } else { findings::worst_findings(report) };
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
     for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
@@ -206,7 +206,7 @@ fn full_page(report: &Report, all: bool) -> String {
     }
     let found = shown.iter().filter(|finding| finding.outcome != Outcome::Holds);
     let mut items: Vec<String> = found.map(|finding| finding_item(finding, report.results.len())).collect();
-    if !all && let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
+    if !all && let Some(rest) = rest_summary(&shown_checks(report), MAX_SHOWN) {
         items.push(format!("- {rest}: {}\n", inline_code(&full_report_hint(report))));
     }
     if !items.is_empty() {
@@ -224,7 +224,7 @@ fn first_lines(report: &Report) -> String {
 }
 
 /// Returns a finding as a list item: `- **A01 CACHE\_SERVED** (relabels): ... -> ...`.
-fn finding_item(finding: &Finding, results: usize) -> String {
+fn finding_item(finding: &Checked, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escape(&format!("{} {}", finding.id, finding.name));
     let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
@@ -330,14 +330,14 @@ fn gate_text(gate: Option<&Gate>) -> String {
 
 /// Returns all findings and checks that could not be done, or the worst findings and the number of the others.
 fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
-    let findings = &compared.findings;
-    let shown = if all { findings.clone() } else { worst_of(findings.clone()) };
-    let item = |f: &Finding| {
+    let checks = &compared.checks;
+    let shown = if all { checks.clone() } else { worst_of(checks.clone()) };
+    let item = |f: &Checked| {
         let not_checked = if f.outcome == Outcome::NotChecked { ", not checked" } else { "" };
         format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
-    let rest = rest_summary(findings, MAX_SHOWN)
+    let rest = rest_summary(checks, MAX_SHOWN)
         .filter(|_| !all)
         .map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()

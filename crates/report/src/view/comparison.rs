@@ -6,7 +6,7 @@ use crate::view::lists::{distinct_by, plural};
 use crate::view::numbers::change_ends;
 use crate::view::table::{Columns, Table, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
-use model::finding::Finding;
+use model::finding::Checked;
 use model::units::{show_change, show_share};
 
 /// Returns the legend of a table of two sides. Explains the shown columns and the answers that
@@ -76,7 +76,7 @@ pub(crate) struct Compared<'c> {
     pub(crate) narrow_table: Option<Table>,
     /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) checks: Vec<Checked>,
     /// Number of results: a finding about this many results does not name them. `usize::MAX` for
     /// several sides, whose findings always name the side.
     pub(crate) results: usize,
@@ -91,7 +91,7 @@ impl<'c> Compared<'c> {
             table: pair_table(&comparison.pairs, all),
             narrow_table: None,
             hidden: hidden_numbers(&comparison.pairs, all),
-            findings: comparison.findings.clone(),
+            checks: comparison.checks.clone(),
             results: comparison.pairs.len(),
         }
     }
@@ -105,7 +105,7 @@ impl<'c> Compared<'c> {
             table: sides_table(comparisons, all, true),
             narrow_table: Some(sides_table(comparisons, all, false)),
             hidden: hidden_side_numbers(comparisons, all),
-            findings: side_findings(comparisons),
+            checks: side_checks(comparisons),
             results: usize::MAX,
         }
     }
@@ -131,7 +131,7 @@ impl<'c> Compared<'c> {
 
     /// Returns the sentence of a finding. If [`Self::gate`] or an answer above it already contains
     /// this sentence, returns a reference to it instead.
-    pub(crate) fn finding_sentence<'f>(&self, finding: &'f Finding) -> &'f str {
+    pub(crate) fn finding_sentence<'f>(&self, finding: &'f Checked) -> &'f str {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);
         let answers = self.others.iter().map(|(_, comparison)| &comparison.sentence);
@@ -295,19 +295,19 @@ impl<'c> SideNumber<'c> {
 }
 
 /// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
-fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
+fn side_checks(comparisons: &Comparisons) -> Vec<Checked> {
+    let mut out: Vec<Checked> = Vec::new();
     for Other { name, comparison } in &comparisons.others {
-        for finding in &comparison.findings {
+        for finding in &comparison.checks {
             let all = finding.about.is_empty() || finding.about.len() >= comparison.pairs.len();
             let of_results = || finding.about.iter().map(|result| format!("{name} {result}")).collect();
             let about = if all { vec![name.clone()] } else { of_results() };
-            let same = |f: &&mut Finding| {
+            let same = |f: &&mut Checked| {
                 (f.id, f.outcome, &f.sentence) == (finding.id, finding.outcome, &finding.sentence)
             };
             match out.iter_mut().find(same) {
                 Some(known) => known.about.extend(about),
-                None => out.push(Finding { about, ..finding.clone() }),
+                None => out.push(Checked { about, ..finding.clone() }),
             }
         }
     }

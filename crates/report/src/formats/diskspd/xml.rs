@@ -3,7 +3,7 @@
 use super::text::cpu_percents;
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
-use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_checks, worst_findings};
 use model::diskspd::{Cache, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::finding::Severity;
@@ -55,7 +55,7 @@ fn write_fathom(report: &Report, lines: &mut Lines) {
             escape(&finding.sentence)
         ));
     }
-    lines.optional("Rest", rest_summary(&shown_findings(report), MAX_SHOWN));
+    lines.optional("Rest", rest_summary(&shown_checks(report), MAX_SHOWN));
 }
 
 fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {

@@ -262,7 +262,7 @@ fn disk_json(disk: &ObservedDisk) -> Value {
 /// something or was not possible.
 fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
-        .findings
+        .checks
         .iter()
         .filter(|f| f.outcome != Outcome::Holds)
         .map(|f| {

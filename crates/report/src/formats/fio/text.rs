@@ -9,7 +9,7 @@ use super::job::{
     named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_checks, worst_findings};
 use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;
@@ -391,8 +391,8 @@ fn write_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
 pub fn verdict(report: &Report) -> String {
     let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
     let by_a_finding = |result: &Measured| {
-        let mut findings = report.findings.iter().filter(|f| f.about.contains(&result.name));
-        findings.any(|f| f.severity == Some(Severity::Rename))
+        let mut checks = report.checks.iter().filter(|f| f.about.contains(&result.name));
+        checks.any(|f| f.severity == Some(Severity::Rename))
     };
     // No finding relabels the results of engines without storage or data, but fio's lines about them look like those of real I/O: name what
     // was measured.
@@ -413,7 +413,7 @@ pub fn verdict(report: &Report) -> String {
         let about = finding.about.join(", ");
         lines.push(format!("  {} {} {effect} {about}: {}", finding.id, finding.name, finding.sentence));
     }
-    lines.extend(rest_summary(&shown_findings(report), MAX_SHOWN).map(|rest| format!("  {rest}")));
+    lines.extend(rest_summary(&shown_checks(report), MAX_SHOWN).map(|rest| format!("  {rest}")));
     lines.join("\n") + "\n"
 }
 

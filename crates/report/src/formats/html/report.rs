@@ -8,14 +8,14 @@ use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
-use crate::view::findings::{acts, answer_word, merge_repeated};
+use crate::view::findings::{affects_number, answer_word, merge_repeated};
 use crate::view::numbers::{accepted_suffix, at_rank, supported};
 use crate::view::report::{chains, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
 use crate::view::{comparison, findings};
 use askama::Template;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::machine::Place;
 use model::report::{CountsAs, Figures, Measured, Quick, Report, RunFigures, StoredFile, Verdict};
 use model::study::Studied;
@@ -28,13 +28,13 @@ use std::io::{self, Write};
 
 /// Writes the page of a measurement.
 pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let shown = findings::shown_findings(report);
+    let shown = findings::shown_checks(report);
     let (study, below) = study_cards(report);
     let mut sections = vec![hero_card(report, &shown)];
     sections.extend(gate_card(report));
     sections.push(study);
     sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replay_card));
-    sections.extend([acting_card(report, &shown), below]);
+    sections.extend([findings_card(report, &shown), below]);
     sections.extend(studies::hosts_card(report));
     sections.extend(rerun_card(report));
     sections.extend([checks_card(report, &shown), foot_cards(report)]);
@@ -214,7 +214,7 @@ pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
 }
 
 /// Returns the first card: answers, verdict, headline and the plot of runs.
-pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
+pub(super) fn hero_card(report: &Report, shown: &[Checked]) -> String {
     let value = report.headline.value;
     let full_headline = headline_number(&report.headline, report);
     let number = value.map_or_else(|| "no number".to_owned(), show_rate);
@@ -475,8 +475,8 @@ struct FindingItem {
 }
 
 /// Returns the card of findings that affect numbers; empty without any.
-pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
-    let found = merge_repeated(findings.iter().filter(|f| acts(f)).cloned());
+pub(super) fn findings_card(report: &Report, checks: &[Checked]) -> String {
+    let found = merge_repeated(checks.iter().filter(|f| affects_number(f)).cloned());
     if found.is_empty() {
         return String::new();
     }
@@ -484,15 +484,15 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
 }
 
 /// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without findings.
-pub(super) fn checks_card(report: &Report, findings: &[Finding]) -> String {
-    if findings.is_empty() {
+pub(super) fn checks_card(report: &Report, checks: &[Checked]) -> String {
+    if checks.is_empty() {
         return String::new();
     }
     let is_note =
-        |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
-    let notes = merge_repeated(findings.iter().filter(is_note).cloned());
-    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked).cloned());
-    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds).cloned());
+        |f: &&Checked| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
+    let notes = merge_repeated(checks.iter().filter(is_note).cloned());
+    let unchecked = merge_repeated(checks.iter().filter(|f| f.outcome == Outcome::NotChecked).cloned());
+    let held = merge_repeated(checks.iter().filter(|f| f.outcome == Outcome::Holds).cloned());
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let lead = [
         count(notes.len(), "note", "notes"),
@@ -503,12 +503,12 @@ pub(super) fn checks_card(report: &Report, findings: &[Finding]) -> String {
     let not_made =
         if unchecked.is_empty() { String::new() } else { finding_list(&unchecked, report.results.len()) };
     body += &folded("What could not be checked, and why", &not_made);
-    body += &folded("Every check and its answer", &check_table(findings));
+    body += &folded("Every check and its answer", &check_table(checks));
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
 }
 
-fn finding_list(findings: &[Finding], results: usize) -> String {
-    let item = |f: &Finding| {
+fn finding_list(checks: &[Checked], results: usize) -> String {
+    let item = |f: &Checked| {
         let class = match (f.outcome, f.severity) {
             (Outcome::NotChecked, _) => "unchecked",
             (_, Some(Severity::Void)) => "void",
@@ -526,19 +526,19 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
             cure: with_micro_sign(&f.cure),
         }
     };
-    FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
+    FindingList { findings: checks.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
 /// Returns a row for each check and answer. If several results share the answer, the row names the first one and
 /// counts the others.
-fn check_table(findings: &[Finding]) -> String {
+fn check_table(checks: &[Checked]) -> String {
     let mut seen = BTreeSet::new();
     let first =
-        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)));
-    let about = |finding: &Finding| {
-        let key = |f: &Finding| (f.id, f.outcome, f.severity);
-        let same = findings.iter().filter(|f| key(f) == key(finding));
-        let first = finding.about.first().map_or("", String::as_str);
+        checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
+    let about = |checked: &Checked| {
+        let key = |f: &Checked| (f.id, f.outcome, f.severity);
+        let same = checks.iter().filter(|f| key(f) == key(checked));
+        let first = checked.about.first().map_or("", String::as_str);
         match same.map(|f| f.about.len()).sum::<usize>() {
             0 => String::new(),
             1 => first.to_owned(),
@@ -546,11 +546,11 @@ fn check_table(findings: &[Finding]) -> String {
         }
     };
     let table = Columns::new(first)
-        .label("check", |finding| finding.id.to_string())
-        .text("name", |finding| &finding.name)
-        .text("answer", |finding| answer_word(finding))
-        .label("about", |finding| about(finding))
-        .text("sentence", |finding| &finding.sentence)
+        .label("check", |checked| checked.id.to_string())
+        .text("name", |checked| &checked.name)
+        .text("answer", |checked| answer_word(checked))
+        .label("about", |checked| about(checked))
+        .text("sentence", |checked| &checked.sentence)
         .table(&[]);
     page::table("Every check and its answer", &table)
 }

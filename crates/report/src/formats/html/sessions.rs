@@ -21,7 +21,7 @@ use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
 use crate::view::table::{Columns, or_dash};
 use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
-use model::finding::Finding;
+use model::finding::Checked;
 use model::history::{Column, RowsOf, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
@@ -257,9 +257,9 @@ fn write_compared(
         let left_out = left_out_notes(comparison, name);
         sections.push(sides_card(&sides, &differing_circumstances(comparison), &left_out));
     }
-    let findings: Vec<Finding> =
-        compared.others.iter().flat_map(|(_, comparison)| comparison.findings.clone()).collect();
-    sections.push(answer_list(&findings));
+    let checks: Vec<Checked> =
+        compared.others.iter().flat_map(|(_, comparison)| comparison.checks.clone()).collect();
+    sections.push(answer_list(&checks));
     let sides = compared.sides().map(|(_, side)| side_names(side));
     let header: Vec<String> = std::iter::once("compare".to_owned()).chain(sides).collect();
     to.write_all(page(compared.version, title, &header, &sections).as_bytes())
@@ -413,12 +413,12 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
     plain_card(&format!("What was compared: {}", names.join(" and ")), &facts(&items))
 }
 
-fn answer_list(findings: &[Finding]) -> String {
-    let table = Columns::new(findings)
-        .label("check", |finding| finding.id.to_string())
-        .text("name", |finding| &finding.name)
-        .text("answer", |finding| findings::answer_word(finding))
-        .text("sentence", |finding| &finding.sentence)
+fn answer_list(checks: &[Checked]) -> String {
+    let table = Columns::new(checks)
+        .label("check", |checked| checked.id.to_string())
+        .text("name", |checked| &checked.name)
+        .text("answer", |checked| findings::answer_word(checked))
+        .text("sentence", |checked| &checked.sentence)
         .table(&[]);
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
     if body.is_empty() { body } else { plain_card("What was checked", &body) }

@@ -10,7 +10,7 @@ use super::plot::{Axis, Block, LOWEST_LINE, Label, Level, Plot, SIDE, spread_lab
 use super::{page, plot};
 use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
-use model::finding::{CheckId, Finding, Outcome};
+use model::finding::{CheckId, Checked, Outcome};
 use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
@@ -522,11 +522,11 @@ pub(super) struct Mark {
 impl Events {
     /// Collects the events of a result.
     pub(super) fn from_result(report: &Report, result: &Measured) -> Self {
-        let is_about = |f: &&Finding| f.outcome == Outcome::Finding && f.about.contains(&result.name);
-        let found = |id: CheckId| report.findings.iter().filter(is_about).filter(move |f| f.id == id);
-        let number = |f: &Finding, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
+        let is_about = |f: &&Checked| f.outcome == Outcome::Finding && f.about.contains(&result.name);
+        let found = |id: CheckId| report.checks.iter().filter(is_about).filter(move |f| f.id == id);
+        let number = |f: &Checked, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
         let at = |(id, word): &(CheckId, &str)| -> Vec<Mark> {
-            let mark = |f: &Finding| {
+            let mark = |f: &Checked| {
                 let run = number(f, "run")?.max(0.0) as u32;
                 Some(Mark { run, second: number(f, "at_s")?, label: format!("{word} ({id})") })
             };
@@ -776,8 +776,8 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
     let golden = include_str!("../../../tests/golden/valid.json");
     let mut report: Report = serde_json::from_str(golden)?;
     let result = report.results.first().ok_or("no result")?.clone();
-    let like = report.findings.first().ok_or("no finding")?.clone();
-    let found = |id, evidence: &[(&str, f64)]| Finding {
+    let like = report.checks.first().ok_or("no finding")?.clone();
+    let found = |id, evidence: &[(&str, f64)]| Checked {
         id,
         outcome: Outcome::Finding,
         about: vec![result.name.clone()],
@@ -785,7 +785,7 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
         ..like.clone()
     };
     let second = [("run", 1.0), ("at_s", 2.5)];
-    report.findings = vec![
+    report.checks = vec![
         found(CheckId::D15, &second),
         found(CheckId::E02, &second),
         found(CheckId::D19, &[("until_ns", 1e9)]),

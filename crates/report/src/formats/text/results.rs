@@ -13,7 +13,7 @@ use crate::view::results::{
 };
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
-use model::finding::{Finding, Severity};
+use model::finding::{Checked, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Second, Verdict};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -29,7 +29,7 @@ const MAX_TRUE_NAMES: usize = 2;
 
 /// Prints the table, and below it remarks on single results. With several results, prints fewer remarks unless `all` is
 /// set.
-pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Finding], all: bool) {
+pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Checked], all: bool) {
     if results.is_empty() {
         return;
     }
@@ -43,7 +43,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     let rounded = if rows.has("~") { "; ~ = rounded" } else { "" };
     out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
     let relabels =
-        |f: &Finding, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
+        |f: &Checked, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
     // In a short report, a shown finding already says that the result was relabelled.
     let by_finding = |r: &Measured| is_short && shown.iter().any(|f| relabels(f, r));
     let renamed: Vec<&Measured> = results.iter().filter(|r| !r.void && r.renamed && !by_finding(r)).collect();

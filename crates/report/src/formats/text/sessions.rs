@@ -18,7 +18,7 @@ use crate::view::sessions::{
 use crate::view::table::Table;
 use crate::{Detail, Style};
 use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
 use std::io::{self, Write};
@@ -199,16 +199,16 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
 
 /// Prints all findings, or the worst ones and the number of the others.
 fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
-    let Compared { findings, results, .. } = compared;
+    let Compared { checks, results, .. } = compared;
     if !all {
-        let first = worst_of(findings.clone());
+        let first = worst_of(checks.clone());
         list_findings(out, first.iter(), compared);
-        if let Some(rest) = rest_summary(findings, MAX_SHOWN) {
+        if let Some(rest) = rest_summary(checks, MAX_SHOWN) {
             out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
-    let with_outcome = |outcome| findings.iter().filter(move |finding| finding.outcome == outcome);
+    let with_outcome = |outcome| checks.iter().filter(move |finding| finding.outcome == outcome);
     list_findings(out, with_outcome(Outcome::Finding), compared);
     if with_outcome(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
@@ -217,10 +217,10 @@ fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
         let name = format!("{} {}{}", finding.id, finding.name, covered_results(finding, *results));
         out.prose("  ", "      ", &format!("{name}: {}", finding.sentence));
     }
-    show_passed(out, findings);
+    show_passed(out, checks);
 }
 
-fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, compared: &Compared) {
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Checked>, compared: &Compared) {
     let mut findings = findings.peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -240,7 +240,7 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
 }
 
 /// Names the results of a finding, unless it covers all of them.
-fn covered_results(finding: &Finding, results: usize) -> String {
+fn covered_results(finding: &Checked, results: usize) -> String {
     let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
 }

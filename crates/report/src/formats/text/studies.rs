@@ -4,7 +4,7 @@
 
 use super::results;
 use crate::page::Page;
-use crate::view::findings::{acts, full_report_hint};
+use crate::view::findings::{affects_number, full_report_hint};
 use crate::view::lists::plural;
 use crate::view::numbers::{at_rank, interval_in_parentheses};
 use crate::view::studies::{
@@ -13,7 +13,7 @@ use crate::view::studies::{
 };
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
-use model::finding::Finding;
+use model::finding::Checked;
 use model::report::{Measured, Report};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -213,9 +213,9 @@ fn shortened_list(names: &[&str]) -> String {
 /// Returns the report with one copy of each finding that affects a number. Hundreds of rows repeat them; the JSON has all of them.
 pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let mut report = report.clone();
-    let all = report.findings.len();
-    let mut kept: Vec<(Finding, usize)> = Vec::new();
-    for finding in report.findings.drain(..).filter(|f| acts(f) && !f.accepted) {
+    let all = report.checks.len();
+    let mut kept: Vec<(Checked, usize)> = Vec::new();
+    for finding in report.checks.drain(..).filter(|f| affects_number(f) && !f.accepted) {
         match kept.iter_mut().find(|(k, _)| (&k.id, k.severity) == (&finding.id, finding.severity)) {
             Some((_, others)) => *others += finding.about.len(),
             None => kept.push((finding, 0)),
@@ -229,7 +229,7 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
             let count = show_count(others as f64);
             finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
         }
-        report.findings.push(finding);
+        report.checks.push(finding);
     }
     if hidden > 0 {
         report

@@ -20,7 +20,7 @@ use crate::view::sweep::{
     thread_counts, work_rows,
 };
 use crate::view::table::or_dash;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::report::Report;
 use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Sweep, Variable, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -196,9 +196,9 @@ fn copy_half(work: &str) -> &'static str {
 /// Returns the true name of a result that a finding relabelled. The findings themselves are not printed here.
 fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
-    let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
-    let is_about = |f: &Finding| f.about.contains(&result.name);
-    report.findings.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
+    let renames = |f: &&Checked| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
+    let is_about = |f: &Checked| f.about.contains(&result.name);
+    report.checks.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
 }
 
 /// Prints the cells that were not measured, by reason.
@@ -423,13 +423,13 @@ fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
 fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     let result = cell.result.and_then(|at| report.results.get(at));
     if let Some(result) = result.filter(|r| r.void) {
-        let is_reason = |f: &&Finding| {
+        let is_reason = |f: &&Checked| {
             f.outcome == Outcome::Finding
                 && f.severity == Some(Severity::Void)
                 && f.about.contains(&result.name)
         };
         let ids: Vec<String> =
-            report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
+            report.checks.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
         return Err(format!("no number ({})", ids.join(", ")));
     }
     cell.iops.ok_or_else(|| "no number (no run has ended)".into())
