@@ -45,10 +45,10 @@ fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
         );
-        return problem(Severity::Biased, sentence, cure);
+        return problem(Severity::Biases, sentence, cure);
     }
     if timing.cost_ns * 1e3 > EXPENSIVE_CLOCK_PS as f64 {
-        return problem(Severity::Biased, format!("A time stamp takes {cost} ({source})."), cure);
+        return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), cure);
     }
     let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
     fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
@@ -106,9 +106,9 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
     let (severity, check, sentence, with) = match (cpu, memory) {
         (None, None) => return DoctorAnswer::ok(ABOUT, "No parent cgroup sets one."),
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
-        (Some(cpu), None) => (Severity::Biased, CheckId::D11, cpu, "fewer --workers"),
+        (Some(cpu), None) => (Severity::Biases, CheckId::D11, cpu, "fewer --workers"),
         (Some(cpu), Some(memory)) => {
-            (Severity::Biased, CheckId::D11, format!("{cpu} {memory}"), "fewer --workers and --cache direct")
+            (Severity::Biases, CheckId::D11, format!("{cpu} {memory}"), "fewer --workers and --cache direct")
         }
     };
     let cure = format!("measure outside of this cgroup, or with {with}");
@@ -120,7 +120,7 @@ fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
         let cure = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
-        return problem(Severity::Rename, sentence, cure);
+        return problem(Severity::Relabels, sentence, cure);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
         Some(named) => problem(
@@ -166,7 +166,7 @@ fn check_io_uring(observation: &Observation) -> Known<DoctorAnswer> {
             format!("{allow}to measure the same everywhere: --engine libaio"),
         ),
         Err(why) => problem(
-            Severity::Void,
+            Severity::Invalidates,
             format!(
                 "io_uring cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
             ),
@@ -288,7 +288,7 @@ fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
     }
     let busiest = describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes);
     let cure = "stop these processes or wait for them; `iotop -oP` shows them";
-    problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
+    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
 }
 
 fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
@@ -335,7 +335,7 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
     }
     let busiest = describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"));
     let cure = "stop these processes or wait for them; `top` shows them";
-    problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
+    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
 }
 
 /// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. A finding remains unchanged.
@@ -349,7 +349,7 @@ fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswe
         (_, Outcome::Finding) => answer,
         (Ok((true, share)), _) => {
             let sentence = format!("Only {share} of the memory is available.");
-            DoctorAnswer::finding("memory", Severity::Biased, sentence)
+            DoctorAnswer::finding("memory", Severity::Biases, sentence)
                 .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
@@ -433,7 +433,7 @@ mod tests {
         observation.timing.cost_ns = 1001.0;
         assert_eq!(answer(&observation, "clock").check, Some(CheckId::D13));
         let eat = "LD_PRELOAD: /lib/libeatmydata.so\n/lib/libeatmydata.so\n";
-        assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Rename));
+        assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Relabels));
         assert_eq!(with_fact(LIBRARIES, "LD_PRELOAD: x.so\n", "libraries").severity, Some(Severity::Note));
     }
 }
@@ -465,7 +465,7 @@ mod rights_tests {
             assert!(answers.iter().any(|a| a.sentence.contains(reason)), "{reason}");
         }
         let worst = answers.iter().map(|a| a.severity).min().flatten();
-        assert_eq!(worst, Some(Severity::Void));
+        assert_eq!(worst, Some(Severity::Invalidates));
     }
 
     #[test]
@@ -549,7 +549,7 @@ mod neighbours_tests {
         assert_eq!(with(stat, "cpu  50 0 50 900 0 0 0 0\n", "CPU").outcome, Outcome::Finding);
         let steal =
             |n: u64| with(stat, &format!("cpu  0 0 0 {} 0 0 0 {n}\n", 1000 - n), "stolen CPU time").severity;
-        assert_eq!((steal(11), steal(12), steal(102)), (None, Some(Severity::Biased), Some(Severity::Void)));
+        assert_eq!((steal(11), steal(12), steal(102)), (None, Some(Severity::Biases), Some(Severity::Invalidates)));
         for junk in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h", "cpu  0 0 0 0 0 0 0 0"] {
             assert_eq!(with(stat, junk, "CPU").outcome, Outcome::NotChecked, "{junk}");
         }

@@ -54,7 +54,7 @@ fn check_backing_file(layer: &Layer) -> DoctorAnswer {
             let sentence =
                 format!("{name} goes through the page cache of {file}, so its speed can be that of memory.");
             let cure = format!("losetup --direct-io=on /dev/{name}");
-            (Some(CheckId::A12), problem(Severity::Rename, sentence, cure))
+            (Some(CheckId::A12), problem(Severity::Relabels, sentence, cure))
         }
         None => (None, Err(format!("the kernel does not show whether {file} is read past the page cache"))),
     };
@@ -106,7 +106,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
         )];
     }
     if observation.bytes == 0 {
-        let empty = DoctorAnswer::finding("size", Severity::Void, "The target is empty.");
+        let empty = DoctorAnswer::finding("size", Severity::Invalidates, "The target is empty.");
         return vec![empty.cure("name a directory, or a file with content")];
     }
     let Some(target) = observation.target() else { return Vec::new() };
@@ -171,7 +171,7 @@ fn check_dirty(observation: &Observation, pages: &Pages) -> Known<DoctorAnswer> 
     }
     let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
     let sentence = format!("{bytes} of the target are dirty in memory; a measurement would write them.");
-    problem(Severity::Biased, sentence, format!("sync {}", quote_path(&observation.path)))
+    problem(Severity::Biases, sentence, format!("sync {}", quote_path(&observation.path)))
 }
 
 /// Largest block of the default profile. A device with a smaller limit splits it.
@@ -258,7 +258,7 @@ fn check_counters(layer: &Layer) -> Known<DoctorAnswer> {
     }
     let sentence =
         "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.";
-    problem(Severity::Biased, sentence, setting_command("iostats", "1"))
+    problem(Severity::Biases, sentence, setting_command("iostats", "1"))
 }
 
 fn check_largest_request(layer: &Layer) -> Known<DoctorAnswer> {
@@ -339,7 +339,7 @@ mod tests {
         let answer = answer(&observation, "backing of loop3");
         assert_eq!(
             (answer.severity, answer.cure.as_str()),
-            (Some(Severity::Rename), "losetup --direct-io=on /dev/loop3")
+            (Some(Severity::Relabels), "losetup --direct-io=on /dev/loop3")
         );
         let mut observation = in_order();
         observation.machine.places[0].file_system.as_mut().unwrap_or_else(|| panic!()).options =
@@ -354,7 +354,7 @@ mod tests {
         (observation.role, observation.machine.places[0].direct) = (Role::Made, None);
         assert_eq!(answer(&observation, "direct I/O").outcome, Outcome::NotChecked);
         observation.witness = Some(("old".into(), DirectIo { memory_align: 0, offset_align: 0 }));
-        assert_eq!(answer(&observation, "direct I/O").severity, Some(Severity::Rename));
+        assert_eq!(answer(&observation, "direct I/O").severity, Some(Severity::Relabels));
         observation.witness = Some(("old".into(), DirectIo { memory_align: 512, offset_align: 512 }));
         assert!(answer(&observation, "direct I/O").sentence.contains("'old'"));
     }
@@ -427,8 +427,8 @@ mod data_tests {
         };
         let all = (1_u64 << 30) / 4096;
         assert_eq!(pages(all / 25, Some(0)), (None, Outcome::Holds));
-        assert_eq!(pages(all / 10, Some(1)), (Some(Severity::Biased), Outcome::Finding));
-        assert_eq!(pages(all, None), (Some(Severity::Rename), Outcome::NotChecked));
+        assert_eq!(pages(all / 10, Some(1)), (Some(Severity::Biases), Outcome::Finding));
+        assert_eq!(pages(all, None), (Some(Severity::Relabels), Outcome::NotChecked));
         observation.end.targets[0].pages = Err("not yours".into());
         assert_eq!(answer(&observation, "cached").outcome, Outcome::NotChecked);
     }
@@ -439,7 +439,7 @@ mod data_tests {
         extents(&mut observation).hole_bytes = 1 << 19;
         assert_eq!(answer(&observation, "holes").outcome, Outcome::Holds);
         extents(&mut observation).unwritten_bytes = 1 << 20;
-        assert_eq!(answer(&observation, "holes").severity, Some(Severity::Void));
+        assert_eq!(answer(&observation, "holes").severity, Some(Severity::Invalidates));
         (extents(&mut observation).encoded_bytes, extents(&mut observation).shared_bytes) =
             (1 << 24, 1 << 23);
         assert_eq!(answer(&observation, "compressed").check, Some(CheckId::A07));
@@ -460,7 +460,7 @@ mod data_tests {
         extents(&mut observation).count = 100;
         assert_eq!(answer(&observation, "pieces").outcome, Outcome::Holds);
         observation.machine.places[0].layers[1].queue.insert("rotational".into(), "1\n".into());
-        assert_eq!(answer(&observation, "pieces").severity, Some(Severity::Biased));
+        assert_eq!(answer(&observation, "pieces").severity, Some(Severity::Biases));
         assert_eq!(answer(&observation, "pieces").check, Some(CheckId::B15));
     }
 }
@@ -527,7 +527,7 @@ mod device_tests {
         other.name = "sdb".into();
         observation.machine.places[0].layers = vec![disk, other];
         let answer = answer(&observation, "counters");
-        assert_eq!((answer.about.as_str(), answer.severity), ("counters of sda, sdb", Some(Severity::Biased)));
+        assert_eq!((answer.about.as_str(), answer.severity), ("counters of sda, sdb", Some(Severity::Biases)));
         assert_eq!(answer.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
     }
 

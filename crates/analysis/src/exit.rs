@@ -81,7 +81,7 @@ fn is_invalid(report: &Report) -> bool {
 fn find_relabelling(report: &Report) -> Option<&Checked> {
     let main = main_results(report);
     report.checks.iter().find(|f| {
-        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
+        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Relabels) && !f.accepted;
         acts && main.iter().any(|result| f.about.contains(&result.name))
     })
 }
@@ -122,9 +122,9 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {
         results.iter().flat_map(|result| unaccepted(&result.name, checks, severities)).collect()
     };
-    let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
+    let mut ids = acting(&main, &[Severity::Invalidates, Severity::Relabels]);
     // Findings about other load (group D) need no acceptance if the study forgives other load.
-    let of_others = acting(&others, &[Severity::Void]);
+    let of_others = acting(&others, &[Severity::Invalidates]);
     ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != OTHER_LOAD_GROUP));
     ids
 }

@@ -89,13 +89,13 @@ impl CaseAnswers<'_> {
 
     /// Returns the ids of the checks that invalidate the number, without accepted ones.
     pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
-        let voids = self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id);
+        let voids = self.found().filter(|(_, f)| f.severity == Severity::Invalidates).map(|(c, _)| c.id);
         voids.filter(|id| !self.accept.contains(id))
     }
 
     /// Whether the number may keep the name that was requested: there are runs, and no finding relabels or invalidates it.
     pub(crate) fn is_sound(&self) -> bool {
-        !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
+        !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Relabels)
     }
 
     /// Returns the changes that findings make to the name.
@@ -366,7 +366,7 @@ fn invalid_by<'c, 'r>(
     let mut answers = Answers::new();
     for check in checks::all().filter(|check| NEED_NO_RUN.contains(&check.id)) {
         match check.ask(case, &answers) {
-            Ok(Answer::Finding(found)) if found.severity == Severity::Void && !accept.contains(&check.id) => {
+            Ok(Answer::Finding(found)) if found.severity == Severity::Invalidates && !accept.contains(&check.id) => {
                 return Some((case, check, found));
             }
             answer => answers.insert(check.id, answer),

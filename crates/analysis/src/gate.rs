@@ -174,7 +174,7 @@ impl GatedNumber<'_> {
 
     /// Explains why the number is withheld, and what to type.
     fn explain_withheld(&self) -> String {
-        match not_accepted(&self.result.name, self.counted_checks, &[Severity::Void]) {
+        match not_accepted(&self.result.name, self.counted_checks, &[Severity::Invalidates]) {
             Some(f) if self.result.total.is_none() => format!(
                 "{} has no number: no operation completed within a measured window. {} {} explains it.",
                 self.result.name, f.id, f.name
@@ -376,7 +376,7 @@ impl GatedNumber<'_> {
 }
 
 /// Severities of findings that keep a condition from passing.
-const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
+const NOT_AS_REQUESTED: &[Severity] = &[Severity::Invalidates, Severity::Relabels];
 
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.

@@ -80,14 +80,14 @@ pub(crate) fn result_verdict(result: &Measured, checks: &[Checked]) -> Reasoned 
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
         return Reasoned::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
-    if let Some(f) = found_all(Severity::Void).next() {
+    if let Some(f) = found_all(Severity::Invalidates).next() {
         let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, join_names(&f.about), f.sentence);
         return Reasoned { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
-    if let Some(f) = found_all(Severity::Rename).next() {
+    if let Some(f) = found_all(Severity::Relabels).next() {
         return relabelled(f);
     }
-    if let Some(f) = found_all(Severity::Biased).next() {
+    if let Some(f) = found_all(Severity::Biases).next() {
         return verdict_by_finding(Verdict::Suspect, f, "biases");
     }
     let is_unchecked = |f: &&Checked| MUST_BE_ANSWERED.contains(&f.id) && f.outcome == Outcome::NotChecked;
@@ -112,7 +112,7 @@ pub(crate) fn is_withheld_by_others(result: &Measured, checks: &[Checked]) -> bo
 
 /// The findings that invalidate a result, without accepted ones.
 fn void_findings<'f>(result: &Measured, checks: &'f [Checked]) -> impl Iterator<Item = &'f Checked> {
-    findings_about(checks, &result.name, Severity::Void).filter(|f| !f.accepted)
+    findings_about(checks, &result.name, Severity::Invalidates).filter(|f| !f.accepted)
 }
 
 /// The finding that decides that a result has no number. Other load is not enough to make a session

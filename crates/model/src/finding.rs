@@ -50,11 +50,14 @@ pub enum Outcome {
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// There is no number.
-    Void,
+    #[serde(rename = "void")]
+    Invalidates,
     /// The number is about something else and gets that name.
-    Rename,
+    #[serde(rename = "rename")]
+    Relabels,
     /// The number is wrong in a known direction or by a known size.
-    Biased,
+    #[serde(rename = "biased")]
+    Biases,
     /// The number is unaffected; the finding is information.
     Note,
 }
@@ -63,9 +66,9 @@ impl Severity {
     /// Returns the word in formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Void => "void",
-            Self::Rename => "rename",
-            Self::Biased => "biased",
+            Self::Invalidates => "void",
+            Self::Relabels => "rename",
+            Self::Biases => "biased",
             Self::Note => "note",
         }
     }
@@ -73,9 +76,9 @@ impl Severity {
     /// Returns the effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {
-            Self::Void => "invalidates",
-            Self::Rename => "relabels",
-            Self::Biased => "biases",
+            Self::Invalidates => "invalidates",
+            Self::Relabels => "relabels",
+            Self::Biases => "biases",
             Self::Note => "note",
         }
     }
@@ -364,7 +367,7 @@ impl Diagnosis {
     pub fn worst_first(&self) -> Vec<&DoctorAnswer> {
         let answers = self.groups.iter().flat_map(|group| &group.answers);
         let mut findings: Vec<&DoctorAnswer> = answers.filter(|a| a.outcome == Outcome::Finding).collect();
-        findings.sort_by_key(|f| if f.is_cgroup_limit() { Some(Severity::Biased) } else { f.severity });
+        findings.sort_by_key(|f| if f.is_cgroup_limit() { Some(Severity::Biases) } else { f.severity });
         findings
     }
 }
@@ -431,7 +434,7 @@ fn findings_are_sorted_by_severity_stably() {
             heading: "b".into(),
             answers: vec![
                 DoctorAnswer::unknown("3", ""),
-                finding("4", Severity::Void),
+                finding("4", Severity::Invalidates),
                 finding("5", Severity::Note),
                 finding("6", Severity::Note).check(CheckId::D04),
             ],

@@ -443,7 +443,7 @@ fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
             0 => (Outcome::Holds, None),
             1 => (Outcome::NotChecked, None),
             2 => (Outcome::Finding, Some(Severity::Note)),
-            _ => (Outcome::Finding, Some(Severity::Biased)),
+            _ => (Outcome::Finding, Some(Severity::Biases)),
         };
         CheckedOnHosts::on(rank, &[finding(outcome, severity, format!("on {rank}"))])
     };

@@ -60,7 +60,7 @@ fn the_first_lines_contain_verdict_headline_and_counts() -> Tried {
 fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
     let mut report = bench()?;
     let name = report.results[0].name.clone();
-    let finding = report.checks.iter_mut().find(|f| f.severity == Some(Severity::Void));
+    let finding = report.checks.iter_mut().find(|f| f.severity == Some(Severity::Invalidates));
     finding.ok_or("nothing is void")?.about.push(name);
     report.results[0].verdict = Verdict::Invalid;
     report.results[0].void = true;
@@ -79,7 +79,7 @@ fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
 fn a_finding_that_invalidates_other_rows_comes_before_one_that_biases_the_headline() -> Tried {
     let mut report = bench()?;
     let name = report.results[0].name.clone();
-    let bias = report.checks.iter().find(|f| f.severity == Some(Severity::Biased)).cloned();
+    let bias = report.checks.iter().find(|f| f.severity == Some(Severity::Biases)).cloned();
     let bias = bias.ok_or("nothing is biased")?;
     report.checks.insert(0, Checked { about: vec![name], ..bias.clone() });
     report.results[0].verdict = Verdict::Suspect;

@@ -176,7 +176,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
     let (runs, share) = (starts.len(), show_share(worst.share_apart()));
     if worst.clock_error_ns > worst.spread_ns {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "In {apart} of {runs} runs, fathom cannot tell whether hosts began together: at worst their clocks \
              are accurate to {}, which is {share} of the time in which all ran.",
@@ -184,7 +184,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
         );
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "In {apart} of {runs} runs, hosts did not begin together: at worst the last one ({}) began {} after \
          the first, which is {share} of the time in which all ran.",
@@ -274,7 +274,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
             format!("{} on {}", show_bytes(sum), hosts[rank].name)
         };
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "The work was unequal: the targets have {} and {}.",
             describe(first),
@@ -283,7 +283,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
     }
     if 2 * apart > runs.len() {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together \
              for {} of the time. The rate covers that time, the percentiles cover all operations.",
@@ -349,7 +349,7 @@ fn check_anothers_cache(case: &Case) -> Known<Answer> {
     if all_made && !reads_own_writes(case) {
         return match case.stream.shared {
             Some(_) if through_one_cache(case, ranks) => finding!(
-                Severity::Biased,
+                Severity::Biases,
                 numbers,
                 "{} read parts of one file through the page cache of one machine: read-ahead for one host \
                  serves the others.",
@@ -419,7 +419,7 @@ fn decide_same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Kn
         return holds("Almost every read was of a block that no host had read before.", numbers);
     }
     let (severity, cache_name) = if through_one_cache(case, ranks) {
-        (Severity::Biased, "the page cache of their machine")
+        (Severity::Biases, "the page cache of their machine")
     } else {
         (Severity::Note, "a cache of the shared storage")
     };
@@ -591,8 +591,8 @@ fn starts_that_differ_in_most_runs_bias() {
         }))
     };
     assert_eq!(severity(9_000_000, 1_000, 1_000_000_000), None);
-    assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
-    assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biases));
+    assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biases));
     assert_eq!(severity(11_000_000, 1_000, 10_000_000_000), None, "a longer run tolerates more");
     let unknown = with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = Some(90_000_000)));
     let Ok(Answer::Finding(found)) = HOSTS_APART.answer(&unknown) else { panic!("silent") };
@@ -611,7 +611,7 @@ fn a_long_tail_in_most_runs_biases() {
     let mostly = UNEQUAL_WORK.sentence(&with(|f| f.runs[0].common_ns = 910_000_000));
     assert!(mostly.ends_with("all ran together for 91.0 % of the time."), "{mostly}");
     assert_eq!(severity(910_000_000, 5), None);
-    assert_eq!(severity(890_000_000, 5), Some(Severity::Biased));
+    assert_eq!(severity(890_000_000, 5), Some(Severity::Biases));
     assert_eq!(severity(890_000_000, 2), None, "two runs of five");
     let lost = with(|f| f.hosts[1].target_bytes.clear());
     assert_eq!(UNEQUAL_WORK.severity(&lost), None, "a host that was lost has no sizes");
@@ -676,7 +676,7 @@ fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
     layout(&mut parts.header.plan.jobs[0].phases[0].streams[0]);
     assert_eq!(ANOTHERS_CACHE.severity(&parts), None);
     parts.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
-    assert_eq!(ANOTHERS_CACHE.severity(&parts), Some(Severity::Biased));
+    assert_eq!(ANOTHERS_CACHE.severity(&parts), Some(Severity::Biases));
     let mut own = with(|_| {});
     layout(&mut own.header.plan.jobs[0].phases[0].streams[0]);
     let Ok(Answer::Finding(found)) = ANOTHERS_CACHE.answer(&own) else { panic!("silent") };
@@ -688,7 +688,7 @@ fn a_page_cache_shared_by_all_hosts_biases() {
     let mut record = shared();
     record.header.plan.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered;
     record.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
-    assert_eq!(ANOTHERS_CACHE.severity(&record), Some(Severity::Biased));
+    assert_eq!(ANOTHERS_CACHE.severity(&record), Some(Severity::Biases));
 }
 
 #[test]

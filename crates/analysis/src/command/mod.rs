@@ -562,7 +562,7 @@ fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     }
     let cached = run.cached_read_bytes.clone()?;
     let share = cached as f64 / moved.read_call_bytes as f64;
-    found_if(share >= CACHE_SHARE, Severity::Rename, || {
+    found_if(share >= CACHE_SHARE, Severity::Relabels, || {
         let share = show_share(share);
         format!("The page cache served {share} of the reads; --cold evicts the files before each run.")
     })
@@ -589,7 +589,7 @@ fn check_stored_bytes(
         if amount >= LEAST_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
             return Ok(found(
-                Severity::Biased,
+                Severity::Biases,
                 format!(
                     "{amount} of the {all} in {} are {what}: reads of them return zeros without the device.",
                     one.path
@@ -615,7 +615,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
             let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
             let sentence =
                 format!("{holes} of the {all} in {} are holes: they were never written.", one.path);
-            return Ok(found(Severity::Biased, sentence));
+            return Ok(found(Severity::Biases, sentence));
         }
     }
     if figures::written_bytes(seen.end)? < LEAST_BYTES {
@@ -626,7 +626,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
     Ok(if is_zero {
         let sentence =
             "The command wrote zeros: storage that compresses or skips zeros stores them faster than data.";
-        found(Severity::Biased, sentence.into())
+        found(Severity::Biases, sentence.into())
     } else {
         CheckAnswer::DoesNotApply
     })
@@ -638,7 +638,7 @@ fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckA
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
-    found_if(share >= CACHE_SHARE, Severity::Rename, || {
+    found_if(share >= CACHE_SHARE, Severity::Relabels, || {
         format!("{} of the writes were still in the page cache when the command ended.", show_share(share))
     })
 }
@@ -646,7 +646,7 @@ fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckA
 fn check_memory_below(run: &CommandRun) -> Known<CheckAnswer> {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is in memory ({memory}), not on a disk.", one.path);
-        return Ok(found(Severity::Rename, sentence));
+        return Ok(found(Severity::Relabels, sentence));
     }
     run.devices.as_ref().map_err(Clone::clone)?;
     Ok(holds())
@@ -665,7 +665,7 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
             return Ok(found(
-                Severity::Rename,
+                Severity::Relabels,
                 format!(
                     "{names} delivered {below} of the {top} that were read: a layer in between has a cache."
                 ),
@@ -698,7 +698,7 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             "Other processes read {} from the same devices during the run{who}.",
             show_bytes(foreign)
         );
-        return Ok(found(Severity::Biased, sentence));
+        return Ok(found(Severity::Biases, sentence));
     }
     let below = read_only_below(record, run)?;
     if is_much(below, all) {
@@ -743,7 +743,7 @@ fn check_backlog(run: &CommandRun) -> Known<CheckAnswer> {
     if (1..BACKLOG_BYTES).contains(&before) {
         return Ok(holds_with("Hardly any older data was waiting to be written."));
     }
-    found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
+    found_if(before >= BACKLOG_BYTES, Severity::Biases, || {
         let before = show_bytes(before);
         format!(
             "{before} of dirty data was in memory before the run, and its write-back competes with the run."
@@ -755,7 +755,7 @@ fn check_limit(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Kno
     let start = snapshot_at(seen.run, Moment::Start);
     start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
-    found_if(limiter.name == "throttle", Severity::Biased, || {
+    found_if(limiter.name == "throttle", Severity::Biases, || {
         format!("The run reached a limit: {}.", limiter.sentence)
     })
 }
@@ -784,14 +784,14 @@ fn check_stolen_time(seen: &CommandRecord) -> Known<CheckAnswer> {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = steal as f64 / all as f64;
-    found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
+    found_if(share >= CPU_WAIT_SHARE, Severity::Biases, || {
         format!("The hypervisor took the CPUs away for {} of the time.", show_share(share))
     })
 }
 
 fn check_memory_wait(run: &CommandRun) -> Known<CheckAnswer> {
     let share = run.pressure[2].clone()?;
-    found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
+    found_if(share >= CPU_WAIT_SHARE, Severity::Biases, || {
         format!("Tasks of this machine waited for memory for {} of the time.", show_share(share))
     })
 }

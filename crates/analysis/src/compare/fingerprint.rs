@@ -467,7 +467,7 @@ pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference
 type NamedFinding = (CheckId, String);
 
 fn relabelling_findings(one: SideResult) -> BTreeSet<NamedFinding> {
-    findings_about(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
+    findings_about(one, Severity::Relabels).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// Names a result with the findings that relabel it: `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
@@ -480,7 +480,7 @@ fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
 /// Returns why a result has no number; `None` if it has one.
 pub(super) fn why_no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
-    if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
+    if let Some(f) = findings_about(one, Severity::Invalidates).find(|f| !f.accepted) {
         let sentence = f.sentence.trim_end_matches('.');
         return Some(format!("{} {} invalidates {which}: {sentence}", f.id, f.name));
     }

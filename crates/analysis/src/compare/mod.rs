@@ -351,7 +351,7 @@ fn why_not_comparable(
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: BTreeSet<CheckId> =
-        all().flat_map(|one| unaccepted(&one.result.name, &one.report.checks, &[Severity::Void])).collect();
+        all().flat_map(|one| unaccepted(&one.result.name, &one.report.checks, &[Severity::Invalidates])).collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return String::new();
     }
@@ -388,7 +388,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
     }
     let checks = &report.checks;
     for result in &mut report.results {
-        let mut voiding = findings::findings_about(checks, &result.name, Severity::Void).peekable();
+        let mut voiding = findings::findings_about(checks, &result.name, Severity::Invalidates).peekable();
         let is_shown = voiding.peek().is_some() && voiding.all(|f| f.accepted);
         if result.void && is_shown {
             result.void = false;

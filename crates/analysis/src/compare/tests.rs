@@ -225,7 +225,7 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
         {
             assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
         }
-        assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
+        assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Invalidates))));
         let slower = model::verdict::Slower { by: 0.05, all: false };
         let gated = compare(a, b, &Options { fail_if_slower: Some(slower), ..options() });
         assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::Passing::Undecided));
@@ -268,7 +268,7 @@ fn the_page_cache_is_not_compared_with_the_device() {
     for part in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
-    assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Invalidates))));
     assert_ne!(compare(&cached, &cached, &options()).answer, Answer::Incomparable, "same name, same thing");
 
     let accepted = Options { accept_differences: true, ..options() };
@@ -276,7 +276,7 @@ fn the_page_cache_is_not_compared_with_the_device() {
     assert_ne!(comparison.answer, Answer::Incomparable);
     assert!(comparison.sentence.contains("what was measured"), "{}", comparison.sentence);
     let finding = answers(&comparison, CheckId::E14)[0];
-    assert!(finding.accepted && finding.severity == Some(Severity::Rename), "{finding:?}");
+    assert!(finding.accepted && finding.severity == Some(Severity::Relabels), "{finding:?}");
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     for part in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
-    assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
+    assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biases))));
 
     let apart = compare_sides(&a, &[with_rates(&fixture, 2.0)], &options());
     assert_eq!((apart.answer, outcome(&apart, CheckId::E15)), (Answer::Faster, Some((Outcome::Holds, None))));
@@ -467,7 +467,7 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
     assert_eq!(answers[0], Answer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
     assert!(answers[1..].iter().all(|w| *w == Answer::NoDifferenceSeen), "{answers:?}");
     assert!(comparison.pairs[1].metrics[0].why.contains("Holm"), "{}", comparison.pairs[1].metrics[0].why);
-    assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biased))));
+    assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biases))));
 }
 
 #[test]
@@ -477,7 +477,7 @@ fn a_sum_of_percentiles_is_invalid_and_not_compared() {
     let p99 = percentiles.get_mut("99").unwrap();
     *p99 = p99.map(|ns| 8 * ns);
     let comparison = compare(&a, &b, &options());
-    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Finding, Some(Severity::Invalidates))));
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
     assert!(!names.contains(&"read p99") && names.contains(&"read p50"), "{names:?}");
     let old = |mut report: Report| {

@@ -65,7 +65,7 @@ impl Question for InterfaceComparison {
     fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], finding: &Checked) -> bool {
         let group = EXPECTED_GROUPS.contains(&finding.id.group());
         finding.outcome == Outcome::Finding
-            && finding.severity > Some(Severity::Void)
+            && finding.severity > Some(Severity::Invalidates)
             && (group || EXPECTED.contains(&finding.id))
     }
 

@@ -45,7 +45,7 @@ impl Question for LayerComparison {
             .map(|a| a.case.name.as_str())
             .collect();
         finding.outcome == Outcome::Finding
-            && finding.severity > Some(Severity::Void)
+            && finding.severity > Some(Severity::Invalidates)
             && EXPECTED.contains(&finding.id)
             && finding.about.iter().all(|name| cached.contains(&name.as_str()))
     }

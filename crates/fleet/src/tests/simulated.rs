@@ -75,7 +75,7 @@ fn host_reports(rank: usize) -> HostReports {
     let finding = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
             0 => (Outcome::NotChecked, None),
-            1 if rank.is_multiple_of(3) => (Outcome::Finding, Some(Severity::Biased)),
+            1 if rank.is_multiple_of(3) => (Outcome::Finding, Some(Severity::Biases)),
             _ => (Outcome::Holds, None),
         };
         Checked {

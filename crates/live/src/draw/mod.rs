@@ -59,7 +59,7 @@ impl Paint {
     }
 
     fn bad(self, severity: Option<Severity>) -> Style {
-        self.style(if severity.is_some_and(|severity| severity <= Severity::Rename) {
+        self.style(if severity.is_some_and(|severity| severity <= Severity::Relabels) {
             Color::Red
         } else {
             Color::Yellow
@@ -522,7 +522,7 @@ fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     }
     for host in rows {
         let style = match host.state {
-            HostState::Lost | HostState::Hung => paint.bad(Some(Severity::Void)),
+            HostState::Lost | HostState::Hung => paint.bad(Some(Severity::Invalidates)),
             HostState::Waiting => paint.label(),
             HostState::Measuring => Style::new(),
         };

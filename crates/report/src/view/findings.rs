@@ -84,7 +84,7 @@ fn headline_finding(report: &Report) -> Option<Checked> {
 /// invalidates a number. Empty if the headline is valid or no finding decides.
 pub(crate) fn head_findings(report: &Report) -> Vec<Checked> {
     let Some(deciding) = headline_finding(report) else { return Vec::new() };
-    let invalidates = |f: &Checked| f.severity == Some(Severity::Void) && !f.accepted;
+    let invalidates = |f: &Checked| f.severity == Some(Severity::Invalidates) && !f.accepted;
     // Other reports have room for all findings after the table, the worst first.
     let worst = worst_findings(report).into_iter().next().filter(|_| has_rows_of_jobs(report));
     let worse = worst.filter(|worst| invalidates(worst) && !invalidates(&deciding));

@@ -137,9 +137,9 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
 /// Describes the effect of a finding on a measurement; empty for other answers.
 pub(crate) fn describe_effect(answer: &DoctorAnswer) -> &'static str {
     match answer.severity {
-        Some(Severity::Void) => "invalidates a number",
-        Some(Severity::Rename) => "relabels a number",
-        Some(Severity::Biased) => "biases a number",
+        Some(Severity::Invalidates) => "invalidates a number",
+        Some(Severity::Relabels) => "relabels a number",
+        Some(Severity::Biases) => "biases a number",
         Some(Severity::Note) if answer.is_cgroup_limit() => "may limit the rate",
         Some(Severity::Note) => "note",
         None => "",

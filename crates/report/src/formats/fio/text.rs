@@ -392,7 +392,7 @@ pub fn verdict(report: &Report) -> String {
     let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
     let by_a_finding = |result: &Measured| {
         let mut checks = report.checks.iter().filter(|f| f.about.contains(&result.name));
-        checks.any(|f| f.severity == Some(Severity::Rename))
+        checks.any(|f| f.severity == Some(Severity::Relabels))
     };
     // No finding relabels the results of engines without storage or data, but fio's lines about them look like those of real I/O: name what
     // was measured.

@@ -511,9 +511,9 @@ fn finding_list(checks: &[Checked], results: usize) -> String {
     let item = |f: &Checked| {
         let class = match (f.outcome, f.severity) {
             (Outcome::NotChecked, _) => "unchecked",
-            (_, Some(Severity::Void)) => "void",
-            (_, Some(Severity::Rename)) => "rename",
-            (_, Some(Severity::Biased)) => "biased",
+            (_, Some(Severity::Invalidates)) => "void",
+            (_, Some(Severity::Relabels)) => "rename",
+            (_, Some(Severity::Biases)) => "biased",
             (_, Some(Severity::Note) | None) => "note",
         };
         let accepted = if f.accepted { ", accepted" } else { "" };

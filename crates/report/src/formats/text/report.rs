@@ -394,8 +394,8 @@ fn show_finding(out: &mut Page, finding: &Checked, all: usize) {
 
 fn severity_colour(severity: Severity) -> &'static str {
     match severity {
-        Severity::Void => "1;31",
-        Severity::Rename | Severity::Biased => "1;33",
+        Severity::Invalidates => "1;31",
+        Severity::Relabels | Severity::Biases => "1;33",
         Severity::Note => "1",
     }
 }

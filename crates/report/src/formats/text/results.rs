@@ -43,7 +43,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Checke
     let rounded = if rows.has("~") { "; ~ = rounded" } else { "" };
     out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
     let relabels =
-        |f: &Checked, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
+        |f: &Checked, r: &Measured| f.severity == Some(Severity::Relabels) && f.about.contains(&r.name);
     // In a short report, a shown finding already says that the result was relabelled.
     let by_finding = |r: &Measured| is_short && shown.iter().any(|f| relabels(f, r));
     let renamed: Vec<&Measured> = results.iter().filter(|r| !r.void && r.renamed && !by_finding(r)).collect();

@@ -261,7 +261,7 @@ fn example() -> SessionTable {
         verdict: Some(Verdict::Suspect),
         device: device.map(str::to_owned),
         device_bytes: Some(1 << 40),
-        findings: vec![Mark { id: CheckId::D01, severity: Some(Severity::Biased) }],
+        findings: vec![Mark { id: CheckId::D01, severity: Some(Severity::Biases) }],
         targets: vec!["/data".into()],
         tags: tags.iter().map(|tag| (*tag).into()).collect(),
         figures,

@@ -196,7 +196,7 @@ fn copy_half(work: &str) -> &'static str {
 /// Returns the true name of a result that a finding relabelled. The findings themselves are not printed here.
 fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
-    let renames = |f: &&Checked| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
+    let renames = |f: &&Checked| f.outcome == Outcome::Finding && f.severity == Some(Severity::Relabels);
     let is_about = |f: &Checked| f.about.contains(&result.name);
     report.checks.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
 }
@@ -425,7 +425,7 @@ fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     if let Some(result) = result.filter(|r| r.void) {
         let is_reason = |f: &&Checked| {
             f.outcome == Outcome::Finding
-                && f.severity == Some(Severity::Void)
+                && f.severity == Some(Severity::Invalidates)
                 && f.about.contains(&result.name)
         };
         let ids: Vec<String> =
