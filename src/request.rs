@@ -11,7 +11,7 @@ use model::spec::JobSpec;
 use model::spec::axes::{Axes, Preset};
 use model::spec::iometer::{Cycle, Step};
 use model::sweep::Measure;
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use report::Format;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub struct Request {
     /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
     /// How much slower the jobs of this request may be than those of the earlier session.
-    pub fail_if_slower: Option<Slower>,
+    pub fail_if_slower: Option<SlowdownLimit>,
     /// Whether the session remains in the history.
     pub keep: bool,
     /// The device expected below every target: name, path or serial number. `None` if any device

@@ -14,7 +14,7 @@ use crate::show::SAME_COMMAND;
 use crate::{files, history, session, show};
 use analysis::Judging;
 use analysis::compare::{Options, accept_findings, compare_each, compare_sides};
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
+use model::comparison::{ComparisonAnswer, Comparison, Comparisons, SlowdownGate, GateOutcome};
 use model::finding::CheckId;
 use model::name;
 use model::record::{FIO_RESULT, is_fio_result};
@@ -118,7 +118,7 @@ impl Args {
         let all = compare_each(a, others, &options);
         let format = report::that_writes::<Comparisons>(self.format).map_err(Failure::Usage)?;
         show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
-        let answers: Vec<Answer> = all.others.iter().map(|other| other.comparison.answer).collect();
+        let answers: Vec<ComparisonAnswer> = all.others.iter().map(|other| other.comparison.answer).collect();
         Ok(exit_code(&answers, all.gate.as_ref()))
     }
 
@@ -155,14 +155,14 @@ const RANGE: &str = "..";
 
 /// The exit code of the gate and the answers. The first that applies: 1 for FAIL or INVALID, 2 for
 /// INCOMPARABLE, 4 for INCONCLUSIVE (0 or 1 with `--inconclusive`), 0.
-fn exit_code(answers: &[Answer], gate: Option<&Gate>) -> ExitCode {
+fn exit_code(answers: &[ComparisonAnswer], gate: Option<&SlowdownGate>) -> ExitCode {
     match gate.map(|gate| (gate.outcome, gate.counts_as)) {
-        Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),
-        _ if answers.contains(&Answer::Invalid) => ExitCode::from(1),
-        _ if answers.contains(&Answer::Incomparable) => ExitCode::from(2),
-        Some((Passing::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
-        Some((Passing::Undecided, None)) => ExitCode::from(4),
-        Some((Passing::Undecided, Some(CountsAs::Pass)) | (Passing::Passed, _)) | None => ExitCode::SUCCESS,
+        Some((GateOutcome::Failed | GateOutcome::Invalid, _)) => ExitCode::from(1),
+        _ if answers.contains(&ComparisonAnswer::Invalid) => ExitCode::from(1),
+        _ if answers.contains(&ComparisonAnswer::Incomparable) => ExitCode::from(2),
+        Some((GateOutcome::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
+        Some((GateOutcome::Undecided, None)) => ExitCode::from(4),
+        Some((GateOutcome::Undecided, Some(CountsAs::Pass)) | (GateOutcome::Passed, _)) | None => ExitCode::SUCCESS,
     }
 }
 

@@ -27,7 +27,7 @@ use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{self, Group, Key};
 use model::spec::number::{MAX_TIME_NS, time};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec, number};
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use report::{Detail, Format, ReportKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -508,8 +508,8 @@ const FAIL_ON: [(&str, &str, bool); 2] =
 
 impl SlowerArgs {
     /// The limit of `--fail-if-slower`, if typed.
-    pub(super) fn slower(&self) -> Option<Slower> {
-        self.fail_if_slower.map(|by| Slower { by, all: self.fail_on })
+    pub(super) fn slower(&self) -> Option<SlowdownLimit> {
+        self.fail_if_slower.map(|share| SlowdownLimit { share, all_numbers: self.fail_on })
     }
 }
 

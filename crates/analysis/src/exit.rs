@@ -3,7 +3,7 @@
 use crate::studies;
 use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted};
 use model::finding::{CheckId, Checked, Outcome, Severity};
-use model::report::{Answer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
+use model::report::{ReportAnswer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
 use std::collections::BTreeSet;
 
 /// The printed answer of a report, whose first word agrees with the exit code; `None` if the report
@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
 /// - in place of the answer of a study (`FASTEST`, `MET`, ...) if findings make the exit code 1. The sentence then
 ///   contains the answer of the study.
-pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
+pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
-        return Some(Answer { word: AnswerWord::Invalid, sentence: why.clone() });
+        return Some(ReportAnswer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
     if exit_code_of_findings(report) == 0 {
         return Some(answer);
@@ -41,7 +41,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<Answer> {
             format!("{reason}{accept} As measured: {}{mark} {}", word.word(), answer.sentence)
         }
     };
-    Some(Answer { word: AnswerWord::Invalid, sentence })
+    Some(ReportAnswer { word: AnswerWord::Invalid, sentence })
 }
 
 /// The exit code of a report. It follows from the first word:
@@ -170,7 +170,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
             let judged = judge(&record, &judging);
             // The condition as judged, followed by every other outcome.
             let gated = std::iter::once(judged.clone()).chain(outcomes().map(|word| {
-                let answer = word.map(|word| Answer { word, sentence: String::new() });
+                let answer = word.map(|word| ReportAnswer { word, sentence: String::new() });
                 let report = Report { answer, ..judged.clone() };
                 Report { answer: printed_answer(&report), ..report }
             }));
@@ -226,7 +226,7 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
     disturbed.flat_map(|end| &mut end.workers).for_each(|w| w.ready_ns = Ok(w.wall_ns / 2));
     let printed = |accept: &[CheckId]| {
         let report = judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() });
-        let answer = Some(Answer { word: AnswerWord::Fastest, sentence: "first is the fastest.".into() });
+        let answer = Some(ReportAnswer { word: AnswerWord::Fastest, sentence: "first is the fastest.".into() });
         printed_answer(&Report { answer, ..report }).unwrap()
     };
     let answer = printed(&[]);
@@ -245,16 +245,16 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
 fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report = judged(&cached, &[]);
-    let answer = Answer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
+    let answer = ReportAnswer { word: AnswerWord::Met, sentence: "up to 9,000/s.".into() };
     let report = Report { answer: Some(answer.clone()), ..report };
     let answer = printed_answer(&report).unwrap();
     assert_eq!(answer.word, AnswerWord::Invalid);
     assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
-    let sentence = Answer { word: AnswerWord::Tied, sentence: "Use pread for 4K random read.".into() };
+    let sentence = ReportAnswer { word: AnswerWord::Tied, sentence: "Use pread for 4K random read.".into() };
     let printed = printed_answer(&Report { answer: Some(sentence), ..report.clone() }).unwrap().sentence;
     assert!(printed.ends_with(" As measured: TIED. Use pread for 4K random read."), "{printed}");
     // Without a number, the study and the verdict give the same reason, which appears once.
-    let same = Answer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
+    let same = ReportAnswer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
     let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();
     assert_eq!(answer.sentence, judged(&cached, &[]).verdict_reason);
     // With the finding accepted, the answer remains.

@@ -18,7 +18,7 @@ use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{Answer, AnswerWord, Measured, RunFigures};
+use model::report::{ReportAnswer, AnswerWord, Measured, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
@@ -102,7 +102,7 @@ pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate 
     Gate {
         condition: condition.to_flag(),
         result: condition.result.clone().unwrap_or_default(),
-        number: limit.number(),
+        metric_name: limit.metric_name(),
         unit: unit_of(limit).into(),
         limit: limit.value(),
         value: None,
@@ -150,10 +150,10 @@ struct Estimate {
 impl GatedNumber<'_> {
     fn into_gate(self) -> Gate {
         let estimate = self.estimate();
-        let Answer { word, sentence } = match &estimate {
-            _ if self.result.void => Answer { word: AnswerWord::Invalid, sentence: self.explain_withheld() },
+        let ReportAnswer { word, sentence } = match &estimate {
+            _ if self.result.void => ReportAnswer { word: AnswerWord::Invalid, sentence: self.explain_withheld() },
             Ok(estimate) => require_true_name(&self.result.name, self.counted_checks, self.decide(estimate)),
-            Err(why) => self.decide_by_counting().unwrap_or_else(|| Answer {
+            Err(why) => self.decide_by_counting().unwrap_or_else(|| ReportAnswer {
                 word: AnswerWord::Inconclusive,
                 sentence: format!("{}, {why}.", self.describe_measured()),
             }),
@@ -169,7 +169,7 @@ impl GatedNumber<'_> {
             sentence,
             ..gate_without_number(self.condition, &self.limit)
         };
-        Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_near()), ..gate }
+        Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_undecided_near_limit()), ..gate }
     }
 
     /// Explains why the number is withheld, and what to type.
@@ -197,7 +197,7 @@ impl GatedNumber<'_> {
 
     /// Names the number: `sync p99 of etcd`.
     fn name_number(&self) -> String {
-        format!("{} of {}", self.limit.number(), self.result.name)
+        format!("{} of {}", self.limit.metric_name(), self.result.name)
     }
 
     /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against 10 ms`.
@@ -288,9 +288,9 @@ impl GatedNumber<'_> {
     }
 
     /// Compares the number with the limit.
-    fn decide(&self, estimate: &Estimate) -> Answer {
+    fn decide(&self, estimate: &Estimate) -> ReportAnswer {
         let limit = self.limit.value();
-        let ([low, high], of_latency) = (estimate.bounds, self.limit.is_of_percentile());
+        let ([low, high], of_latency) = (estimate.bounds, self.limit.is_on_percentile());
         let (within, beyond) =
             if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
         // The value of all runs together must agree: one slow run hardly moves the mean of eight.
@@ -337,13 +337,13 @@ impl GatedNumber<'_> {
                 (AnswerWord::Inconclusive, sentence)
             }
         };
-        Answer { word, sentence }
+        ReportAnswer { word, sentence }
     }
 
     /// Decides FAIL without an estimate of the percentile, if more operations took longer than the limit than the
     /// percentile allows. Counting slow operations needs far fewer operations than a percentile, so a slow device fails
     /// in the time that a fast one needs to pass.
-    fn decide_by_counting(&self) -> Option<Answer> {
+    fn decide_by_counting(&self) -> Option<ReportAnswer> {
         let Limit::Latency { kind: Some(kind), percentile, at_most_ns } = &self.limit else { return None };
         if self.case.runs.len() < FEWEST_GATED_RUNS as usize {
             return None;
@@ -371,7 +371,7 @@ impl GatedNumber<'_> {
             show_share(CONFIDENCE),
             shares.len()
         );
-        Some(Answer { word: AnswerWord::Fail, sentence })
+        Some(ReportAnswer { word: AnswerWord::Fail, sentence })
     }
 }
 
@@ -380,9 +380,9 @@ const NOT_AS_REQUESTED: &[Severity] = &[Severity::Invalidates, Severity::Relabel
 
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number: the
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, counted_checks: &[Checked], answer: Answer) -> Answer {
+fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAnswer) -> ReportAnswer {
     match not_accepted(result, counted_checks, NOT_AS_REQUESTED) {
-        Some(f) if answer.word == AnswerWord::Pass => Answer {
+        Some(f) if answer.word == AnswerWord::Pass => ReportAnswer {
             word: AnswerWord::Invalid,
             sentence: format!(
                 "{} That is no PASS: {} {} relabels it. {}",
@@ -451,18 +451,18 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Est
 }
 
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).
-pub(crate) fn combine_with_slower(answer: Option<Answer>, gate: Option<&comparison::Gate>) -> Option<Answer> {
-    let slower = gate.map(|g| Answer { word: g.outcome.word(), sentence: g.sentence.clone() });
-    let answers: Vec<Answer> = [answer, slower].into_iter().flatten().collect();
+pub(crate) fn combine_with_slower(answer: Option<ReportAnswer>, gate: Option<&comparison::SlowdownGate>) -> Option<ReportAnswer> {
+    let slower = gate.map(|g| ReportAnswer { word: g.outcome.word(), sentence: g.sentence.clone() });
+    let answers: Vec<ReportAnswer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));
     // Without the answer of a gate, the answer of the study remains.
     let Some(word) = word else { return answers.into_iter().next() };
     let sentences: Vec<String> = answers.into_iter().filter(|a| a.word == word).map(|a| a.sentence).collect();
-    Some(Answer { word, sentence: sentences.join(" ") })
+    Some(ReportAnswer { word, sentence: sentences.join(" ") })
 }
 
 /// Combines the answers of all conditions: a failed one decides, then an invalid one, then an undecided one. `None` without conditions.
-pub(crate) fn combine_gates(gates: &[Gate]) -> Option<Answer> {
+pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
     let word = WORST_FIRST.into_iter().find(|word| gates.iter().any(|g| g.word == *word))?;
     let sentences: Vec<&str> = gates.iter().filter(|g| g.word == word).map(|g| g.sentence.as_str()).collect();
     let more = sentences.len().saturating_sub(MAX_NAMED);
@@ -470,7 +470,7 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<Answer> {
     if more > 0 {
         sentence += &format!(" This is also the outcome of {more} more of the conditions.");
     }
-    Some(Answer { word, sentence })
+    Some(ReportAnswer { word, sentence })
 }
 
 /// Decides a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.
@@ -490,7 +490,7 @@ fn gate_of_load(
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
     let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
-    let Answer { word, sentence } = require_true_name(name, counted_checks, answer);
+    let ReportAnswer { word, sentence } = require_true_name(name, counted_checks, answer);
     Gate {
         result: name.to_owned(),
         value: met.map(|m| m.0),
@@ -511,7 +511,7 @@ fn rate(limit: &Limit, offered: u64, result: &Measured) -> Option<f64> {
     }
 }
 
-fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> Answer {
+fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option<f64>) -> ReportAnswer {
     let asked = format!("p{} within {}", target.percentile, show_ns(target.latency_ns as f64));
     let (least, show) = (limit.value(), |rate| limit.show(rate));
     let (word, sentence) = match (met, missed) {
@@ -535,7 +535,7 @@ fn decide_load(limit: &Limit, target: &MetLoad, met: Option<f64>, missed: Option
             ),
         ),
     };
-    Answer { word, sentence }
+    ReportAnswer { word, sentence }
 }
 
 #[test]
@@ -597,7 +597,7 @@ mod tests {
             "a missed condition decides"
         );
         assert_eq!(report.gates.len(), 2);
-        assert_eq!(judge_with(&eight_runs(), "read.p50>1h", &[]).gates[0].number, "read p50");
+        assert_eq!(judge_with(&eight_runs(), "read.p50>1h", &[]).gates[0].metric_name, "read p50");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::spec::number::ATTEMPTS;
 pub use crate::study::LatencyTarget;
 use crate::study::{Study, TargetLayout};
 use crate::units::{minutes, show_bytes, show_ns};
-use crate::verdict::{Condition, Slower};
+use crate::verdict::{Condition, SlowdownLimit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation measures.
@@ -46,7 +46,7 @@ pub struct Plan {
     /// The limit on how much slower this session may be than the earlier session that is measured
     /// again (`against`); `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fail_if_slower: Option<Slower>,
+    pub fail_if_slower: Option<SlowdownLimit>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
     /// Id of the previous session on one of the targets, if it used the same offsets: the same seed, file and accesses.

@@ -19,7 +19,7 @@ use crate::replay::ReplayComparison;
 use crate::study::Studied;
 use crate::units::{show_count, show_ns, show_share};
 use crate::verdict::Gate;
-pub use crate::verdict::{Answer, AnswerWord, CountsAs, Limiter, Producer, Verdict};
+pub use crate::verdict::{ReportAnswer, AnswerWord, CountsAs, Limiter, Producer, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct Report {
     pub fathom: Producer,
     /// The answer to the command's question: which setting, which load, which interface. `None` without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<ReportAnswer>,
     /// Whether an answer of `INCONCLUSIVE` gives the exit code of a passed or of a failed
     /// condition; `None` without `--inconclusive`, and for any other answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

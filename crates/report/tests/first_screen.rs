@@ -4,7 +4,7 @@
 //! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
 use model::finding::{Checked, Severity};
-use model::report::{Answer, AnswerWord, Report, Verdict};
+use model::report::{ReportAnswer, AnswerWord, Report, Verdict};
 use model::study::{Studied, Targets};
 use model::sweep::{Chosen, Sweep};
 use report::{Style, TEXT};
@@ -144,7 +144,7 @@ fn a_sweep_has_one_answer_line_for_each_work() -> Tried {
     let mut report = bench()?;
     let piece = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pieces/sweep.json");
     let sweep: Sweep = serde_json::from_slice(&std::fs::read(piece)?)?;
-    report.answer = Some(Answer { word: AnswerWord::Tied, sentence: String::new() });
+    report.answer = Some(ReportAnswer { word: AnswerWord::Tied, sentence: String::new() });
     let with = |chosen: Chosen| {
         let mut sweep = sweep.clone();
         let rival = sweep.cells.iter().take(1).map(|cell| cell.setting.clone());

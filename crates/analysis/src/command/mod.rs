@@ -22,12 +22,12 @@ use model::command::{
     Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, LEAST_SECONDS,
     NamedFiles, Stream,
 };
-use model::comparison::{Answer as Word, Metric, Pair};
+use model::comparison::{ComparisonAnswer as Word, Metric, Pair};
 use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
-use model::report::{Answer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
+use model::report::{ReportAnswer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals::{self, FEWEST_RUNS};
@@ -146,7 +146,7 @@ fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
 
 /// Returns how the commands compare, as a word and a sentence. `FASTEST` names the first command if all others are
 /// slower, or the faster one of two commands.
-fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
+fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<ReportAnswer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
     let answers: Vec<Word> = metrics.iter().map(|metric| metric.answer).collect();
@@ -178,7 +178,7 @@ fn answer(commands: &[CommandResult], compared: &[Pair]) -> Option<Answer> {
     };
     let named =
         fastest.map_or_else(|| format!("Compared with '{}': ", first.command), |name| format!("'{name}'. "));
-    Some(Answer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
+    Some(ReportAnswer { word, sentence: named + &sentences.collect::<Vec<_>>().join(" ") })
 }
 
 /// Returns the verdict by the worst finding. Accepted findings count too: a report with an accepted finding is not

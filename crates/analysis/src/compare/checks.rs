@@ -11,7 +11,7 @@ use crate::checks::prelude::*;
 use crate::compare::SideResult;
 use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::{compare, findings};
-use model::comparison::{Answer as Word, Metric, Pair};
+use model::comparison::{ComparisonAnswer as Word, Metric, Pair};
 use model::finding::Checked;
 use model::report::{Figures, Measured, Report};
 use stats::comparison::SIGNIFICANCE;

@@ -20,7 +20,7 @@ use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
 use model::comparison::{
-    Answer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
+    ComparisonAnswer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
 };
 use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
@@ -28,7 +28,7 @@ use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict};
 use model::units::{show_change, show_share};
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use stats::comparison;
 use std::collections::BTreeSet;
 use weighing::WeighedNumber;
@@ -51,7 +51,7 @@ pub struct Options {
     /// accepted findings that the number depends on are listed here.
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
-    pub fail_if_slower: Option<Slower>,
+    pub fail_if_slower: Option<SlowdownLimit>,
     /// Whether an undecided gate gives the exit code of a passed or of a failed one.
     pub inconclusive: Option<CountsAs>,
     /// How the runs of both sides were measured.
@@ -432,16 +432,16 @@ fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
 }
 
 /// Returns the answer and its sentences, about the headline of A. `b` is the name of the other side.
-fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (Answer, String) {
+fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (ComparisonAnswer, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
-        return (Answer::Incomparable, describe_missing_headline(matched, a, b));
+        return (ComparisonAnswer::Incomparable, describe_missing_headline(matched, a, b));
     };
     if let Some(why) = &pair.refused {
         let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
         return (pair.refusal(), format!("{why}.{anyway}"));
     }
     let Some(metric) = pair.metrics.first() else {
-        return (Answer::Incomparable, format!("{}: no number is in every run of both sides.", pair.name));
+        return (ComparisonAnswer::Incomparable, format!("{}: no number is in every run of both sides.", pair.name));
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
@@ -454,15 +454,15 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (A
     let interval = show_interval(metric);
     let change = show_change(metric.ratio);
     let sentence = match metric.answer {
-        Answer::Faster | Answer::Slower => {
-            let word = if metric.answer == Answer::Faster { "faster" } else { "slower" };
+        ComparisonAnswer::Faster | ComparisonAnswer::Slower => {
+            let word = if metric.answer == ComparisonAnswer::Faster { "faster" } else { "slower" };
             format!("{b} is {word} than A by {}: {what}, {numbers}.", metric.size())
         }
-        Answer::Same => {
+        ComparisonAnswer::Same => {
             let within = show_share(metric.tolerance.unwrap_or(metric.margin));
             format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
         }
-        Answer::NoDifferenceSeen => {
+        ComparisonAnswer::NoDifferenceSeen => {
             let margin = show_share(metric.margin);
             let why =
                 if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
@@ -472,7 +472,7 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (A
                 describe_runs_for_narrowing(metric)
             )
         }
-        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+        ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => {
             format!(
                 "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
@@ -757,7 +757,7 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
-    assert_eq!((against.in_turns.answer, against.since.answer), (Answer::Faster, Answer::Same));
+    assert_eq!((against.in_turns.answer, against.since.answer), (ComparisonAnswer::Faster, ComparisonAnswer::Same));
     let ratio = against.in_turns.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }

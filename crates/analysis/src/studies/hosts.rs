@@ -9,7 +9,7 @@
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns};
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Report};
+use model::report::{ReportAnswer, AnswerWord, Report};
 use model::study::{HostSteps, Scaling, ScalingKnee, ScalingRow, Studied};
 use model::units::show_share;
 
@@ -22,11 +22,11 @@ impl Question for HostSteps {
 
 impl Conclusion for Scaling {
     /// Returns the answer: the number of hosts beyond which more hosts add less than they cost.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let last = self.rows.last()?;
         let Some(knee) = self.knee else {
             let sentence = "the gain of further hosts is unknown: there is no number for the smallest number of hosts, or for any larger one";
-            return Some(Answer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
+            return Some(ReportAnswer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
         };
         let row = self.rows.iter().find(|row| row.hosts == knee.hosts)?;
         let each = |row: &ScalingRow| {
@@ -58,7 +58,7 @@ impl Conclusion for Scaling {
         if last.hosts != row.hosts {
             numbers.push(each(last));
         }
-        Some(Answer { word, sentence: format!("{conclusion}: {}.", numbers.join("; ")) })
+        Some(ReportAnswer { word, sentence: format!("{conclusion}: {}.", numbers.join("; ")) })
     }
 }
 

@@ -17,7 +17,7 @@ use model::figures::NotMeasured;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::{Kind, Stream};
 use model::record::{Record, RunEnding, WorkerEnd};
-use model::report::{Answer, AnswerWord, Figures, Measured};
+use model::report::{ReportAnswer, AnswerWord, Figures, Measured};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
@@ -480,7 +480,7 @@ impl Conclusion for Api {
     }
 
     /// Which interface to use in all works together, or why none is recommended.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let Self { advice, no_advice, .. } = self;
         let word = match advice.as_slice() {
             [] => AnswerWord::CannotTell,
@@ -494,7 +494,7 @@ impl Conclusion for Api {
             ([only], []) => only.sentence.clone(),
             (some, none) => [recommend(some), explain_no_advice(none, false)].join(" ").trim().into(),
         };
-        Some(Answer { word, sentence })
+        Some(ReportAnswer { word, sentence })
     }
 }
 

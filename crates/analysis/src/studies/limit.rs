@@ -22,7 +22,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Headline, Measured, Verdict};
+use model::report::{ReportAnswer, AnswerWord, Headline, Measured, Verdict};
 use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
@@ -101,14 +101,14 @@ impl Conclusion for LoadCurve {
         ReportHead { limiter: limiter_of(judged.headline_job_result()), ..head }
     }
 
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let met = self.latency_target.as_ref()?;
         let word = match (met.met_iops, met.missed_iops, lowest_open_load(self, met)) {
             (Some(_), ..) => AnswerWord::Met,
             (None, Some(_), None) => AnswerWord::Missed,
             (None, ..) => AnswerWord::CannotTell,
         };
-        Some(Answer { word, sentence: self.sentence.clone() })
+        Some(ReportAnswer { word, sentence: self.sentence.clone() })
     }
 
     fn subject(&self, _record: &Record, _answered: &[CaseAnswers]) -> Subject<'_> {

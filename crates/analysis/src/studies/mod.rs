@@ -18,7 +18,7 @@ use crate::runs::Sample;
 use crate::verdict::{Judged, ReportHead};
 use model::finding::{CheckId, Checked};
 use model::record::Record;
-use model::report::{Answer, Deduction, Measured, Report};
+use model::report::{ReportAnswer, Deduction, Measured, Report};
 use model::study::{LoadCurve, MetLoad, Studied, Study};
 
 /// The question of a study, as the plan states it.
@@ -64,7 +64,7 @@ pub(crate) trait Conclusion {
     }
 
     /// The answer to the question, if the study has one.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         None
     }
 

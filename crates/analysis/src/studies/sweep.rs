@@ -17,7 +17,7 @@ use model::finding::CheckId;
 use model::job::Pattern;
 use model::plan::Role;
 use model::record::{Record, RunEnding};
-use model::report::{Answer, AnswerWord, Deduction, Headline, Measured, Verdict};
+use model::report::{ReportAnswer, AnswerWord, Deduction, Headline, Measured, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
@@ -70,7 +70,7 @@ impl Conclusion for Sweep {
     }
 
     /// The best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let work = self.works.first()?;
         let word = match work.chosen {
             Chosen::Fastest => AnswerWord::Fastest,
@@ -87,7 +87,7 @@ impl Conclusion for Sweep {
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
         let cheapest = cheapest
             .map_or_else(String::new, |c| format!(" The cheapest equally fast setting is {}.", name(c)));
-        Some(Answer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
+        Some(ReportAnswer { word, sentence: format!("{}: {named}{}{cheapest}", work.name, work.sentence) })
     }
 
     /// Returns the winner of each work with the runs that its figures use, or every cell of a grid

@@ -6,9 +6,9 @@
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns, show_interval};
-use model::comparison::{Answer as Word, Metric, Pair};
+use model::comparison::{ComparisonAnswer as Word, Metric, Pair};
 use model::record::Record;
-use model::report::{Answer, AnswerWord, Report};
+use model::report::{ReportAnswer, AnswerWord, Report};
 use model::study::{Studied, TargetComparison, TargetRow, Targets};
 use model::units::{show_change, show_share};
 
@@ -21,7 +21,7 @@ impl Question for TargetComparison {
 impl Conclusion for Targets {
     /// Returns which target is the fastest in the test of the headline, and how many tests had each
     /// outcome; `None` if the headline's test was not compared.
-    fn answer(&self) -> Option<Answer> {
+    fn answer(&self) -> Option<ReportAnswer> {
         let test = &self.rows.iter().find(|r| r.against.as_ref().is_some_and(|p| p.headline))?.test;
         let rows = self.rows.iter().filter(|r| &r.test == test);
         let all: Vec<Standing> =
@@ -68,7 +68,7 @@ impl Conclusion for Targets {
         let numbers: Vec<String> =
             all.iter().filter_map(|one| Some(describe_comparison(name(one), first, one.pair?))).collect();
         let others: Vec<String> = (1..self.names.len()).map(|target| count_outcomes(self, target)).collect();
-        Some(Answer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
+        Some(ReportAnswer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
     }
 }
 

@@ -24,7 +24,7 @@ use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_remarks,
 };
 use crate::{Content, Detail, Format, Style, writer};
-use model::comparison::{Comparison, Comparisons, Gate, Side};
+use model::comparison::{Comparison, Comparisons, SlowdownGate, Side};
 use model::finding::{CheckPage, Diagnosis, Checked, DoctorAnswer, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
@@ -321,7 +321,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     to.write_all(out.as_bytes())
 }
 
-fn gate_text(gate: Option<&Gate>) -> String {
+fn gate_text(gate: Option<&SlowdownGate>) -> String {
     gate.map_or_else(String::new, |gate| {
         let remark = gate.counts_as.map_or("", CountsAs::remark);
         format!("**{}**{remark} {}\n\n", gate.outcome.word().word(), escape(&gate.sentence))

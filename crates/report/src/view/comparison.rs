@@ -5,14 +5,14 @@
 use crate::view::lists::{distinct_by, plural};
 use crate::view::numbers::change_ends;
 use crate::view::table::{Columns, Table, or_dash};
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source};
+use model::comparison::{ComparisonAnswer, Comparison, Comparisons, SlowdownGate, Metric, Other, Pair, GateOutcome, Side, Source};
 use model::finding::Checked;
 use model::units::{show_change, show_share};
 
 /// Returns the legend of a table of two sides. Explains the shown columns and the answers that
 /// occur.
 pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns: &[&str]) -> String {
-    let no_difference = |metric: &Metric| metric.answer == Answer::NoDifferenceSeen;
+    let no_difference = |metric: &Metric| metric.answer == ComparisonAnswer::NoDifferenceSeen;
     let has_bound = pairs.into_iter().flat_map(|pair| &pair.metrics).any(no_difference);
     let has = |column: &str| columns.contains(&column);
     let parts = [
@@ -27,10 +27,10 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
 /// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
 /// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
 /// because it then decides nothing.
-fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = Answer>) -> Option<&Gate> {
+fn shown_gate(gate: Option<&SlowdownGate>, mut answers: impl Iterator<Item = ComparisonAnswer>) -> Option<&SlowdownGate> {
     let gate = gate?;
-    let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
-        || answers.all(|answer| answer != Answer::Incomparable);
+    let decides = matches!(gate.outcome, GateOutcome::Failed | GateOutcome::Invalid)
+        || answers.all(|answer| answer != ComparisonAnswer::Incomparable);
     decides.then_some(gate)
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         .value("95 % interval", |(_, metric, _)| metric.map(|m| or_dash(m.interval, change_ends)))
         .value("visible", |(_, metric, _)| metric.map(|m| or_dash(m.could_have_seen, show_share)))
         .value("runs", |(_, metric, _)| metric.map(runs_needed))
-        .label("answer", |(.., answer)| answer.map(Answer::word))
+        .label("answer", |(.., answer)| answer.map(ComparisonAnswer::word))
         .table(&["visible", "runs", "A", "B", "95 % interval"])
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Compared<'c> {
     /// The version of fathom that compared them.
     pub(crate) version: &'c str,
     /// The outcome of `--fail-if-slower`, which is printed first; `None` if there is none to print.
-    pub(crate) gate: Option<&'c Gate>,
+    pub(crate) gate: Option<&'c SlowdownGate>,
     /// The other sides by name.
     pub(crate) others: Vec<(&'c str, &'c Comparison)>,
     pub(crate) table: Table,
@@ -165,7 +165,7 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
 
 /// Whether a short table includes a number. It includes the first number of each result, and every FASTER or SLOWER one.
 fn is_shown(at: usize, metric: &Metric) -> bool {
-    at == 0 || matches!(metric.answer, Answer::Faster | Answer::Slower)
+    at == 0 || matches!(metric.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower)
 }
 
 /// Describes how many numbers the table leaves out; `None` if it has all of them.
@@ -186,7 +186,7 @@ fn number_name(pair: &Pair, metric: &Metric) -> String {
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),
-        (Answer::CannotTell | Answer::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
+        (ComparisonAnswer::CannotTell | ComparisonAnswer::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
         _ => String::new(),
     }
 }
@@ -232,7 +232,7 @@ struct Number<'c> {
 enum SideNumber<'c> {
     Compared(&'c Metric),
     /// The result is not compared.
-    Refused(Answer),
+    Refused(ComparisonAnswer),
     /// The side lacks the number.
     Missing,
 }

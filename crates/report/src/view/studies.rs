@@ -6,7 +6,7 @@ use crate::view::numbers::{
 use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
-use model::comparison::{Answer, Pair};
+use model::comparison::{ComparisonAnswer, Pair};
 use model::evidence::Extents;
 use model::figures::{Difference, Layers, Pace};
 use model::finding::CheckId;
@@ -217,10 +217,10 @@ fn describe_pair(pair: &Pair) -> String {
 /// Names the faster of the two targets, or returns the answer if neither is faster.
 fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     match pair.metrics.first().map_or_else(|| pair.refusal(), |m| m.answer) {
-        Answer::Faster => target_name(targets, own).into(),
-        Answer::Slower => target_name(targets, 0).into(),
-        Answer::Same => "neither".into(),
-        word @ (Answer::NoDifferenceSeen | Answer::CannotTell | Answer::Incomparable | Answer::Invalid) => {
+        ComparisonAnswer::Faster => target_name(targets, own).into(),
+        ComparisonAnswer::Slower => target_name(targets, 0).into(),
+        ComparisonAnswer::Same => "neither".into(),
+        word @ (ComparisonAnswer::NoDifferenceSeen | ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid) => {
             word.word().into()
         }
     }

@@ -20,7 +20,7 @@ use crate::view::numbers::{at_rank, change_ends, interval_ends, supported};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
 use crate::view::table::{Columns, or_dash};
-use model::comparison::{Answer, Comparison, Comparisons, Metric, Pair, Side};
+use model::comparison::{ComparisonAnswer, Comparison, Comparisons, Metric, Pair, Side};
 use model::finding::Checked;
 use model::history::{Column, RowsOf, SessionTable};
 use model::machine::Place;
@@ -279,17 +279,17 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
     let each: Vec<String> =
         comparisons.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
     let worst_first = [
-        Answer::Invalid,
-        Answer::Slower,
-        Answer::Incomparable,
-        Answer::CannotTell,
-        Answer::NoDifferenceSeen,
-        Answer::Faster,
-        Answer::Same,
+        ComparisonAnswer::Invalid,
+        ComparisonAnswer::Slower,
+        ComparisonAnswer::Incomparable,
+        ComparisonAnswer::CannotTell,
+        ComparisonAnswer::NoDifferenceSeen,
+        ComparisonAnswer::Faster,
+        ComparisonAnswer::Same,
     ];
     let worst =
         worst_first.into_iter().find(|word| comparisons.others.iter().any(|o| o.comparison.answer == *word));
-    let colour_word = worst.unwrap_or(Answer::CannotTell).word();
+    let colour_word = worst.unwrap_or(ComparisonAnswer::CannotTell).word();
     let mut sections =
         vec![head_card(&each.join(", "), colour_word, "Several sessions against A", &sentences)];
     let changes = multiples("tables", draw_ratios_of_sides(comparisons).into_iter());
@@ -364,7 +364,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     IntervalRow {
         name: format!("{}{direction}", metric.name),
         value: Some((metric.ratio, metric.interval)),
-        is_hollow: matches!(metric.answer, Answer::CannotTell | Answer::NoDifferenceSeen),
+        is_hollow: matches!(metric.answer, ComparisonAnswer::CannotTell | ComparisonAnswer::NoDifferenceSeen),
         margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
         cells: vec![
             with_micro_sign(&format_value(metric, metric.a)),

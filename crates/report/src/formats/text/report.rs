@@ -17,7 +17,7 @@ use crate::view::lists::join_names;
 use crate::view::report::{chains, describe_ending, describe_headline, main_table};
 use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
-use model::comparison::{Answer, Comparison};
+use model::comparison::{ComparisonAnswer, Comparison};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::machine::Place;
 use model::report::{CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
@@ -314,12 +314,12 @@ fn describe_machine_changes(since: &Comparison) -> String {
     let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
     let numbers = format!("A originally: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
-        Answer::Same => "the machine has not changed".to_owned(),
-        Answer::NoDifferenceSeen => {
+        ComparisonAnswer::Same => "the machine has not changed".to_owned(),
+        ComparisonAnswer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
             format!("no change of the machine was detected: it is now {bound}")
         }
-        Answer::CannotTell | Answer::Incomparable | Answer::Invalid => {
+        ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => {
             format!("it is unknown whether the machine has changed: {}", metric.why)
         }
         other => format!("{}: the machine has changed", other.word()),

@@ -17,7 +17,7 @@ use crate::view::sessions::{
 };
 use crate::view::table::Table;
 use crate::{Detail, Style};
-use model::comparison::{Answer, Comparison, Comparisons, Gate, Passing};
+use model::comparison::{ComparisonAnswer, Comparison, Comparisons, SlowdownGate, GateOutcome};
 use model::finding::{Checked, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
@@ -175,12 +175,12 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
 }
 
 /// Prints the outcome of `--fail-if-slower`, if there is one.
-fn show_gate(out: &mut Page, gate: Option<&Gate>) {
+fn show_gate(out: &mut Page, gate: Option<&SlowdownGate>) {
     let Some(gate) = gate else { return };
     let code = match gate.outcome {
-        Passing::Passed => "1;32",
-        Passing::Undecided => "1;33",
-        Passing::Invalid | Passing::Failed => "1;31",
+        GateOutcome::Passed => "1;32",
+        GateOutcome::Undecided => "1;33",
+        GateOutcome::Invalid | GateOutcome::Failed => "1;31",
     };
     let word = out.paint(gate.outcome.word().word(), code);
     let remark = gate.counts_as.map_or("", CountsAs::remark);
@@ -189,9 +189,9 @@ fn show_gate(out: &mut Page, gate: Option<&Gate>) {
 
 fn show_answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
-        Answer::Faster | Answer::Same => "1;32",
-        Answer::NoDifferenceSeen | Answer::CannotTell => "1;33",
-        Answer::Slower | Answer::Incomparable | Answer::Invalid => "1;31",
+        ComparisonAnswer::Faster | ComparisonAnswer::Same => "1;32",
+        ComparisonAnswer::NoDifferenceSeen | ComparisonAnswer::CannotTell => "1;33",
+        ComparisonAnswer::Slower | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => "1;31",
     };
     let word = out.paint(comparison.answer.word(), code);
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
