@@ -4,7 +4,7 @@ use crate::files::output::Replace;
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
-use model::captured::Restriction;
+use model::captured::RequestFilter;
 use model::plan::{Hook, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
@@ -177,7 +177,7 @@ pub struct CaptureRequest {
     /// Path of the capture file.
     pub file: PathBuf,
     /// Which requests of the capture to include.
-    pub restriction: Restriction,
+    pub filter: RequestFilter,
     /// Format on standard output.
     pub format: &'static Format,
     /// Additional output files.

@@ -64,7 +64,7 @@ impl Showing {
     }
 
     fn style(&self) -> Style {
-        Style { ledger: self.ledger, course: self.explain, detail: self.detail, ..Style::default() }
+        Style { ledger: self.ledger, time_series: self.explain, detail: self.detail, ..Style::default() }
     }
 }
 

@@ -14,7 +14,7 @@ use capture::capture_file::{Reader, Unreadable};
 use capture::completeness::completeness;
 use capture::foreign;
 use capture::profile::{Profiler, Selection};
-use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
+use model::captured::{Captured, FORMAT, Origin, RequestFilter, RowUnit};
 use model::name;
 use report::{EventLine, ReportKind, Style};
 use std::fs::File;
@@ -98,7 +98,7 @@ fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     let mut reader = open(&request.file)?;
     let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
     let outlets = decide_outputs::<Captured>(&request.outputs, request.replace, &request.file)?;
-    let mut profiler = Profiler::new(&reader.origin, &request.restriction);
+    let mut profiler = Profiler::new(&reader.origin, &request.filter);
     each_block(&mut reader, |rows, names| profiler.add(rows, names));
     let captured_ns = reader.ending.as_ref().map(|ending| ending.duration_ns);
     let captured = Captured {
@@ -106,7 +106,7 @@ fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
         file: name::text(&request.file),
         completeness: completeness(&reader.origin, reader.ending.as_ref()),
         profile: profiler.finish(captured_ns.filter(|ns| *ns > 0), &reader.names),
-        restricted: (request.restriction != Restriction::default()).then(|| request.restriction.clone()),
+        filter: (request.filter != RequestFilter::default()).then(|| request.filter.clone()),
         origin: reader.origin,
         ending: reader.ending,
         damage: reader.damage,
@@ -129,7 +129,7 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
         )));
     }
     let mut reader = open(&request.file)?;
-    let mut selection = Selection::new(&request.restriction);
+    let mut selection = Selection::new(&request.filter);
     let mut out = Vec::with_capacity(BUFFER_BYTES + 1024);
     out.extend(if is_csv { EventLine::csv_heading() } else { EventLine::heading() }.as_bytes());
     while reader.block().is_some() {
@@ -236,9 +236,9 @@ fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, F
     // On devices with requests, each flush that a task asked for has its own row; the flushes that
     // the device received have further rows. Captures of bios and other tools' traces have one row
     // for each flush.
-    let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
+    let owned = reader.origin.imported.is_none() && reader.origin.unit == RowUnit::Requests;
     // fio ends a name at white space.
-    let foreign = || reader.origin.asked.replace(char::is_whitespace, "_");
+    let foreign = || reader.origin.named_path.replace(char::is_whitespace, "_");
     let device = device_name(&reader.origin).map_or_else(foreign, |name| format!("/dev/{name}"));
     let to = BufWriter::with_capacity(BUFFER_BYTES, to);
     let mut log = foreign::Export::new(to, &device, owned).map_err(refuse)?;

@@ -19,7 +19,7 @@ use machine::extents::FileExtents;
 use machine::root::Root;
 use machine::tracer::Tracer;
 use machine::{extents, host, tracer};
-use model::captured::{Ending, OfFiles, Origin, Unit};
+use model::captured::{Ending, OfFiles, Origin, RowUnit};
 use model::units::{show_bytes, show_count, show_ns};
 use model::{Known, name};
 use std::cell::RefCell;
@@ -58,7 +58,7 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     if let Some(pid) = args.pid.filter(|pid| tracer::process_of(&root, *pid).0 != Some(*pid)) {
         return Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")));
     }
-    if args.queue && subject.traced.unit == Unit::Bios {
+    if args.queue && subject.traced.unit == RowUnit::Bios {
         return Err(Failure::Usage(format!(
             "--queue: {} has no I/O scheduler in which requests could wait; leave --queue out, or name a device below it",
             subject.layer.name
@@ -170,13 +170,13 @@ fn record_requests(
     let host = host::read_host(&Root::real());
     let origin = Origin {
         started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        asked: args.target.as_deref().map(name::text).unwrap_or_default(),
+        named_path: args.target.as_deref().map(name::text).unwrap_or_default(),
         imported: None,
         device: Some(subject.layer.clone()),
         partition: subject.traced.partition.clone(),
         unit: subject.traced.unit,
         clock: "mono".into(),
-        queue: args.queue && subject.traced.unit == Unit::Requests,
+        queue: args.queue && subject.traced.unit == RowUnit::Requests,
         pid: args.pid,
         buffer_bytes: args.buffer,
         host: host.host,

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::history;
 use crate::request::CaptureRequest;
 use crate::show::Showing;
-use model::captured::Restriction;
+use model::captured::RequestFilter;
 use model::name;
 use model::units::parse_duration_ns;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ impl Args {
             return Err(Failure::Usage("--from must be before --to; type a later --to".into()));
         }
         let (format, outputs, replace) = self.showing.showing_of_capture()?;
-        let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
-        Ok(CaptureRequest { file, restriction, format, outputs, replace, events: self.events })
+        let filter = RequestFilter { from_ns: self.from, to_ns: self.to, task: self.task };
+        Ok(CaptureRequest { file, filter, format, outputs, replace, events: self.events })
     }
 }

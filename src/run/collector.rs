@@ -220,10 +220,10 @@ fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Optio
             end.bytes += tally.bytes;
             end.latency.merge(&tally.latency);
             let Some(number) = bucket.and_then(|number| usize::try_from(number).ok()) else { continue };
-            if end.course.len() <= number {
-                end.course.resize(number + 1, Bucket::default());
+            if end.time_series.len() <= number {
+                end.time_series.resize(number + 1, Bucket::default());
             }
-            end.course[number] = end.course[number].plus(Bucket::from_histogram(&tally.latency));
+            end.time_series[number] = end.time_series[number].plus(Bucket::from_histogram(&tally.latency));
         }
     }
 }
@@ -571,8 +571,8 @@ fn workers_are_separate_if_requested() {
     let lanes = collector.finish().remove(0).lanes;
     let summary = |lane: &LaneEnd| {
         let read = &lane.kinds[&Kind::Read];
-        let course: Vec<u64> = read.course.iter().map(|b| b.count).collect();
-        (lane.worker, lane.lane, read.bytes, read.latency.count(), course)
+        let time_series: Vec<u64> = read.time_series.iter().map(|b| b.count).collect();
+        (lane.worker, lane.lane, read.bytes, read.latency.count(), time_series)
     };
     let all: Vec<_> = lanes.iter().map(summary).collect();
     assert_eq!(all, [(0, 0, 12 * 4096, 12, vec![6, 6]), (1, 0, 20 * 4096, 20, vec![10, 10])]);

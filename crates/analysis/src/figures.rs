@@ -18,7 +18,7 @@ use kernel_text::each_cpu;
 use model::evidence::Moment;
 use model::figures::{
     Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
-    ObservedWorkers, Stretch,
+    ObservedWorkers, ObservedInterval,
 };
 use model::histogram::{Distribution, Histogram};
 use model::job::{ALL_ERRORS, IoPriority, Kind, StopRule};
@@ -308,7 +308,7 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
         short: issued.fold(0, |sum: u64, issued| sum.saturating_add(issued.short)),
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
-        course: join_intervals(case, kind),
+        time_series: join_intervals(case, kind),
         priorities: priorities(case, kind),
     })
 }
@@ -323,14 +323,14 @@ fn priorities(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Distribution)
 }
 
 /// Joins the intervals of all runs to one time series. The time of a run counts from the first interval of any stream.
-fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
+fn join_intervals(case: &Case, kind: Kind) -> Vec<ObservedInterval> {
     let mut out = Vec::new();
     let mut before = 0_u64;
     for ran in &case.runs {
         let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
         for row in rows_of(ran) {
             let Cell { ops, bytes, .. } = row.cells.get(&kind).copied().unwrap_or_default();
-            out.push(Stretch {
+            out.push(ObservedInterval {
                 start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
                 ns: row.end_ns - row.start_ns,
                 ops,
@@ -348,7 +348,7 @@ fn lanes(case: &Case) -> Vec<ObservedLane> {
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
         bytes: kind.bytes,
         latency: Distribution::from(&kind.latency),
-        course: kind.course.clone(),
+        time_series: kind.time_series.clone(),
     };
     let lane = |lane: &LaneEnd| ObservedLane {
         worker: lane.worker,
@@ -579,12 +579,12 @@ fn all_runs_are_added_up() {
     let read = &seen.kinds[&Kind::Read];
     assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
     assert_eq!((seen.kinds.len(), read.service.is_none()), (1, true));
-    let ops: u64 = read.course.iter().map(|s| s.ops).sum();
+    let ops: u64 = read.time_series.iter().map(|s| s.ops).sum();
     assert_eq!(ops, read.latency.count);
-    let ends = read.course.iter().map(|s| s.start_ns + s.ns);
+    let ends = read.time_series.iter().map(|s| s.start_ns + s.ns);
     let gaps =
-        read.course.iter().skip(1).zip(ends).filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
-    assert_eq!(gaps.count(), 0, "{:?}", read.course);
+        read.time_series.iter().skip(1).zip(ends).filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
+    assert_eq!(gaps.count(), 0, "{:?}", read.time_series);
     assert_eq!((seen.disks.len(), seen.disks[0].name.as_str()), (1, "vda"));
     assert_eq!(seen.disks[0].stat.read.ios, 55_000);
     assert!(seen.workers.wall_ns > 0 && seen.workers.user_ns > 0);

@@ -112,7 +112,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         result.verdict = verdict::result_verdict(result, &counted_checks).verdict;
         // Hundreds of results with time series would make the report too large.
         if !header.plan.study.has_many_results() {
-            result.course = figures::time_series::course(&answers.case);
+            result.time_series = figures::time_series::recorded_series(&answers.case);
             result.latencies = figures::time_series::latencies(result.seen.as_ref());
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
@@ -192,7 +192,7 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         disturbed: figures::list_disturbed_runs(case),
         ledger: case::ledger::ledger(case),
         series: figures::time_series::seconds_of_runs(case),
-        course: None,
+        time_series: None,
         latencies: std::collections::BTreeMap::new(),
         replay: figures::replay::compare(case).map(Box::new),
         steadiness: figures::steadiness::steadiness(case),

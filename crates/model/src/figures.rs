@@ -73,7 +73,7 @@ pub struct ObservedLaneKind {
     /// Latencies of the completed operations.
     pub latency: Distribution,
     /// Time series in intervals of the requested length; empty if none was requested.
-    pub course: Vec<Bucket>,
+    pub time_series: Vec<Bucket>,
 }
 
 /// Times of a CPU between the snapshots around the runs, in kernel ticks.
@@ -112,7 +112,7 @@ pub struct ObservedKind {
     /// Service time, from the submission to the completion; `None` in a closed loop.
     pub service: Option<Distribution>,
     /// Time series of the completed operations.
-    pub course: Vec<Stretch>,
+    pub time_series: Vec<ObservedInterval>,
     /// Latency from the submission to the completion, by the priority given to the kernel; empty if no operation
     /// had its own priority.
     pub priorities: Vec<(Option<IoPriority>, Distribution)>,
@@ -120,7 +120,7 @@ pub struct ObservedKind {
 
 /// Operations completed in an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stretch {
+pub struct ObservedInterval {
     /// Measured time before the interval, with the runs concatenated, in ns.
     pub start_ns: u64,
     /// Length of the interval in ns.
@@ -384,8 +384,8 @@ pub struct DeviceSecond {
 /// Time series of all runs in the recorded intervals: a hundredth of a run each, 10 ms to 1 s. Each list has one
 /// entry for each interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Course {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Course"))]
+pub struct TimeSeries {
     /// Index of the run within its job.
     pub run: Vec<u32>,
     /// Seconds from the beginning of the measured window.
@@ -395,7 +395,7 @@ pub struct Course {
     /// Mean number of operations in flight in all directions.
     pub depth_mean: Vec<f64>,
     /// Completed operations by direction (`read`).
-    pub directions: BTreeMap<String, CourseOf>,
+    pub directions: BTreeMap<String, DirectionSeries>,
     /// Maximum number of adjacent intervals that an entry joins; more than 1 if there were too many intervals. The
     /// median of an entry is the mean of the joined medians, weighted by operations. Its 99th percentile is the largest
     /// of the joined ones, an upper bound.
@@ -404,8 +404,8 @@ pub struct Course {
 
 /// Time series of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CourseOf {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CourseOf"))]
+pub struct DirectionSeries {
     /// Operations per second.
     pub iops: Vec<f64>,
     /// 10^6 bytes per second.

@@ -6,7 +6,7 @@
 
 use crate::comparison::Comparison;
 pub use crate::figures::{
-    AtDevice, Course, CourseOf, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
+    AtDevice, TimeSeries, DirectionSeries, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
 };
 use crate::figures::{Estimate, Ledger, Observed, Steadiness};
 use crate::finding::{CheckId, Checked, Severity};
@@ -317,8 +317,8 @@ pub struct Measured {
     pub series: Vec<Second>,
     /// Time series of the runs at the recorded resolution, by direction; absent if it was not kept, and in studies
     /// of many settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Course>,
+    #[serde(default, rename = "course", skip_serializing_if = "Option::is_none")]
+    pub time_series: Option<TimeSeries>,
     /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latencies: BTreeMap<String, LatencyBuckets>,

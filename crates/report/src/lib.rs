@@ -60,7 +60,7 @@ pub struct Style {
     /// Whether the text includes the ledger of each result; JSON and HTML always do.
     pub ledger: bool,
     /// Whether the text includes the runs second by second; JSON and HTML always do.
-    pub course: bool,
+    pub time_series: bool,
     /// Maximum width of a line of text.
     pub width: usize,
     /// How much of a measurement or comparison to print. Other reports are always complete.
@@ -69,7 +69,7 @@ pub struct Style {
 
 impl Default for Style {
     fn default() -> Self {
-        Self { colour: false, ledger: false, course: false, width: WIDTH, detail: Detail::default() }
+        Self { colour: false, ledger: false, time_series: false, width: WIDTH, detail: Detail::default() }
     }
 }
 

@@ -107,7 +107,7 @@ fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
 fn the_time_series_is_shown_on_request_and_fits() -> Tried {
     let format = report::find::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
-        let style = Style { course: true, ..full_style() };
+        let style = Style { time_series: true, ..full_style() };
         let shown = String::from_utf8_lossy(&format.bytes(&report, style)?).into_owned();
         let has_one = report.results.iter().any(|r| !r.series.is_empty());
         assert_eq!(shown.lines().any(|line| line.ends_with(" over time")), has_one, "{}", path.display());

@@ -7,7 +7,7 @@ use model::comparison::Comparison;
 use model::figures::Ledger;
 use model::finding::Pages;
 use model::history::{Column, Figure, Listing, Row, SessionTable};
-use model::report::{Course, CourseOf, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
+use model::report::{TimeSeries, DirectionSeries, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
 use model::study::Studied;
 use report::{ReportKind, Style, find};
 use std::path::Path;
@@ -65,14 +65,14 @@ fn set_runs(result: &mut Measured, runs: u32, stretches: u32) {
     let ns = |value: fn(u32) -> u64| {
         all.iter().map(|(run, at)| Some(value(run * 31 + at * 17))).collect::<Vec<_>>()
     };
-    let reads = CourseOf {
+    let reads = DirectionSeries {
         iops: all.iter().map(|(run, at)| f64::from(900 + (run * 31 + at * 17) % 200)).collect(),
         mb_per_s: all.iter().map(|_| 4.0).collect(),
         p50_ns: ns(|i| 50_000 + u64::from(i % 997) * 10),
         p99_ns: ns(|i| 90_000 + u64::from(i % 991) * 100),
         max_ns: ns(|i| 200_000 + u64::from(i % 983) * 1000),
     };
-    result.course = Some(Course {
+    result.time_series = Some(TimeSeries {
         run: all.iter().map(|(run, _)| *run).collect(),
         start_s: all.iter().map(|(_, at)| f64::from(*at) / f64::from(stretches)).collect(),
         seconds: all.iter().map(|_| 1.0 / f64::from(stretches)).collect(),

@@ -34,7 +34,7 @@ fn fits<K: ReportKind + ?Sized>(what: &str, report: &K) {
     for width in WIDTHS {
         for detail in [Detail::Brief, Detail::Usual, Detail::All] {
             for colour in [false, true] {
-                let style = Style { width, detail, colour, ledger: true, course: true };
+                let style = Style { width, detail, colour, ledger: true, time_series: true };
                 let text =
                     String::from_utf8(TEXT.bytes(report, style).unwrap_or_default()).unwrap_or_default();
                 assert!(!text.is_empty(), "{what} at {width}");

@@ -74,7 +74,7 @@ fn observed_kind(figures: &Figures, runs: u64) -> ObservedKind {
         short: 0,
         latency,
         service: None,
-        course: (0..2 * runs).map(half).collect(),
+        time_series: (0..2 * runs).map(half).collect(),
         priorities: Vec::new(),
     }
 }

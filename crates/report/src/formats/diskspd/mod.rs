@@ -153,7 +153,7 @@ fn combined_lane(seen: &Observed, thread: u32) -> Lane {
         observed.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
             bytes: k.bytes,
             latency: k.latency.clone(),
-            course: Vec::new(),
+            time_series: Vec::new(),
         })
     };
     let paths: Vec<&str> = seen.targets.iter().map(|t| t.path.as_str()).collect();
@@ -233,7 +233,7 @@ struct Figures {
     /// Latencies of the operations. Their count is the number of operations.
     latency: Distribution,
     /// Buckets of equal length; empty if not requested.
-    course: Vec<Bucket>,
+    time_series: Vec<Bucket>,
 }
 
 impl Figures {
@@ -251,18 +251,18 @@ impl Figures {
             }
         };
         let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
-        let mut course: Vec<Bucket> = Vec::new();
+        let mut time_series: Vec<Bucket> = Vec::new();
         for kind in &all {
-            let own = &kind.course[..kind.course.len().min(buckets)];
-            if course.len() < own.len() {
-                course.resize(own.len(), Bucket::default());
+            let own = &kind.time_series[..kind.time_series.len().min(buckets)];
+            if time_series.len() < own.len() {
+                time_series.resize(own.len(), Bucket::default());
             }
-            course.iter_mut().zip(own).for_each(|(sum, one)| *sum = sum.plus(*one));
+            time_series.iter_mut().zip(own).for_each(|(sum, one)| *sum = sum.plus(*one));
         }
         Self {
             bytes: all.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes)),
             latency: all.iter().map(|k| &k.latency).collect(),
-            course,
+            time_series,
         }
     }
 
@@ -284,12 +284,12 @@ impl Figures {
 
     /// Returns the standard deviation of the operations per second over the buckets; `None` without buckets.
     fn iops_deviation(&self, bucket_ms: u32) -> Option<f64> {
-        let count = self.course.len() as f64;
-        if self.course.is_empty() {
+        let count = self.time_series.len() as f64;
+        if self.time_series.is_empty() {
             return None;
         }
-        let mean = self.course.iter().map(|b| b.count as f64).sum::<f64>() / count;
-        let squares: f64 = self.course.iter().map(|b| (b.count as f64 - mean).powi(2)).sum();
+        let mean = self.time_series.iter().map(|b| b.count as f64).sum::<f64>() / count;
+        let squares: f64 = self.time_series.iter().map(|b| (b.count as f64 - mean).powi(2)).sum();
         Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
     }
 

@@ -167,8 +167,8 @@ fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
             lines
                 .optional(name, figures.iops_deviation(bucket_ms).map(|deviation| format!("{deviation:.3}")));
         }
-        for at in 0..read.course.len().max(write.course.len()) {
-            let bucket_of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
+        for at in 0..read.time_series.len().max(write.time_series.len()) {
+            let bucket_of = |figures: &Figures| figures.time_series.get(at).copied().unwrap_or_default();
             lines.line(bucket_element(at, bucket_ms, bucket_of(&read), bucket_of(&write)));
         }
     });

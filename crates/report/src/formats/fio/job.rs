@@ -11,7 +11,7 @@
 
 use crate::formats::local_time;
 use jiff::{SignedDuration, Zoned};
-use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
+use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, ObservedInterval};
 use model::histogram::Distribution;
 use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream, SyncCall};
 pub(super) use model::record::stream::COLUMNS;
@@ -353,7 +353,7 @@ impl Direction {
         let seconds = (window_ns as f64 / 1e9).max(1e-9);
         let lat: Distribution = own.iter().map(|k| &k.latency).collect();
         let bytes = own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
-        let course: Vec<&Stretch> = own.iter().flat_map(|k| &k.course).collect();
+        let time_series: Vec<&ObservedInterval> = own.iter().flat_map(|k| &k.time_series).collect();
         Self {
             bytes,
             bytes_per_s: bytes as f64 / seconds,
@@ -364,8 +364,8 @@ impl Direction {
             clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
             lat,
             priorities: latencies_by_priority(&own),
-            bw: RateSamples::from_intervals(&course, |step| step.bytes / KIB),
-            iops_samples: RateSamples::from_intervals(&course, |step| step.ops),
+            bw: RateSamples::from_intervals(&time_series, |step| step.bytes / KIB),
+            iops_samples: RateSamples::from_intervals(&time_series, |step| step.ops),
         }
     }
 }
@@ -404,8 +404,8 @@ pub(super) struct RateSamples {
 
 impl RateSamples {
     /// Samples a rate in steps of at least half a second; an incomplete last step is dropped.
-    fn from_intervals(course: &[&Stretch], value: impl Fn(&Step) -> f64) -> Self {
-        let all = || course.iter().copied();
+    fn from_intervals(time_series: &[&ObservedInterval], value: impl Fn(&Step) -> f64) -> Self {
+        let all = || time_series.iter().copied();
         let step_ns = step_length(all(), SAMPLE_NS);
         let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
         let rate = |step: &Step| value(step) / (step_ns as f64 / 1e9);
@@ -450,10 +450,10 @@ pub(super) struct Step {
 }
 
 /// Divides a time series into steps of equal length. Returns the non-empty steps by number.
-pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: u64) -> BTreeMap<u64, Step> {
+pub(super) fn steps<'s>(time_series: impl IntoIterator<Item = &'s ObservedInterval>, step_ns: u64) -> BTreeMap<u64, Step> {
     let step_ns = step_ns.max(1);
     let mut out: BTreeMap<u64, Step> = BTreeMap::new();
-    for stretch in course.into_iter().filter(|s| s.ns > 0) {
+    for stretch in time_series.into_iter().filter(|s| s.ns > 0) {
         let end = stretch.start_ns.saturating_add(stretch.ns);
         for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
             let (begin, end_ns) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
@@ -469,8 +469,8 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
 
 /// Returns the step length: the median length of an interval, multiplied by the smallest integer
 /// that makes it at least `least_ns`.
-pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
-    let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
+pub(super) fn step_length<'s>(time_series: impl IntoIterator<Item = &'s ObservedInterval>, least_ns: u64) -> u64 {
+    let mut lengths: Vec<u64> = time_series.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
     usual.saturating_mul(least_ns.div_ceil(usual))
@@ -638,16 +638,16 @@ pub(super) fn elapsed_ns(jobs: &[Job]) -> u64 {
 #[cfg(test)]
 fn example_observed(kinds: &[Kind]) -> Observed {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
-    let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
-    let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
-    let one = ObservedKind { bytes: 409_600, short: 0, latency, course, ..ObservedKind::default() };
+    let stretch = |start_ns, ops| ObservedInterval { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
+    let time_series = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
+    let one = ObservedKind { bytes: 409_600, short: 0, latency, time_series, ..ObservedKind::default() };
     let kinds: BTreeMap<Kind, ObservedKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
     Observed { kinds, window_ns: 1_000_000_000, ..Observed::default() }
 }
 
 #[cfg(test)]
-fn stretch(start_ns: u64, ns: u64, ops: u64) -> Stretch {
-    Stretch { start_ns, ns, ops, bytes: ops * 512 }
+fn stretch(start_ns: u64, ns: u64, ops: u64) -> ObservedInterval {
+    ObservedInterval { start_ns, ns, ops, bytes: ops * 512 }
 }
 
 #[test]
@@ -675,19 +675,19 @@ fn results_reported_as_one_are_summed_over_time() {
 
 #[test]
 fn a_stretch_across_two_steps_is_divided_without_loss() {
-    let course = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
-    let steps = steps(&course, 20);
+    let time_series = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
+    let steps = steps(&time_series, 20);
     assert_eq!(steps.values().map(|s| s.ops).collect::<Vec<_>>(), [30.0, 21.0]);
     assert_eq!(steps.values().map(|s| s.bytes).collect::<Vec<_>>(), [30.0 * 512.0, 21.0 * 512.0]);
-    assert_eq!([50, 20, 3].map(|least| step_length(&course, least)), [50, 20, 10]);
+    assert_eq!([50, 20, 3].map(|least| step_length(&time_series, least)), [50, 20, 10]);
     assert_eq!(step_length(&[], 5), 5);
 }
 
 #[test]
 fn very_long_times_are_limited() {
-    let course = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
-    assert!(steps(&course, 1).len() <= 2 + MAX_STEPS as usize);
-    assert_eq!(step_length(&course, 9), u64::MAX);
+    let time_series = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
+    assert!(steps(&time_series, 1).len() <= 2 + MAX_STEPS as usize);
+    assert_eq!(step_length(&time_series, 9), u64::MAX);
     let half = (1 << 63) + 1;
     assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
 }

@@ -54,7 +54,7 @@ const fn terse(
 /// Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
 pub mod aggregate {
     use super::job::{DIRECTIONS, jobs, step_length, steps};
-    use model::figures::{Observed, Stretch};
+    use model::figures::{Observed, ObservedInterval};
     use model::job::Kind;
     use model::report::Report;
 
@@ -71,23 +71,23 @@ pub mod aggregate {
         let jobs = jobs(report);
         let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.seen);
         let begin = all().map(window_start_ns).min().unwrap_or(0);
-        let course = |seen: &Observed| -> Vec<Stretch> {
+        let shifted = |seen: &Observed| -> Vec<ObservedInterval> {
             let before = window_start_ns(seen) - begin;
-            let time_series = seen.kinds.get(&kind).map_or(&[][..], |observed| &observed.course);
+            let time_series = seen.kinds.get(&kind).map_or(&[][..], |observed| &observed.time_series);
             time_series
                 .iter()
-                .map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s })
+                .map(|s| ObservedInterval { start_ns: s.start_ns.saturating_add(before), ..*s })
                 .collect()
         };
-        let course: Vec<Stretch> = all().flat_map(course).collect();
-        let step_ns = step_length(&course, STEP_NS);
+        let time_series: Vec<ObservedInterval> = all().flat_map(shifted).collect();
+        let step_ns = step_length(&time_series, STEP_NS);
         let direction = DIRECTIONS.iter().position(|known| *known == kind).unwrap_or_default();
         let end = all().map(|seen| seen.ended_ns).max().unwrap_or(0).saturating_sub(begin);
         let line = |until_ns: u64, bytes: f64, ns: u64| {
             let kib = bytes / 1024.0 * 1e9 / ns.max(1) as f64;
             format!("{}, {}, {direction}, 0, 0\n", until_ns / MS_NS, kib as u64)
         };
-        let steps = steps(&course, step_ns);
+        let steps = steps(&time_series, step_ns);
         // Leave out an unfinished step: its rate would be too low.
         let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
         let finished: String = steps

@@ -43,9 +43,9 @@ fn single_result(report: &Report, result: &Measured) -> String {
         ];
         out += &card("Latency", &lead, &latency);
     }
-    let course = time_series(result, &Events::from_result(report, result), "r0");
-    if !course.is_empty() {
-        out += &card("Over time", &time_series_notes(result), &course);
+    let time_series = time_series(result, &Events::from_result(report, result), "r0");
+    if !time_series.is_empty() {
+        out += &card("Over time", &time_series_notes(result), &time_series);
     }
     let ledger = ledger_pictures(result);
     if !ledger.is_empty() {
@@ -89,19 +89,19 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         with_micro_sign(&format!("Limited by: {}. {}", result.limiter.shown_name(), result.limiter.sentence)),
     ];
     let latency = latency_drawings(result, &link);
-    let course = time_series(result, &Events::from_result(report, result), &link);
+    let time_series = time_series(result, &Events::from_result(report, result), &link);
     let ledger = ledger_pictures(result);
     // The ledger has a heading for each direction below this heading.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
     let ledger = folded("What each layer counted", &ledger);
-    let body = if latency.is_empty() && course.is_empty() {
+    let body = if latency.is_empty() && time_series.is_empty() {
         ledger
     } else {
         // There is no common time series for the runs of several hosts. The session of each host has its own.
-        let course =
-            if course.is_empty() { course } else { format!("<div><h3>Over time</h3>{course}</div>") };
+        let time_series =
+            if time_series.is_empty() { time_series } else { format!("<div><h3>Over time</h3>{time_series}</div>") };
         // Place the ledger below the latencies, next to the longer time series.
-        format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
+        format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{time_series}</div>")
     };
     card(&result.name, &lead, &body)
 }

@@ -60,7 +60,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     let shown: Vec<Checked> = head_findings.iter().cloned().chain(findings::worst_findings(report)).collect();
     show_head(&mut out, report, &shown, &head_findings, all);
     show_study(&mut out, report, &shown, all);
-    if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
+    if report.fleet.is_some() || report.against.is_some() || style.time_series || style.ledger {
         out.gap();
     }
     results::show_hosts(&mut out, report, all);
@@ -127,7 +127,7 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
 
 /// Prints the time series and the ledger, if the style includes them.
 fn show_details(out: &mut Page, report: &Report, style: Style) {
-    if style.course {
+    if style.time_series {
         report.results.iter().for_each(|result| results::show_seconds(out, result));
     }
     if style.ledger {
