@@ -181,7 +181,7 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
         }
         match find_ends(word) {
             Some((first, last)) => all.extend(list_range(word, &first, &last)?),
-            None => all.push(history::find(word)?),
+            None => all.push(history::find_session(word)?),
         }
     }
     Ok(all)
@@ -189,7 +189,7 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
 
 /// Finds the ends of a range; `None` if the word is not a range. Paths can contain two dots too, so both ends must exist.
 fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
-    let find_file = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let find_file = |word: &str| history::find_session(word).ok().filter(|p| p.is_file());
     let split = |at: usize| Some((find_file(&word[..at])?, find_file(&word[at + RANGE.len()..])?));
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }

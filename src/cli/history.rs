@@ -4,7 +4,7 @@ use crate::capture::capture_file::{self, is_capture};
 use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_named, one_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;
-use crate::history::{self, Change, Export, Filter, ListRequest, Removal, SESSION_FORM};
+use crate::history::{self, Change, Export, Filter, ListRequest, DeleteRequest, SESSION_FORM};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::history::{Listing, RowsOf};
 use model::report::{Report, Verdict};
@@ -240,7 +240,7 @@ pub struct DeleteArgs {
 
 impl DeleteArgs {
     /// Returns the request.
-    pub fn request(self) -> Removal {
-        Removal { sessions: self.sessions, sure: self.yes }
+    pub fn request(self) -> DeleteRequest {
+        DeleteRequest { sessions: self.sessions, sure: self.yes }
     }
 }

@@ -144,7 +144,7 @@ impl Cli {
         let usage_exit_code = if command == Some("time") { OWN_FAILURE } else { 2 };
         if words.len() == 2 && words[1] == "-h" {
             let printed = stdout::text(&help::first_steps());
-            return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
+            return Err(printed.map_or_else(|failure| failure.print(), |()| ExitCode::SUCCESS));
         }
         if let Some(advice) = usage_error::find_long_dash(&words) {
             stderr::say(&format!("fathom: {advice}"));
@@ -156,7 +156,7 @@ impl Cli {
                 stderr::say_coloured(plain.trim_end(), coloured.trim_end());
                 return ExitCode::from(usage_exit_code);
             }
-            stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
+            stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.print(), |()| ExitCode::SUCCESS)
         })
     }
 

@@ -94,7 +94,7 @@ pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode
             (Failure::Refused(text), Some(tool)) => Failure::Refused(in_names_of(tool, &text)),
             (failure, _) => failure,
         };
-        failure.tell();
+        failure.print();
         match failure {
             Failure::Interrupted => ExitCode::from(INTERRUPTED),
             _ => ExitCode::FAILURE,
@@ -139,7 +139,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     // The format of `Showing` is not used for judging.
     let report = judge(&record, kept, annotations, &Showing::plain(report::TEXT));
     if kept.is_some() {
-        history::remember();
+        history::refresh_index();
     }
     write_states(&record, &finished.written, &rules);
     // If a log cannot be written, fail only after the report is written.

@@ -129,7 +129,7 @@ impl Args {
         match self.request() {
             Ok((request, showing)) => time::time(&request, &showing),
             Err(failure) => {
-                failure.tell();
+                failure.print();
                 ExitCode::from(OWN_FAILURE)
             }
         }

@@ -443,7 +443,7 @@ fn append_baseline_jobs(
             "the two sides alternate, which --until steady does not allow; leave --against or --until out",
         ));
     }
-    let file = history::find(word)?;
+    let file = history::find_session(word)?;
     let record = session::read(&file)?;
     let old = &record.header.plan;
     if !old.study.can_be_rerun() {
@@ -472,7 +472,7 @@ fn append_baseline_jobs(
         )?);
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
-    let session = history::id(&file);
+    let session = history::session_id(&file);
     let words = format!("{} workloads of {session} again, alternating", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = judge_baseline(&record, &file);
@@ -584,7 +584,7 @@ fn choose_seed(
         return (seed, None);
     }
     let seed_again = targets.iter().enumerate().filter(keeps_blocks).find_map(|(index, target)| {
-        match history::last_on(&target.path) {
+        match history::last_session_on(&target.path) {
             Ok(Some((id, before))) => draws_again(seed, jobs, index, target, &before).then_some(Ok(id)),
             Ok(None) => None,
             Err(why) => Some(Err(why.message().to_owned())),

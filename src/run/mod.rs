@@ -629,7 +629,7 @@ impl Measurement {
         let before = match (self.session.runs(), self.session.is_kept()) {
             (0, _) => String::new(),
             (_, true) => {
-                let id = crate::history::id(self.session.path());
+                let id = crate::history::session_id(self.session.path());
                 format!("; all runs so far are kept: `fathom show {id}`")
             }
             (_, false) => "; the report has all runs so far".into(),

@@ -63,7 +63,7 @@ pub struct Request {
 /// Runs the commands and reports. The exit code is that of the command; [`OWN_FAILURE`] if fathom fails.
 pub fn time(request: &Request, showing: &Showing) -> ExitCode {
     measure(request, showing).unwrap_or_else(|failure| {
-        failure.tell();
+        failure.print();
         ExitCode::from(OWN_FAILURE)
     })
 }
@@ -134,7 +134,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     match show::write_files(&report, showing.format, style, &outlets) {
         // A failed command determines the exit code, even if a file could not be written.
         Err(failure) if !exit.is_success() => {
-            failure.tell();
+            failure.print();
             Ok(exit_code(exit, &report))
         }
         printed => printed.map(|()| exit_code(exit, &report)),

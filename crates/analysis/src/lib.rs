@@ -157,7 +157,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.annotations.clone(),
+        annotations: options.annotations.clone(),
         study,
         preconditioned: record.preconditioned.clone(),
         against: None,

@@ -18,7 +18,7 @@ mod transfer;
 pub use annotations::{Change, annotate, read_annotations};
 pub use index::{Filter, capacities};
 pub use list::{JudgedSession, Request as ListRequest, list, session_table, since, until};
-pub use transfer::{Export, FORM as SESSION_FORM, Removal, delete, export, import, schema};
+pub use transfer::{Export, FORM as SESSION_FORM, DeleteRequest, delete, export, import, schema};
 
 use crate::session::EXTENSION;
 use model::name;
@@ -32,13 +32,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The id of a session file: its name without the extension.
-pub fn id(path: &Path) -> String {
+/// Returns the id of a session: the name of its file without the extension.
+pub fn session_id(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
 /// Refreshes the index after a change, without a message. The next `fathom list` reports errors.
-pub fn remember() {
+pub fn refresh_index() {
     let _ = index::query(&Files { is_quiet: true, ..Files::scan() }, |_| Ok(()));
 }
 
@@ -51,7 +51,7 @@ const IDS_SHOWN: usize = 5;
 /// # Errors
 ///
 /// [`Failure::Usage`] if no session or several match, with what to type instead.
-pub fn find(word: &str) -> Result<PathBuf, Failure> {
+pub fn find_session(word: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(word);
     if path.is_file() || word.contains('/') {
         return Ok(path.to_owned());
@@ -67,7 +67,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// Why the history or that session cannot be read.
-pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
+pub fn last_session_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
     let files = Files::scan();
     let named = Filter { target: Some(path.into()), ..Filter::default() };
     let entries = index::query(&files, |index| index.entries(&named, None))?;
@@ -118,7 +118,7 @@ fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) ->
     let mut left = back;
     for id in newest_first {
         let Some(found) = files.by_id.get(&id) else { continue };
-        if let Some(state) = session::running(&found.path) {
+        if let Some(state) = session::describe_running(&found.path) {
             running.push(format!("{id} is {state}"));
         } else if left > 0 {
             left -= 1;
@@ -215,7 +215,7 @@ struct Stamp {
     /// Last change of the session file, in ns since 1970.
     changed_ns: i64,
     /// Last change of the annotations, in ns since 1970; `None` without annotations.
-    words_changed_ns: Option<i64>,
+    annotations_changed_ns: Option<i64>,
 }
 
 impl Files {
@@ -234,7 +234,7 @@ impl Files {
 
     /// Scans one directory.
     fn scan_directory(&mut self, dir: &Path) -> io::Result<()> {
-        let mut annotations_changed_ns = BTreeMap::new();
+        let mut annotation_times = BTreeMap::new();
         let mut found = Vec::new();
         let mut others = 0;
         let user = session::user();
@@ -256,14 +256,14 @@ impl Files {
             if session.is_some() {
                 found.push((id.to_owned(), entry.path(), facts));
             } else {
-                annotations_changed_ns.insert(id.to_owned(), changed_ns(&facts));
+                annotation_times.insert(id.to_owned(), changed_ns(&facts));
             }
         }
         for (id, path, facts) in found {
             let stamp = Stamp {
                 bytes: i64::try_from(facts.len()).unwrap_or(i64::MAX),
                 changed_ns: changed_ns(&facts),
-                words_changed_ns: annotations_changed_ns.get(&id).copied(),
+                annotations_changed_ns: annotation_times.get(&id).copied(),
             };
             self.by_id.entry(id.clone()).or_insert(SessionFile { id, path, stamp });
         }
@@ -333,8 +333,8 @@ mod tests {
         let mut files = Files::default();
         files.scan_directory(dir.path())?;
         assert_eq!(files.by_id.keys().collect::<Vec<_>>(), ["a", "b"]);
-        assert!(files.by_id["a"].stamp.words_changed_ns.is_some());
-        assert_eq!(files.by_id["b"].stamp.words_changed_ns, None);
+        assert!(files.by_id["a"].stamp.annotations_changed_ns.is_some());
+        assert_eq!(files.by_id["b"].stamp.annotations_changed_ns, None);
         assert_eq!((files.by_id["a"].stamp.bytes, files.bytes()), (8, 16));
         assert_eq!(
             files.scan_directory(&dir.path().join("none")).map_err(|e| e.kind()),

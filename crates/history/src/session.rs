@@ -321,7 +321,7 @@ pub(crate) fn is_running(path: &Path) -> bool {
 
 /// Returns `still running (pid 4711)` if a running fathom writes to the session file; otherwise
 /// `None`.
-pub fn running(path: &Path) -> Option<String> {
+pub fn describe_running(path: &Path) -> Option<String> {
     if !is_running(path) {
         return None;
     }

@@ -4,7 +4,7 @@
 //! not at all. Delete removes only sessions that the user named; nothing else removes a session.
 
 use crate::session::{self, EXTENSION};
-use crate::{Files, SessionFile, annotations, find, id, remember, resolve_id};
+use crate::{Files, SessionFile, annotations, find, id, refresh_index, resolve_id};
 use analysis::Judging;
 use model::record::{Decoded, Record, Unreadable};
 use model::report::Report;
@@ -41,7 +41,7 @@ pub struct Export {
 /// # Errors
 /// [`Failure::Usage`] for words that mean no session and for paths that exist, [`Failure::Refused`] if a file cannot be written.
 pub fn export(request: &Export) -> Result<ExitCode, Failure> {
-    let sessions = request.sessions.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    let sessions = request.sessions.iter().map(|word| find_session(word)).collect::<Result<Vec<_>, _>>()?;
     let format = format(request)?;
     if is_directory(&request.to) {
         into_directory(&sessions, format, &request.to)?;
@@ -61,7 +61,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
     std::fs::create_dir_all(dir).map_err(|e| refuse(dir, &e))?;
     for session in sessions {
         let extension = format.map_or(EXTENSION, |f| f.extension);
-        let place = dir.join(format!("{}.{extension}", id(session)));
+        let place = dir.join(format!("{}.{extension}", session_id(session)));
         create(&place, &bytes(session, format)?)?;
         if format.is_none() {
             export_annotations(session, &place)?;
@@ -145,7 +145,7 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
 /// Exports the annotations next to the session, where `import` finds them.
 fn export_annotations(session: &Path, place: &Path) -> Result<(), Failure> {
     let annotations_read =
-        annotations::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", id(session))))?;
+        annotations::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", session_id(session))))?;
     if annotations_read.is_empty() {
         return Ok(());
     }
@@ -189,7 +189,7 @@ pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
             Err(other) => return Err(other),
         }
     }
-    remember();
+    refresh_index();
     if wrong.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(Failure::Usage(wrong.join("\n"))) }
 }
 
@@ -205,7 +205,7 @@ fn import_one(path: &Path) -> Result<String, Failure> {
         })
         .map_err(Failure::Usage)?;
     let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
-    let id = id_of(path, &record, &bytes);
+    let id = imported_id(path, &record, &bytes);
     if let Some(there) = Files::find_file(&id) {
         return compare_with_existing(&id, &there, &bytes);
     }
@@ -233,8 +233,8 @@ fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String,
 }
 
 /// Returns the name of the file if it is an id. Otherwise makes an id from the start and the checksum of the session.
-fn id_of(path: &Path, record: &Record, bytes: &[u8]) -> String {
-    let name = id(path);
+fn imported_id(path: &Path, record: &Record, bytes: &[u8]) -> String {
+    let name = session_id(path);
     if is_session_id(&name) {
         return name;
     }
@@ -271,7 +271,7 @@ fn writable_directory() -> Result<PathBuf, Failure> {
 
 /// The request of `fathom delete`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal {
+pub struct DeleteRequest {
     /// Names of the sessions.
     pub sessions: Vec<String>,
     /// Whether to delete a session that is named by something other than its complete id.
@@ -283,7 +283,7 @@ pub struct Removal {
 /// # Errors
 /// [`Failure::Usage`] for a word that matches no session or is not an id, [`Failure::Refused`] for a session that is being measured or
 /// cannot be removed.
-pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
+pub fn delete(request: &DeleteRequest) -> Result<ExitCode, Failure> {
     let files = Files::scan();
     let mut meant: Vec<&SessionFile> = Vec::new();
     for word in &request.sessions {
@@ -293,7 +293,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
         }
     }
     let removed = meant.iter().try_for_each(|found| remove(found));
-    remember();
+    refresh_index();
     removed.map(|()| ExitCode::SUCCESS)
 }
 
@@ -319,7 +319,7 @@ fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFi
 fn remove(found: &SessionFile) -> Result<(), Failure> {
     let annotations_file = annotations::annotations_path(&found.path);
     // The annotations are removed first: without the session they would belong to nothing.
-    if found.stamp.words_changed_ns.is_some() {
+    if found.stamp.annotations_changed_ns.is_some() {
         std::fs::remove_file(&annotations_file).map_err(|e| {
             Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&annotations_file)))
         })?;
@@ -327,7 +327,7 @@ fn remove(found: &SessionFile) -> Result<(), Failure> {
     std::fs::remove_file(&found.path)
         .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&found.path))))?;
     let annotations_note =
-        if found.stamp.words_changed_ns.is_some() { " with its tags and notes" } else { "" };
+        if found.stamp.annotations_changed_ns.is_some() { " with its tags and notes" } else { "" };
     let size = show_bytes(found.stamp.bytes.unsigned_abs());
     stdout::text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
 }

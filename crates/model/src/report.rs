@@ -96,8 +96,8 @@ pub struct Report {
     /// The session file that was judged; `None` if it was not kept.
     pub session: Option<String>,
     /// The user's tags and notes about the session.
-    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
-    pub words: Annotations,
+    #[serde(default, rename = "words", skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
     /// The result of the study.
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "crate::study::StudiedKeys"))]

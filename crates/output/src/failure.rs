@@ -50,7 +50,7 @@ impl Failure {
 
     /// Prints the message to standard error, except that of [`Self::Elsewhere`]. Returns the exit
     /// code.
-    pub fn tell(&self) -> ExitCode {
+    pub fn print(&self) -> ExitCode {
         match self {
             Self::Elsewhere(_) => {}
             Self::Pointed { plain, coloured } => {

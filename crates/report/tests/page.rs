@@ -6,7 +6,7 @@ mod forged;
 use model::comparison::Comparison;
 use model::figures::Ledger;
 use model::finding::Pages;
-use model::history::{Column, Figure, Listing, Row, SessionTable};
+use model::history::{Column, Figure, Listing, SessionRow, SessionTable};
 use model::report::{TimeSeries, DirectionSeries, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
 use model::study::Studied;
 use report::{ReportKind, Style, find};
@@ -108,8 +108,8 @@ fn foreign_text_is_shown_and_never_executed() -> Tried {
     report.session = Some(format!("/tmp/{HOSTILE}.fathom"));
     report.command = vec!["fathom".into(), "run".into(), hostile()];
     report.notes.push(hostile());
-    report.words.tags.push(hostile());
-    report.words.notes.push(model::report::Note { at: hostile(), text: hostile() });
+    report.annotations.tags.push(hostile());
+    report.annotations.notes.push(model::report::Note { at: hostile(), text: hostile() });
     report.headline.name = hostile();
     report.headline.unit = hostile();
     report.verdict_reason = hostile();
@@ -171,7 +171,7 @@ fn pages_of_every_kind_load_nothing() -> Tried {
 fn together(report: &Report, names: &[&str]) -> SessionTable {
     let (name, unit) = report.results.first().map_or(("", ""), |r| (r.name.as_str(), r.quoted_rate().unit));
     let (name, unit) = (name.to_owned(), unit.to_owned());
-    let row = |session: &&str| Row {
+    let row = |session: &&str| SessionRow {
         session: (*session).into(),
         verdict: Some(report.verdict),
         targets: vec![HOSTILE.into()],
@@ -183,7 +183,7 @@ fn together(report: &Report, names: &[&str]) -> SessionTable {
             verdict: report.verdict,
             mb_per_s: None,
         })],
-        ..Row::default()
+        ..SessionRow::default()
     };
     SessionTable {
         columns: vec![Column { name: name.clone(), unit: unit.clone() }],

@@ -2,7 +2,7 @@
 
 use model::comparison::{Comparison, Comparisons, Other, side_name};
 use model::finding::{CheckId, CheckPage, Diagnosis, FORMAT, AnswerGroup, DoctorAnswer, Pages, Severity};
-use model::history::{Column, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
+use model::history::{Column, Entry, Figure, Listing, OtherWork, SessionRow, RowsOf, SessionTable};
 use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use report::{Detail, ReportKind, Style, TEXT};
@@ -125,7 +125,7 @@ fn tables_of_sessions_fit() {
     };
     let column = |n: usize| Column { name: format!("RND4K Q{n}T1 read"), unit: "IOPS".into() };
     for rows_of in [RowsOf::Sessions, RowsOf::Devices] {
-        let row = |device: &str| Row {
+        let row = |device: &str| SessionRow {
             session: "20261121-161226-12345".into(),
             started: None,
             verdict: Some(Verdict::Suspect),
@@ -133,7 +133,7 @@ fn tables_of_sessions_fit() {
             targets: vec!["/a".into()],
             device_bytes: Some(1 << 40),
             figures: (0..9).map(|n| (n != 3).then(|| figure(123_456.0, Verdict::Suspect))).collect(),
-            ..Row::default()
+            ..SessionRow::default()
         };
         let table = SessionTable {
             rows_of,
@@ -168,7 +168,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         ..Entry::default()
     };
     let entries = vec![entry("20261121-161226-1"), entry(&"i".repeat(130))];
-    fits("list", &Listing { entries, asked_for: 9, sessions: 10, bytes: 1 << 40 });
+    fits("list", &Listing { entries, matching: 9, sessions: 10, bytes: 1 << 40 });
     let id: CheckId = "A01".parse()?;
     let page = CheckPage {
         id,

@@ -98,7 +98,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.annotations.clone(),
+        annotations: options.annotations.clone(),
         study: Box::new(CommandResults { commands, compared }).into(),
         preconditioned: None,
         against: None,

@@ -49,7 +49,7 @@ impl<R> Columns<R> {
         let old: Vec<usize> =
             (0..self.headings.len()).filter(|at| self.headings[*at].ends_with("p99_9_ns")).collect();
         let session = findings::session_id(report);
-        let tags = report.words.tags.join(";");
+        let tags = report.annotations.tags.join(";");
         let mut all = self
             .value("session", |_| session.clone())
             .value("started", |_| report.started.clone())
@@ -350,7 +350,7 @@ pub(crate) fn session_records(listing: &Listing) -> Records {
         .text("id", |entry| &entry.id)
         .value("started", |entry| entry.started.clone())
         .value("verdict", |entry| entry.verdict_word().map(str::to_owned))
-        .text("ending", |entry| entry.unplanned().unwrap_or("complete"))
+        .text("ending", |entry| entry.unplanned_ending().unwrap_or("complete"))
         .value("title", |entry| entry.title.clone())
         .value("headline", |entry| entry.headline.as_ref().map(|h| h.name.clone()))
         .value("value", |entry| entry.headline.as_ref()?.value)
@@ -365,8 +365,8 @@ pub(crate) fn session_records(listing: &Listing) -> Records {
         .value("fingerprint", |entry| entry.fingerprint.clone())
         .value("findings", |entry| join(&mut entry.findings.iter().map(|f| f.id.to_string())))
         .value("version", |entry| entry.version.clone())
-        .value("tags", |entry| entry.words.tags.join(";"))
-        .value("notes", |entry| join(&mut entry.words.notes.iter().map(|n| n.text.clone())))
+        .value("tags", |entry| entry.annotations.tags.join(";"))
+        .value("notes", |entry| join(&mut entry.annotations.notes.iter().map(|n| n.text.clone())))
         .text("path", |entry| &entry.path)
         .records()
 }
@@ -382,7 +382,7 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
         .value("tags", |row| row.tags.join(";"));
     for (at, column) in sessions.columns.iter().enumerate() {
         let figure =
-            |row: &&model::history::Row| -> Option<Figure> { row.figures.get(at).cloned().flatten() };
+            |row: &&model::history::SessionRow| -> Option<Figure> { row.figures.get(at).cloned().flatten() };
         let name = format!("{} {}", column.name, column.unit);
         all = all
             .value(name.clone(), |row| figure(row)?.value)

@@ -47,7 +47,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
 /// Returns the line at the top of the page.
 fn page_header(report: &Report) -> Vec<String> {
     let (title, started) = (vec![report.title.clone()], vec![report.started.clone()]);
-    [title, chains(&report.machine.places), started, report.words.tags.clone()].concat()
+    [title, chains(&report.machine.places), started, report.annotations.tags.clone()].concat()
 }
 
 /// Returns the cards above the findings, which have the main figures, and the cards below the findings.
@@ -612,8 +612,8 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
     for note in &report.notes {
         add("Note", with_micro_sign(note));
     }
-    add("Tags", report.words.tags.join(" "));
-    for note in &report.words.notes {
+    add("Tags", report.annotations.tags.join(" "));
+    for note in &report.annotations.notes {
         add("Comment", format!("{}: {}", note.at, note.text));
     }
     add("Session", report.session.clone().unwrap_or_else(|| "not kept".into()));

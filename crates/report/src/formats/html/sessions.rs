@@ -84,7 +84,7 @@ fn summary_card(table: &SessionTable) -> String {
 
 /// Returns each session's report with a name: the session's tags, if any, and its id.
 fn named_reports(table: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
-    let name = |row: &model::history::Row| {
+    let name = |row: &model::history::SessionRow| {
         if row.tags.is_empty() {
             row.session.clone()
         } else {
@@ -439,12 +439,12 @@ fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
         verdict: result.verdict,
         mb_per_s: None,
     };
-    let row = |session: &str| model::history::Row {
+    let row = |session: &str| model::history::SessionRow {
         session: session.into(),
         verdict: Some(valid.verdict),
         targets: vec!["/a".into()],
         figures: vec![Some(figure.clone())],
-        ..model::history::Row::default()
+        ..model::history::SessionRow::default()
     };
     let mut faster = valid.clone();
     for second in faster.results.iter_mut().flat_map(|r| &mut r.series) {

@@ -265,10 +265,10 @@ fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize
     if others > 0 {
         out.field("Note", &format!("--verbose prints {others} {}", if notes > 0 { "more" } else { "notes" }));
     }
-    if !report.words.tags.is_empty() {
-        out.field("Tags", &report.words.tags.join(" "));
+    if !report.annotations.tags.is_empty() {
+        out.field("Tags", &report.annotations.tags.join(" "));
     }
-    for note in &report.words.notes {
+    for note in &report.annotations.notes {
         out.field("Comment", &format!("{}: {}", note.at, note.text));
     }
 }

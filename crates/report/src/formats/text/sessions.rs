@@ -248,20 +248,20 @@ fn covered_results(finding: &Checked, results: usize) -> String {
 #[cfg(test)]
 fn example() -> SessionTable {
     use model::finding::CheckId;
-    use model::history::{Column, Figure, Mark, OtherWork, Row, RowsOf};
+    use model::history::{Column, Figure, FindingMark, OtherWork, SessionRow, RowsOf};
     use model::report::Verdict;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {
         let interval = value.map(|v| [0.97 * v, 1.03 * v]);
         Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict, mb_per_s: None })
     };
-    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
+    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| SessionRow {
         session: session.into(),
         started: Some("2026-11-21T16:12:26+01:00".into()),
         verdict: Some(Verdict::Suspect),
         device: device.map(str::to_owned),
         device_bytes: Some(1 << 40),
-        findings: vec![Mark { id: CheckId::D01, severity: Some(Severity::Biases) }],
+        findings: vec![FindingMark { id: CheckId::D01, severity: Some(Severity::Biases) }],
         targets: vec!["/data".into()],
         tags: tags.iter().map(|tag| (*tag).into()).collect(),
         figures,
@@ -338,8 +338,8 @@ mod tests {
     use model::history::Entry;
     use model::report::{Annotations, Ending};
 
-    fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
-        Listing { entries, asked_for, sessions: 1, bytes }
+    fn listing(entries: Vec<Entry>, matching: u64, bytes: u64) -> Listing {
+        Listing { entries, matching, sessions: 1, bytes }
     }
 
     fn text(listing: &Listing) -> io::Result<String> {
@@ -362,7 +362,7 @@ id                 when              verdict  measured             value  ±95 %
         assert_eq!(squeezed(&shown), squeezed(expected));
         let columns: Vec<Option<usize>> = shown.lines().map(|l| l.find("/a, /b")).collect();
         assert_eq!(columns[2], columns[3]);
-        all[1].words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
+        all[1].annotations = Annotations { tags: vec!["new".into()], notes: Vec::new() };
         let shown = text(&listing(all, 2, 0))?;
         assert!(shown.contains("tags") && shown.contains("/a, /b  new\n"), "{shown}");
         Ok(())
@@ -376,15 +376,15 @@ id                 when              verdict  measured             value  ±95 %
             ["-", "cut", "-", "-", "", "-"].map(str::to_owned)
         );
         cut.running = true;
-        assert_eq!(cut.word(), "running");
-        assert_eq!(Entry::default().word(), "unreadable");
+        assert_eq!(cut.status(), "running");
+        assert_eq!(Entry::default().status(), "unreadable");
         let mut void = entry("x");
         if let Some(headline) = &mut void.headline {
             headline.value = None;
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!(
-            (list_table(&[void.clone()]).rows[0][4].as_str(), void.word().as_str()),
+            (list_table(&[void.clone()]).rows[0][4].as_str(), void.status().as_str()),
             ("no number", "SUSPECT, interrupted")
         );
     }
@@ -399,7 +399,7 @@ id                 when              verdict  measured             value  ±95 %
             headline.value = Some(1_234_567.0);
         }
         for tags in [vec![], vec!["a-long-tag".to_owned(), "another".into()]] {
-            all[0].words = Annotations { tags, notes: Vec::new() };
+            all[0].annotations = Annotations { tags, notes: Vec::new() };
             let listing = listing(all.clone(), 2, 0);
             for width in 60..=140 {
                 let mut bytes = Vec::new();
