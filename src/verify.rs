@@ -114,7 +114,7 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     let outputs = if fleet.reports_results() { options.files.output.as_slice() } else { &[] };
     let replace = options.files.replace();
     let state = options.check.as_ref().or(options.state.as_ref());
-    let hosts = plan.part.map_or(1, |part| part.hosts);
+    let hosts = plan.fleet_rank.map_or(1, |part| part.hosts);
     let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
     let mut protected = ProtectedPaths::from_plan(plan, &machine.places);
     let mut new = outputs.to_vec();
@@ -250,7 +250,7 @@ fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
 fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {
-        HostTask::Write(..) if plan.part.is_some() && !is_made && options.shared.is_none() => Err(Failure::Usage(
+        HostTask::Write(..) if plan.fleet_rank.is_some() && !is_made && options.shared.is_none() => Err(Failure::Usage(
             "the hosts would overwrite each other's data in one file or device; type --shared segmented, which gives each host a part of it, or name a directory, where each host makes its own file"
                 .into(),
         )),

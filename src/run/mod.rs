@@ -359,7 +359,7 @@ impl Measurement {
         let repeated = if repeated > 0 { format!(" ({repeated} repeated)") } else { String::new() };
         let at_most = if at_most { "at most " } else { "" };
         let repetition =
-            if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
+            if self.plan.against.as_ref().is_some_and(|a| at.job >= a.first_job) { ", again" } else { "" };
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");

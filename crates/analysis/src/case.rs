@@ -12,7 +12,7 @@ use model::Known;
 use model::evidence::{
     BlockFlow, BlockStat, CgroupIo, Extents, Moment, Probe, Snapshot, TargetState, cgroup_v1, cgroup_v2,
 };
-use model::fleet::Part;
+use model::fleet::FleetRank;
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream, SyncCall};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
@@ -148,7 +148,7 @@ impl<'a> Case<'a> {
         let rounds = runs::rounds_that_count(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let case_run = |run| CaseRun::new(run, index, streams, plan.part);
+        let case_run = |run| CaseRun::new(run, index, streams, plan.fleet_rank);
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(case_run);
         let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
         let replaced = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
@@ -191,7 +191,7 @@ impl<'a> Case<'a> {
         let streams = &plan.jobs.get(self.at)?.phases.get(self.phase)?.streams;
         let same_load = |r: &&Run| r.start.offered_iops == self.offered;
         let last = self.record.runs_of(self.at, self.phase).filter(same_load).last()?;
-        Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.part)?], ..self.clone() })
+        Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.fleet_rank)?], ..self.clone() })
     }
 
     /// Failed syncs and closes after a run, of the targets that this stream writes.
@@ -553,7 +553,7 @@ impl Amount {
 }
 
 impl<'a> CaseRun<'a> {
-    fn new(run: &'a Run, index: usize, planned: &'a [Stream], part: Option<Part>) -> Option<Self> {
+    fn new(run: &'a Run, index: usize, planned: &'a [Stream], part: Option<FleetRank>) -> Option<Self> {
         let end = run.end.as_ref()?;
         let stream = end.streams.iter().find(|s| s.stream == index)?;
         Some(Self { run, end, stream, planned, neighbours: part.map_or(0, |part| part.neighbours) })

@@ -27,7 +27,7 @@ use model::plan::Role;
 use model::record::{
     Cell, Disturbed, KindEnd, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd, WorkerEnd,
 };
-use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
+use model::report::{CpuCost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
 use stats::intervals::{self, Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
 }
 
 /// The cost of an operation for the workers of the stream; `None` without operations or CPU times.
-pub(crate) fn cost(case: &Case) -> Option<Cost> {
+pub(crate) fn cost(case: &Case) -> Option<CpuCost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
@@ -124,7 +124,7 @@ pub(crate) fn cost(case: &Case) -> Option<Cost> {
     let per_op = |value: &dyn Fn(&WorkerEnd) -> f64| workers().map(value).sum::<f64>() / ops;
     let counted: Result<Vec<[u64; 2]>, &String> = workers().map(|w| w.counted.as_ref().copied()).collect();
     let events = |i: usize| counted.as_ref().ok().map(|c| c.iter().map(|c| c[i] as f64).sum::<f64>() / ops);
-    Some(Cost {
+    Some(CpuCost {
         user_ns: per_op(&|w| w.user_ns as f64),
         system_ns: per_op(&|w| w.system_ns as f64),
         switches: per_op(&|w| w.switches[0] as f64 + w.switches[1] as f64),

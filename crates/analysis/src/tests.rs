@@ -170,7 +170,7 @@ fn has_only_numbers(report: &Report) -> bool {
     altered
         .results
         .iter_mut()
-        .chain(altered.against.iter_mut().flat_map(|a| &mut a.again.results))
+        .chain(altered.against.iter_mut().flat_map(|a| &mut a.measured_again.results))
         .for_each(|r| r.seen = None);
     serde_json::from_str::<Report>(&text).is_ok_and(|back| back == altered)
 }

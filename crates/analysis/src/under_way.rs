@@ -249,7 +249,7 @@ pub fn findings_of_run(record: &Record) -> Vec<Checked> {
 /// Returns the operations per second that the hard limits of the cgroup allow in the run of a record, or `None` without a limit, or if this
 /// host offers only a part of each load.
 pub fn limit_iops(record: &Record) -> Option<f64> {
-    let job = record.runs.first().filter(|_| record.header.plan.part.is_none())?.start.job;
+    let job = record.runs.first().filter(|_| record.header.plan.fleet_rank.is_none())?.start.job;
     case::cases_of_job(record, job).iter().filter(|c| !c.runs.is_empty()).find_map(most_iops)
 }
 

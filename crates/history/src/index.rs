@@ -821,7 +821,7 @@ mod tests {
                     for round in 0..20 {
                         let mut index = Index::open(&path).map_err(|e| format!("{e:?}"))?;
                         let (found, entry) = session(half * 100 + round);
-                        index.put(&[(&found, entry)]).map_err(|e| e.to_string())?;
+                        index.insert(&[(&found, entry)]).map_err(|e| e.to_string())?;
                     }
                     Ok(())
                 })

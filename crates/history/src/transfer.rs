@@ -4,7 +4,7 @@
 //! not at all. Delete removes only sessions that the user named; nothing else removes a session.
 
 use crate::session::{self, EXTENSION};
-use crate::{Files, SessionFile, annotations, find, id, refresh_index, resolve_id};
+use crate::{Files, SessionFile, annotations, find_session, refresh_index, resolve_id, session_id};
 use analysis::Judging;
 use model::record::{Decoded, Record, Unreadable};
 use model::report::Report;

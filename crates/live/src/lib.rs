@@ -17,7 +17,7 @@ use machine::snapshot::Watch;
 use model::evidence::Snapshot;
 use model::finding::Checked;
 use model::machine::Machine;
-use model::plan::{Cost, Plan, Strategy};
+use model::plan::{ExpectedCost, Plan, Strategy};
 use model::record::RunStart;
 use output::failure::Failure;
 use output::stderr;
@@ -102,7 +102,7 @@ impl Live {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the user asked for a view and a view is impossible.
-    pub fn start(mode: ProgressMode, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn start(mode: ProgressMode, cost: &ExpectedCost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
             DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Which of the hosts of a measurement this host is.
+/// The rank of this host in a measurement on several hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct FleetRank {
     /// Rank of the host, from 0.
     pub rank: u32,
     /// Number of hosts.

@@ -190,14 +190,16 @@ pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
     /// The report of the earlier session's workloads as measured now.
-    pub again: Box<Report>,
+    #[serde(rename = "again")]
+    pub measured_again: Box<Report>,
     /// The workloads of the earlier session (A) compared with those of this session (B). Both were measured now, in
     /// alternation.
     #[serde(rename = "beside")]
-    pub in_turns: Comparison,
+    pub workload_comparison: Comparison,
     /// The workloads of the earlier session: their old results (A) compared with their new ones (B). Shows whether the
     /// machine has changed.
-    pub since: Comparison,
+    #[serde(rename = "since")]
+    pub machine_comparison: Comparison,
 }
 
 /// The number of quoted results with each verdict.
@@ -294,7 +296,7 @@ pub struct Measured {
     /// failed.
     pub with_final_sync: Option<FinalSync>,
     /// CPU cost of an operation; `None` if no worker reported it.
-    pub cost: Option<Cost>,
+    pub cost: Option<CpuCost>,
     /// How compressible and repetitive the written data is; `None` if nothing was written.
     pub data: Option<Written>,
     /// Limiter of this result.
@@ -394,8 +396,8 @@ pub struct FinalSync {
 
 /// CPU cost of an operation, over all runs and workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cost {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Cost"))]
+pub struct CpuCost {
     /// CPU time in user space per operation in ns.
     pub user_ns: f64,
     /// CPU time in the kernel per operation in ns, only of the workers' threads.

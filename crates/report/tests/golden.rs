@@ -226,7 +226,7 @@ fn an_earlier_session_follows_the_table_and_its_report_is_in_the_json() -> Tried
     part_is(&report, false, "Against ", "pieces/against.txt")?;
     let markdown = report::find::<Report>("markdown").ok_or("there is no format markdown")?;
     let word =
-        report.against.as_ref().map(|a| format!("\n**{}** Against 20260101-", a.in_turns.answer.word()));
+        report.against.as_ref().map(|a| format!("\n**{}** Against 20260101-", a.workload_comparison.answer.word()));
     assert!(text(markdown, &report, false).contains(&word.ok_or("nothing is against it")?));
     let json = report::find::<Report>("json").ok_or("there is no format json")?;
     let back: Report = serde_json::from_str(&text(json, &report, false))?;

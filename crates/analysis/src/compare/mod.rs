@@ -635,7 +635,7 @@ fn pool_results(reports: &[Report]) -> Vec<PooledResult<'_>> {
 /// Compares the reports of a rerun: the session's own jobs with the repeated ones, which were measured in turns, and the repeated jobs with
 /// the earlier session. The user knows what changed since then, so the own jobs may be different work. The repeated jobs may not.
 pub(crate) fn compare_rerun(
-    earlier: &plan::Rerun,
+    earlier: &plan::EarlierSession,
     plan: &Plan,
     own: &Report,
     rerun: Report,
@@ -655,9 +655,9 @@ pub(crate) fn compare_rerun(
     };
     Rerun {
         session: earlier.session.clone(),
-        in_turns: compare(&rerun, own, &in_turns),
-        since: compare(&earlier.then, &rerun, &options(false)),
-        again: Box::new(rerun),
+        workload_comparison: compare(&rerun, own, &in_turns),
+        machine_comparison: compare(&earlier.earlier_report, &rerun, &options(false)),
+        measured_again: Box::new(rerun),
     }
 }
 
@@ -665,10 +665,10 @@ pub(crate) fn compare_rerun(
 pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
-    let from = against.from.min(plan.jobs.len());
+    let from = against.first_job.min(plan.jobs.len());
     let own = record_of_jobs(record, 0..from, plan.headline);
     let mut rerun = record_of_jobs(record, from..plan.jobs.len(), against.headline);
-    rerun.header.plan.title = format!("{}, again", against.then.title);
+    rerun.header.plan.title = format!("{}, again", against.earlier_report.title);
     // The table of a profile belongs to the own jobs.
     rerun.header.plan.study = model::study::Study::Jobs;
     // The conditions of `--fail-if` also belong to the own jobs.
@@ -717,7 +717,7 @@ pub(crate) fn fixture() -> Record {
     let then = judge(&before.record(), &Judging::default());
     let mut record = together(&[Fixture::honest(), before]);
     record.header.plan.against =
-        Some(model::plan::Rerun { session: "1".into(), from: 1, headline: 1, then: Box::new(then) });
+        Some(model::plan::EarlierSession { session: "1".into(), first_job: 1, headline: 1, earlier_report: Box::new(then) });
     record
 }
 
@@ -749,7 +749,7 @@ fn a_card_belongs_to_the_own_side() {
     record.header.plan.study = layout.into();
     let report = judge(&record, &Judging::default());
     assert!(report.study.profile().is_some());
-    assert!(report.against.unwrap().again.study.profile().is_none());
+    assert!(report.against.unwrap().measured_again.study.profile().is_none());
 }
 
 #[test]
@@ -757,8 +757,8 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
-    assert_eq!((against.in_turns.answer, against.since.answer), (ComparisonAnswer::Faster, ComparisonAnswer::Same));
-    let ratio = against.in_turns.headline().unwrap().metrics[0].ratio;
+    assert_eq!((against.workload_comparison.answer, against.machine_comparison.answer), (ComparisonAnswer::Faster, ComparisonAnswer::Same));
+    let ratio = against.workload_comparison.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }
 
@@ -767,7 +767,7 @@ fn a_forged_job_index_does_not_panic() {
     for (from, headline) in [(0, 0), (9, 9), (usize::MAX, 0)] {
         let mut record = fixture();
         let against = record.header.plan.against.as_mut().unwrap();
-        (against.from, against.headline) = (from, headline);
+        (against.first_job, against.headline) = (from, headline);
         judge(&record, &Judging::default());
     }
 }

@@ -236,7 +236,7 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     let for_conditions =
         report.gates.iter().filter(|g| g.is_undecided_near_limit()).map(|g| g.runs_needed.unwrap_or(at_most));
     let for_comparison =
-        report.against.as_ref().and_then(|against| runs_for_sides(&against.in_turns, at_most));
+        report.against.as_ref().and_then(|against| runs_for_sides(&against.workload_comparison, at_most));
     let needed = for_conditions.chain(for_comparison).max()?;
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }

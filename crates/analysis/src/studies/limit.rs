@@ -40,7 +40,7 @@ const NARROW: f64 = 1.05;
 impl Question for LatencyTarget {
     fn conclude(&self, judged: &Judged) -> Studied {
         // One of several hosts has only a part of each load, so it has no curve.
-        if judged.record.header.plan.part.is_some() && judged.record.fleet.is_none() {
+        if judged.record.header.plan.fleet_rank.is_some() && judged.record.fleet.is_none() {
             return Studied::Jobs;
         }
         build_curve(judged.record, self, judged.answered, judged.results).into()

@@ -160,7 +160,7 @@ fn report_answer(report: &Report) -> String {
 
 /// Returns the answer of the comparison with an earlier session.
 fn rerun_text(rerun: &Rerun) -> String {
-    let Comparison { answer, sentence, .. } = &rerun.in_turns;
+    let Comparison { answer, sentence, .. } = &rerun.workload_comparison;
     let text = format!("Against {}, measured again in alternation: {sentence}", rerun.session);
     format!("**{}** {}\n", answer.word(), escape(&text))
 }

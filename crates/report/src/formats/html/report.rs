@@ -139,16 +139,16 @@ fn gate_card(report: &Report) -> Option<String> {
 /// Returns the comparison with an earlier session that was measured again; `None` without one.
 fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
-    let pairs = &rerun.in_turns.pairs;
+    let pairs = &rerun.workload_comparison.pairs;
     let lead = [
-        format!("{}: {}", rerun.in_turns.answer.word(), rerun.in_turns.sentence),
+        format!("{}: {}", rerun.workload_comparison.answer.word(), rerun.workload_comparison.sentence),
         comparison::pair_legend(pairs, &["A", "visible", "runs"]),
     ];
     let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
-        super::sessions::draw_pair_ratios(&rerun.in_turns.pairs),
-        page::table("Every number of both", &comparison::pair_table(&rerun.in_turns.pairs, true))
+        super::sessions::draw_pair_ratios(&rerun.workload_comparison.pairs),
+        page::table("Every number of both", &comparison::pair_table(&rerun.workload_comparison.pairs, true))
     );
     Some(card(&heading, &lead, &body))
 }
@@ -270,8 +270,8 @@ fn answer_lines(report: &Report) -> Vec<AnswerLine> {
     });
     let against = report.against.as_ref().map(|rerun| {
         let sentence =
-            format!("against {}, measured again in alternation: {}", rerun.session, rerun.in_turns.sentence);
-        AnswerLine::new(rerun.in_turns.answer.word(), "", &sentence)
+            format!("against {}, measured again in alternation: {}", rerun.session, rerun.workload_comparison.sentence);
+        AnswerLine::new(rerun.workload_comparison.answer.word(), "", &sentence)
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }

@@ -284,7 +284,7 @@ fn show_short_foot(out: &mut Page, report: &Report, notes: usize, lines_each: us
 }
 
 pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
-    let comparison = &against.in_turns;
+    let comparison = &against.workload_comparison;
     out.paragraph(&format!(
         "Against {} (A), which was measured again in alternation with this session (B)",
         against.session
@@ -294,13 +294,13 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
         let columns = pair_table(&comparison.pairs, false);
         out.legend(&pair_legend(&comparison.pairs, &columns.shown_headings(out.width())));
     }
-    out.note(&describe_machine_changes(&against.since));
+    out.note(&describe_machine_changes(&against.machine_comparison));
     out.line("");
 }
 
 /// Prints only the answer of the comparison and its table.
 pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
-    let comparison = &against.in_turns;
+    let comparison = &against.workload_comparison;
     out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);
     if !comparison.pairs.is_empty() {
         out.table(&pair_table(&comparison.pairs, false));
