@@ -192,7 +192,7 @@ pub fn verification(text: &str) {
     let Ok(state) = State::parse(text) else { return };
     let verification = &state.verification;
     for turn in [0, verification.blocks / 2, verification.blocks.saturating_sub(1)] {
-        let _ = verification.expected(turn, state.mark);
+        let _ = verification.expected(turn, state.writer_progress);
     }
     let _ = verification.stamp(verification.writes());
     assert!(State::parse(&state.text()).is_ok());

@@ -21,7 +21,7 @@ use model::machine::Machine;
 use model::plan::{Plan, Planned};
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
 use model::study::HostSteps;
-use model::verification::{OnHost, State, Verified};
+use model::verification::{HostVerification, State, Verified};
 use output::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -607,7 +607,7 @@ impl Hosts {
     /// # Errors
     ///
     /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
-    pub fn verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
+    pub fn verified(&self, own: Verified) -> Result<Option<Vec<HostVerification>>, Failure> {
         let interrupted = own.is_interrupted();
         // If the measurement has already ended, all hosts know about the signal.
         let mut by_signal = interrupted && self.shared.early_end().is_none();
@@ -656,12 +656,12 @@ impl Hosts {
         Ok(Some(all.into_iter().enumerate().map(|(rank, verified)| self.on_host(rank, verified)).collect()))
     }
 
-    fn on_host(&self, rank: usize, verified: Option<Verified>) -> OnHost {
+    fn on_host(&self, rank: usize, verified: Option<Verified>) -> HostVerification {
         let outcome: Known<Verified> = verified.ok_or_else(|| match self.shared.early_end() {
             Some((over, _)) if over.rank == rank => over.why,
             _ => "sent no result".into(),
         });
-        OnHost { host: Some(self.name(rank)), outcome }
+        HostVerification { host: Some(self.name(rank)), outcome }
     }
 }
 

@@ -803,7 +803,7 @@ mod tests {
     use crate::Judging;
     use crate::fixture::Fixture;
     use model::command::{
-        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, Moved, NamedFiles,
+        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, ProcessIo, NamedFiles,
         Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
@@ -824,11 +824,11 @@ mod tests {
             system_ns: 50_000_000,
             peak_bytes: 8 * MIB,
             peak_floor_bytes: 4 * MIB,
-            moved: Ok(Moved {
+            moved: Ok(ProcessIo {
                 read_call_bytes: 64 * MIB,
                 read_calls: Some(64),
                 fetched_bytes,
-                ..Moved::default()
+                ..ProcessIo::default()
             }),
             still_running: Vec::new(),
             page_bytes: 4096,
@@ -1049,7 +1049,7 @@ mod tests {
         let (report, run) = judged(end(68 * MIB), [0, 0]);
         assert_eq!(run.unused_read_ahead_bytes, Ok(4 * MIB));
         assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
-        let mapped = Moved { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..Moved::default() };
+        let mapped = ProcessIo { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..ProcessIo::default() };
         let (report, run) = judged(CommandEnd { moved: Ok(mapped), ..end(0) }, [0, 0]);
         assert!(run.unused_read_ahead_bytes.is_err() && run.cached_read_bytes.is_err(), "{run:?}");
         assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
@@ -1077,11 +1077,11 @@ mod tests {
     /// 64 MiB written; `dirty_bytes` were dirty in the file at the end.
     fn writer(dirty_bytes: u64, final_sync: FinalSync) -> CommandEnd {
         let mut end = end(0);
-        end.moved = Ok(Moved {
+        end.moved = Ok(ProcessIo {
             write_call_bytes: 64 * MIB,
             write_calls: 64,
             dirtied_bytes: 64 * MIB,
-            ..Moved::default()
+            ..ProcessIo::default()
         });
         end.named[0].before = Ok(FilesState::default());
         end.named[0].after = Ok(FilesState {
@@ -1249,12 +1249,12 @@ mod tests {
         };
         let mut tar = end(0);
         tar.stdout = Stream::Pipe;
-        tar.moved = Ok(Moved {
+        tar.moved = Ok(ProcessIo {
             read_call_bytes: 64 * MIB,
             read_calls: Some(9),
             write_call_bytes: 64 * MIB,
             write_calls: 9,
-            ..Moved::default()
+            ..ProcessIo::default()
         });
         assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
         // Its standard output is a pipe that carried no data.
@@ -1270,7 +1270,7 @@ mod tests {
             sentence(&report).to_owned()
         };
         for end in
-            [end(64 * MIB), writer(0, FinalSync::Off), CommandEnd { moved: Ok(Moved::default()), ..end(0) }]
+            [end(64 * MIB), writer(0, FinalSync::Off), CommandEnd { moved: Ok(ProcessIo::default()), ..end(0) }]
         {
             let text = described(end);
             assert_eq!(text.matches("ended with exit code 2").count(), 1, "{text}");

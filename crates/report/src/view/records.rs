@@ -7,7 +7,7 @@ use super::findings;
 use crate::view::numbers::at_rank;
 use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
-use model::command::{Moved, Syncs};
+use model::command::{ProcessIo, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;
 use model::figures::AtDevice;
@@ -108,7 +108,7 @@ pub(crate) fn report_records(report: &Report) -> Records {
     }
 }
 
-fn moved(moved: &model::Known<Moved>, count: fn(&Moved) -> Option<u64>) -> Option<u64> {
+fn moved(moved: &model::Known<ProcessIo>, count: fn(&ProcessIo) -> Option<u64>) -> Option<u64> {
     moved.as_ref().ok().and_then(count)
 }
 

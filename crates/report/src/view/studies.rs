@@ -8,7 +8,7 @@ use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
 use model::comparison::{ComparisonAnswer, Pair};
 use model::evidence::Extents;
-use model::figures::{Difference, Layers, Pace};
+use model::figures::{LayerDifference, Layers, OperationFigures};
 use model::finding::CheckId;
 use model::job::Pattern;
 use model::report::{Figures, Measured, Rates};
@@ -21,7 +21,7 @@ const NO_NUMBER: &str = "no number";
 /// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are kept at any width. A
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let format_pace = |pace: &Pace, iops: String| match pace.bytes {
+    let format_pace = |pace: &OperationFigures, iops: String| match pace.bytes {
         Some(_) => format!("{iops} x {}", or_dash(pace.bytes, |bytes| short_bytes(bytes.round() as u64))),
         None => iops,
     };
@@ -29,7 +29,7 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("layer", |row| format!("  {}", row.name))
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
-        .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
+        .value("fathom IOPS", |row| match (&row.tool, &row.tool_even_if_invalid) {
             (Some(tool), _) => format_pace(tool, supported(tool.iops, row.iops_interval)),
             (None, Some(tool)) => format!("({})", format_pace(tool, show_count(tool.iops))),
             (None, None) => NO_NUMBER.into(),
@@ -51,13 +51,13 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         )
 }
 
-fn layer_latency(pace: &Pace) -> String {
+fn layer_latency(pace: &OperationFigures) -> String {
     or_dash(pace.latency_ns, show_ns)
 }
 
 /// Describes the change against another row: `vda -2.1 %`, or `vda x 3.10`. Leaves out the name of
 /// the file system if `layer` is on the same one.
-fn describe_difference(layer: &str, against: &Difference) -> String {
+fn describe_difference(layer: &str, against: &LayerDifference) -> String {
     let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
     let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))

@@ -11,7 +11,7 @@ use super::{page, plot};
 use crate::view::numbers::{accepted_suffix, at_rank, supported};
 use crate::view::table::{Columns, Table, or_dash};
 use askama::Template;
-use model::figures::{Account, Entry, Moved};
+use model::figures::{Account, LedgerEntry, IoTotals};
 use model::report::{LatencyBuckets, Measured, Report, Verdict};
 use model::units::{show_bytes, show_count, show_share};
 
@@ -506,13 +506,13 @@ struct Side {
 /// A stage of the picture: its name, the data that each of its parts moved, and a note.
 struct Stage {
     name: String,
-    parts: Vec<Moved>,
+    parts: Vec<IoTotals>,
     note: String,
 }
 
 impl Stage {
     /// Sums the parts.
-    fn sum(&self, amount: fn(&Moved) -> u64) -> u64 {
+    fn sum(&self, amount: fn(&IoTotals) -> u64) -> u64 {
         self.parts.iter().fold(0, |sum: u64, moved| sum.saturating_add(amount(moved)))
     }
 }
@@ -532,7 +532,7 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
     let named =
         stages.iter().enumerate().map(|(at, s)| PlacedText { text: s.name.clone(), percent: middle(at) });
-    let side = |amount: fn(&Moved) -> u64, show: fn(u64) -> String| {
+    let side = |amount: fn(&IoTotals) -> u64, show: fn(u64) -> String| {
         let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(s.sum(amount)) };
         let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
         let parts: Vec<Vec<f64>> =
@@ -554,7 +554,7 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
 
 /// Returns the stages: issued, charged, and each level of the stack.
 fn list_stages(account: &Account) -> Vec<Stage> {
-    let counted = |entry: &Entry| entry.with_sync.or(entry.counted);
+    let counted = |entry: &LedgerEntry| entry.with_sync.or(entry.counted);
     let mut stages =
         vec![Stage { name: "issued by fathom".into(), parts: vec![account.issued], note: String::new() }];
     let charged = &account.charged;
@@ -565,7 +565,7 @@ fn list_stages(account: &Account) -> Vec<Stage> {
     });
     for step in account.layers.chunk_by(|a, b| a.step == b.step) {
         let names: Vec<&str> = step.iter().map(|e| e.name.as_str()).collect();
-        let all: Option<Vec<Moved>> = step.iter().map(counted).collect();
+        let all: Option<Vec<IoTotals>> = step.iter().map(counted).collect();
         stages.push(Stage {
             name: names.join(" + "),
             parts: all.unwrap_or_default(),

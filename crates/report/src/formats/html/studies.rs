@@ -22,7 +22,7 @@ use crate::view::sweep::{
 };
 use crate::view::table::or_dash;
 use askama::Template;
-use model::figures::{LayerRow, Layers, Pace, by_reason};
+use model::figures::{LayerRow, Layers, OperationFigures, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
@@ -83,7 +83,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
 }
 
 fn layer_rate_row(row: &LayerRow) -> IntervalRow {
-    let iops = |pace: Option<Pace>| or_dash(pace, |p| show_count(p.iops));
+    let iops = |pace: Option<OperationFigures>| or_dash(pace, |p| show_count(p.iops));
     let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
     IntervalRow {
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
@@ -99,7 +99,7 @@ fn layer_rate_row(row: &LayerRow) -> IntervalRow {
 }
 
 fn layer_latency_row(row: &LayerRow) -> IntervalRow {
-    let latency = |pace: Option<Pace>| pace.and_then(|p| p.latency_ns);
+    let latency = |pace: Option<OperationFigures>| pace.and_then(|p| p.latency_ns);
     let ends = row.latency_interval_ns.map(|[low, high]| format!("{} to {}", time(low), time(high)));
     let cells = [
         time_or_dash(latency(row.tool)),

@@ -12,7 +12,7 @@ use crate::view::results::{
     describe_fairness, directions_without_sync, host_table, replay_caption, replay_table, result_table,
 };
 use crate::view::table::{Columns, Table, or_dash};
-use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
+use model::figures::{Account, LedgerEntry, IoTotals, Snia, State, Steadiness};
 use model::finding::{Checked, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Second, Verdict};
@@ -334,7 +334,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
 struct LedgerRow<'r> {
     name: String,
     /// What was moved; `None` in a heading, and if it was not counted.
-    moved: Option<Moved>,
+    moved: Option<IoTotals>,
     /// How the count compares with what fathom issued.
     word: &'r str,
 }
@@ -355,7 +355,7 @@ fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<Ledge
     out
 }
 
-fn ledger_entry_row<'r>(entry: &'r Entry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
+fn ledger_entry_row<'r>(entry: &'r LedgerEntry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
     if entry.counted.is_some() {
         return LedgerRow { name, moved: entry.counted, word: &entry.word };
     }
