@@ -291,7 +291,7 @@ impl Keeper {
     /// Stores in the state file how far the writer got. The file is stable when this returns.
     ///
     /// # Errors
-    /// Why the mark is not stable.
+    /// Why the progress is not stable.
     fn keep(&mut self, writer_progress: WriterProgress) -> Result<(), String> {
         self.state.writer_progress = writer_progress;
         let was = self.path.metadata().ok();

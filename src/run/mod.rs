@@ -306,7 +306,7 @@ impl Measurement {
     /// `None` except for a sweep on several hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last);
-        let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
+        let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, disturbances: by });
         let phases = self.last.runs.iter().filter_map(|r| r.end.as_ref());
         let limit_iops = analysis::under_way::limit_iops(&self.last);
         let own = Summary { disturbed, limit_iops, ..Summary::from_phases(*at, phases) };
@@ -449,7 +449,7 @@ impl Measurement {
         let mut ends = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.run_begins(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
-        let Followed { failure, still } =
+        let Followed { failure, stops } =
             self.follow(&mut workers, &mut ends, &mut collector, first.clone(), opened, total)?;
         self.fleet.ended(workers.late_ns());
         self.live.run_ends();
@@ -487,7 +487,7 @@ impl Measurement {
             sync_ns: synced.took_ns,
             sync_failures: synced.failures,
             process_ns,
-            still: Some(still),
+            stops: Some(stops),
             notes,
         };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
@@ -657,7 +657,7 @@ impl EarlierSession {
     /// Takes the runs that ended without an interruption.
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
-        let runs = record.measured().into_iter().filter(ended).cloned().collect();
+        let runs = record.all_attempts().into_iter().filter(ended).cloned().collect();
         Self { tries: sweep_runs(&record), preconditioned: record.preconditioned.take(), runs }
     }
 

@@ -49,7 +49,7 @@ impl Written {
     /// Waits until this many writes are known to be stable.
     fn until_synced(&self, writes: u64) {
         let since = Instant::now();
-        while self.state().is_none_or(|s| s.mark.synced < writes) {
+        while self.state().is_none_or(|s| s.writer_progress.synced < writes) {
             assert!(since.elapsed() < Duration::from_secs(30), "{writes} writes were never stable");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -191,7 +191,7 @@ fn lost_stable_data_of_a_killed_writer_are_damage() {
     let marked = running.while_stopped(|| {
         std::thread::sleep(Duration::from_millis(100));
         std::fs::copy(&written.file, &then).unwrap();
-        written.state().unwrap().mark.synced
+        written.state().unwrap().writer_progress.synced
     });
     // Write every block once more, wherever the kill interrupts a pass.
     written.until_synced(marked + 2 * BLOCKS + 8);

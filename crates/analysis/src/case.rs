@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
         let case_run = |run| CaseRun::new(run, index, streams, plan.fleet_rank);
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(case_run);
         let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
-        let replaced = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
+        let replaced = record.uncounted_runs.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
         let replaced = replaced.filter(same_load).filter_map(case_run).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let machine = record.header.hosts.get(host);

@@ -60,7 +60,7 @@ pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
             attempt: ran.run.start.attempt,
             counts,
             why: by.map(Disturbed::describe),
-            by: by.map_or_else(Vec::new, |d| d.by.clone()),
+            by: by.map_or_else(Vec::new, |d| d.disturbances.clone()),
             iops: rates.iops,
             mb_per_s: rates.bytes_per_s / MB,
         })

@@ -283,7 +283,7 @@ pub fn sweep_runs(record: &Record) -> Vec<SweepRun> {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
         Some(SweepRun::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
     };
-    record.measured().into_iter().filter_map(attempt_of).collect()
+    record.all_attempts().into_iter().filter_map(attempt_of).collect()
 }
 
 /// Returns the samples that count. The time of a sample starts at the end of the previous counting one, because the
@@ -291,7 +291,7 @@ pub fn sweep_runs(record: &Record) -> Vec<SweepRun> {
 pub(crate) fn counting_samples(runs: &[SweepRun]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = runs.iter().map(|run| run.attempt).collect();
     let mut before = None;
-    let counting = runs.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
+    let counting = runs.iter().zip(record::which_count(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
     let sample = |(one, _): (&SweepRun, bool)| {
         let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
         before = Some(one.until_ns);

@@ -2,7 +2,7 @@
 //! checked.
 //!
 //! 1. `run_work` opens the engine and keeps its queue full. A `Work` returns the next step and takes completions.
-//! 2. [`write()`] writes every block once per pass, with a sync at each mark. No two writes to a block are in flight together.
+//! 2. [`write()`] writes every block once per pass, with a sync after each `sync_every` writes. No two writes to a block are in flight together.
 //! 3. [`read_back`] reads every block that may have been written, once, in random order. Blocks after the end of a truncated target are
 //!    lost and not read.
 //!
@@ -194,13 +194,13 @@ pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,
     /// Time after which no further write begins; `None` without a limit. The writing continues
-    /// until it has made at least one mark.
+    /// until at least one sync has succeeded.
     pub until: Option<Instant>,
     /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
     pub progress: &'a mut dyn FnMut(u64),
-    /// Called when everything up to a mark is durable, before any further write. An error ends the writing.
+    /// Called after each sync, before any further write. An error ends the writing.
     pub on_progress: &'a mut dyn FnMut(WriterProgress) -> Result<(), String>,
 }
 
@@ -208,7 +208,7 @@ pub struct Writing<'a> {
 /// writes to a block are in flight together.
 ///
 /// # Errors
-/// If the engine fails, the target does not answer, or a mark could not be stored.
+/// If the engine fails, the target does not answer, or the progress could not be stored.
 pub fn write(through: &Through, file: File, writing: Writing) -> Result<Written, String> {
     let block_bytes = writing.verification.block_bytes;
     let mut work = Writer {
@@ -237,7 +237,7 @@ struct Writer<'a> {
     synced: u64,
     ending: Option<Ending>,
     failures: Failures,
-    /// Why a mark could not be stored; `None` if all marks were stored.
+    /// Why the progress could not be stored; `None` if it was always stored.
     lost: Option<String>,
 }
 

@@ -150,7 +150,7 @@ impl Phase {
             first: rank,
             hosts: 1,
             start: run.start.clone(),
-            end: RunEnd { workers, process_ns: None, still: None, ..end },
+            end: RunEnd { workers, process_ns: None, stops: None, ..end },
             ended: (ending != RunEnding::Complete).then_some((rank, ending)),
             notes,
             windows,
@@ -331,8 +331,8 @@ fn add(sum: &mut StreamEnd, other: &StreamEnd) {
 }
 
 /// Returns the disturbances on all hosts; `None` if there were none.
-pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed> {
-    (!by.is_empty()).then_some(Disturbed { attempt, by })
+pub(super) fn disturbed(attempt: u32, disturbances: Vec<Disturbance>) -> Option<Disturbed> {
+    (!disturbances.is_empty()).then_some(Disturbed { attempt, disturbances })
 }
 
 /// Returns the spread of the start times of a run, from each host's delay and its clock readings

@@ -679,7 +679,7 @@ impl Hosts {
         own: &Summary,
         report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
-        let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
+        let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.disturbances.clone());
         let mut ran = self.local_run_parts(runs, interval_series, by);
         // A host without work waits for the others. It polls as rarely as they do.
         let is_idle = ran.phases.is_empty();

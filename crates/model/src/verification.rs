@@ -101,7 +101,7 @@ impl Verification {
         let block = self.order(READ_BACK_PASS).block(index);
         let pass = writer_progress.synced / self.blocks;
         let first = pass * self.blocks;
-        // A sync follows each pass, so since the last mark at most one write to each block has begun.
+        // A sync follows each pass, so since the last sync at most one write to each block has begun.
         let here = first + self.order(pass).place(block) + 1;
         let before = || (first - self.blocks) + self.order(pass - 1).place(block) + 1;
         let synced = match here {
@@ -387,7 +387,7 @@ pub enum Ending {
     Time,
     /// The stop flag was set.
     Interrupted,
-    /// A write or a sync failed. Writes begun since the last mark may or may not be stored.
+    /// A write or a sync failed. Writes begun since the last sync may or may not be stored.
     Failed,
 }
 
@@ -547,7 +547,7 @@ mod tests {
                     assert_eq!(e.synced, last(1, synced, e.offset).unwrap_or(0));
                     assert_eq!(e.begun, last(synced + 1, writer_progress.begun, e.offset));
                 }
-                assert_eq!(seen, blocks.min(writer_progress.begun), "{v:?} {mark:?}");
+                assert_eq!(seen, blocks.min(writer_progress.begun), "{v:?} {writer_progress:?}");
                 if synced == v.writes() {
                     break;
                 }

@@ -699,7 +699,7 @@ fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize
         evidence: record.evidence.clone(),
         preconditioned: record.preconditioned.clone(),
         runs: part_of(&record.runs),
-        aside: part_of(&record.aside),
+        uncounted_runs: part_of(&record.uncounted_runs),
         fleet: record.fleet.clone(),
         end: record.end.clone(),
     }

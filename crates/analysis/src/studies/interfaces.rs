@@ -832,7 +832,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
         "{time_up}"
     );
     let by = vec![model::record::Disturbance::StolenCpu { share: 0.2 }];
-    shaky.runs[0].disturbed = Some(model::record::Disturbed { attempt: 0, by });
+    shaky.runs[0].disturbed = Some(model::record::Disturbed { attempt: 0, disturbances: by });
     let disturbed = answer(&shaky).sentence;
     assert!(
         disturbed.contains("other load disturbed 1 of ") && disturbed.contains("is quiet"),

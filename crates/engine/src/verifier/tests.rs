@@ -224,14 +224,14 @@ fn damage_is_named_with_its_offset() {
 fn writes_after_a_mark_may_be_missing() {
     let scratch = written_file();
     let through = through("sync", Cache::Buffered);
-    // The mark claims that the writer stopped shortly after the first pass, but the second pass is complete.
+    // The progress claims that the writer stopped shortly after the first pass, but the second pass is complete.
     let far = found(&through, scratch.plain(), WriterProgress { synced: 530, begun: 600 });
     assert_eq!((far.blocks, far.newer, far.damaged), (300, 70, 0));
     let early = found(&through, scratch.plain(), WriterProgress { synced: 300, begun: 370 });
     // Blocks that should not have been written yet have newer data.
     assert_eq!((early.newer, early.damaged), (70, 230));
     assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::DamageKind::Future { .. })));
-    // One write that was in flight at the mark reached the target only in part.
+    // One write that was in flight after the last sync reached the target only in part.
     let Some(Expected { offset, .. }) = (0..V.blocks)
         .filter_map(|t| V.expected(t, WriterProgress { synced: 530, begun: 600 }))
         .find(|e| e.begun.is_some())

@@ -268,7 +268,7 @@ pub(super) const STOOD_STILL: Check = Check {
             .runs
             .iter_mut()
             .filter_map(|r| r.end.as_mut())
-            .for_each(|e| e.still = Some(Err("no schedstat".into())));
+            .for_each(|e| e.stops = Some(Err("no schedstat".into())));
         record
     },
 };
@@ -276,12 +276,12 @@ pub(super) const STOOD_STILL: Check = Check {
 fn check_stood_still(case: &Case) -> Known<Answer> {
     case.need_run()?;
     let stall_in_run = |ran: &CaseRun| {
-        ran.end.still.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))
+        ran.end.stops.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))
     };
     let stalls = case.runs.iter().map(stall_in_run).collect::<Known<Vec<_>>>()?;
     let total_ns: f64 = stalls.iter().map(|stall| stall.total_ns as f64).sum();
     let longest_ns = stalls.iter().map(|stall| stall.longest_ns).max().unwrap_or(0) as f64;
-    let times: u64 = stalls.iter().map(|stall| u64::from(stall.times)).sum();
+    let times: u64 = stalls.iter().map(|stall| u64::from(stall.count)).sum();
     let active_ns = sum_over_runs(case, CaseRun::active_ns)? as f64;
     let mut workers = stalls.into_iter().filter_map(|stall| stall.workers);
     let workers: Known<WorkerStates> =
@@ -583,8 +583,8 @@ fn others_are_a_note_below_a_reached_limit_with_headroom() {
 #[cfg(test)]
 fn still(ns: u64) -> model::record::Record {
     let mut record = Fixture::honest().record();
-    let stall = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
-    record.runs[0].end.as_mut().unwrap().still = Some(Ok(stall));
+    let stall = model::record::Stops { count: 1, longest_ns: ns, total_ns: ns, workers: None };
+    record.runs[0].end.as_mut().unwrap().stops = Some(Ok(stall));
     record
 }
 
@@ -601,8 +601,8 @@ fn a_short_stop_is_silent_a_longer_one_biases_and_most_of_the_time_is_void() {
 fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
     let record = |states: Known<WorkerStates>| {
         let mut record = Fixture::honest().record();
-        let still = model::record::Still { workers: Some(states), ..Default::default() };
-        record.runs[2].end.as_mut().unwrap().still = Some(Ok(still));
+        let still = model::record::Stops { workers: Some(states), ..Default::default() };
+        record.runs[2].end.as_mut().unwrap().stops = Some(Ok(stops));
         record
     };
     let states = |stopped, traced| WorkerStates { samples: 100, stopped, traced, tracer: None };
@@ -624,7 +624,7 @@ fn disturbed(runs: &[usize]) -> model::record::Record {
     let mut record = Fixture::honest().record();
     for run in runs {
         let by = vec![Disturbance::StolenCpu { share: 0.2 }];
-        record.runs[*run].disturbed = Some(Disturbed { attempt: 0, by });
+        record.runs[*run].disturbed = Some(Disturbed { attempt: 0, disturbances: by });
     }
     record
 }
@@ -641,7 +641,7 @@ fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
     );
     for run in &mut record.runs[1..] {
         let repeated = model::record::Run { disturbed: None, ..run.clone() };
-        record.aside.push(std::mem::replace(run, repeated));
+        record.uncounted_runs.push(std::mem::replace(run, repeated));
     }
     let Ok(Answer::Finding(f)) = RUNS_DISTURBED.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);

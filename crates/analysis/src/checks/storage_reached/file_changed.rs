@@ -263,7 +263,7 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
 
     let mut record = changed(&Fixture::honest(), |f| f.bytes += 1);
     let mut repeated = record.runs.pop().unwrap();
-    record.aside.push(repeated.clone());
+    record.uncounted_runs.push(repeated.clone());
     repeated.start.attempt += 1;
     repeated.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
         t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
