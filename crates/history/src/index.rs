@@ -493,7 +493,7 @@ fn fill_entry(entry: &mut Entry, record: &Record, report: &Report) {
         entry.figures = report.results.iter().map(result_figure).collect();
     }
     entry.settings =
-        report.study.sweep().map(|sweep| sweep.settings(|at| report.void_by(at))).unwrap_or_default();
+        report.study.sweep().map(|sweep| sweep.settings(|at| report.invalidated_by(at))).unwrap_or_default();
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));

@@ -371,9 +371,9 @@ fn devices_after_a_sweep_are_compared_at_their_best_settings() {
         work: "read".into(),
         target: None,
         setting: setting.into(),
-        by: model::sweep::Measure::Bandwidth,
+        measure: model::sweep::Measure::Bandwidth,
         value: Some(value),
-        void_by: Vec::new(),
+        invalidated_by: Vec::new(),
         best,
     };
     let sweep = |id, name, first: f64| Entry {

@@ -148,7 +148,7 @@ impl StoredFile {
 
 impl Report {
     /// Returns the ids of the checks that invalidate the result with this index.
-    pub fn void_by(&self, at: usize) -> Vec<CheckId> {
+    pub fn invalidated_by(&self, at: usize) -> Vec<CheckId> {
         let Some(result) = self.results.get(at).filter(|result| result.void) else { return Vec::new() };
         let voids = self.checks.iter().filter(|f| f.severity == Some(Severity::Invalidates) && !f.accepted);
         voids.filter(|f| f.about.contains(&result.name)).map(|f| f.id).collect()

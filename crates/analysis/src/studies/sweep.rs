@@ -21,7 +21,7 @@ use model::report::{ReportAnswer, AnswerWord, Deduction, Headline, Measured, Ver
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
-    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search as How, Setting,
+    CellFigures, Chosen, Grid, IN_ORDER, Knee, BaselineLoss, Measure, Reference, Rounds, Search as How, Setting,
     Skipped, Sweep, SweptTarget, Until, Work, least_iops,
 };
 use model::units::{MIB, show_block, show_count, show_rate, show_share};
@@ -78,10 +78,10 @@ impl Conclusion for Sweep {
             Chosen::CannotTell => AnswerWord::CannotTell,
             Chosen::NoChoice => return None,
         };
-        let name = |cell: &CellFigures| format!("{} {}", cell.setting.shape(), cell.setting.way());
+        let name = |cell: &CellFigures| format!("{} {}", cell.setting.load(), cell.setting.access_path());
         let best = self.winner.get(&work.name);
         let value = |cell: &CellFigures| {
-            cell.value(work.by).map_or_else(String::new, |v| format!(": {}", work.by.show(v)))
+            cell.value(work.measure).map_or_else(String::new, |v| format!(": {}", work.measure.show(v)))
         };
         let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
@@ -168,7 +168,7 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
             .collect(),
         reference: search.reference().and_then(|job| build_reference(grid, job, &runs)),
         cells,
-        place: None,
+        target: None,
         rounds: None,
     }
 }
@@ -248,7 +248,7 @@ fn build_work(
     let by_winner = |lane: &Lane| ratio(race.by, winner?.figure_scores(), lane.figure_scores());
     let losses = race.baselines.iter().filter_map(|lane| {
         let name = grid.baselines.iter().find(|y| y.job == lane.job)?.name.clone();
-        Some(Loss { name, cell: figures_of(lane)?, by_winner: by_winner(lane) })
+        Some(BaselineLoss { name, cell: figures_of(lane)?, by_winner: by_winner(lane) })
     });
     // Most cells were measured only once, so with noisy runs the axis would show noise.
     let best = winner
@@ -257,7 +257,7 @@ fn build_work(
     let cells_of_work: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
-        by: measure_of_work(grid, &race.work),
+        measure: measure_of_work(grid, &race.work),
         decided: choice.chosen == Chosen::Fastest,
         chosen: choice.chosen,
         faster_at_most: choice.faster_at_most,
@@ -452,7 +452,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     let work = sweep.works.iter().find(|w| w.name == name).filter(|_| !sweep.is_in_order());
     let stream = result.job.phases.first().and_then(|p| p.streams.first());
     let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
-    work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
+    work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.measure)
 }
 
 /// Deductions from several cells: the effect of the position, and the size from which random offsets cost nothing.
@@ -620,7 +620,7 @@ fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
         return String::new();
     }
     let names: Vec<String> =
-        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.shape(), s.way())).collect();
+        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.load(), s.access_path())).collect();
     let more = match rivals.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -657,7 +657,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
         cheapest: BTreeMap::new(),
         works,
         reference: None,
-        place: measured_target(record),
+        target: measured_target(record),
         rounds: build_rounds(grid, until, &order),
         cells,
     }
@@ -709,7 +709,7 @@ fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> 
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
         Work {
             sentence: format!("{} cells were measured once each.", valid.len()),
-            by: if is_random { Measure::Iops } else { Measure::Bandwidth },
+            measure: if is_random { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
             faster_at_most: None,
@@ -1006,13 +1006,13 @@ mod tests {
         grid.measures = [("Data on SSD".to_owned(), Measure::P99)].into();
         let (_, sweep) = judged(&record);
         assert_eq!(
-            (sweep.works[0].name.as_str(), sweep.works[0].by),
+            (sweep.works[0].name.as_str(), sweep.works[0].measure),
             ("Data on SSD on /mnt/a", Measure::P99)
         );
         let settings = sweep.settings(|_| Vec::new());
         assert!(settings[0].iter().all(|one| one.work == "Data on SSD"), "{settings:?}");
         let void = sweep.settings(|_| vec![CheckId::D08]);
-        assert!(void[0].iter().all(|one| one.value.is_none() && one.void_by == [CheckId::D08]), "{void:?}");
+        assert!(void[0].iter().all(|one| one.value.is_none() && one.invalidated_by == [CheckId::D08]), "{void:?}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     }
     let mut all = group_into_series(cells);
     if all.len() > LINES.len() {
-        let way_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.way();
+        let way_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.access_path();
         let way = best.or(cells.first().map(|c| &c.setting)).map(way_without_threads);
         let kept: Vec<&CellFigures> =
             cells.iter().copied().filter(|c| Some(way_without_threads(&c.setting)) == way).collect();
@@ -103,7 +103,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 fn group_into_series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
         let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
-        let way = Setting { workers: 1, ..s.clone() }.way();
+        let way = Setting { workers: 1, ..s.clone() }.access_path();
         [threads, format!("depth {}", s.depth)]
             .into_iter()
             .chain(way.split(", ").map(str::to_owned))

@@ -643,13 +643,13 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     let heading = marks
         .best
         .filter(|_| work.chosen == Chosen::Fastest)
-        .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
+        .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.load(), best.access_path()));
     // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
     let drawn = cells.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
     let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
-    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.by, marks, None)))
+    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.measure, marks, None)))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.
@@ -660,12 +660,12 @@ pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
 }
 
 fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
-    let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
+    let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.measure);
     let small = sweeps.iter().map(|(name, sweep)| {
         let cells = cells_of_work(sweep, work);
         let marks = marks_of_work(sweep, work);
         let body =
-            if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
+            if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.measure, marks, Some(best)) };
         (name.clone(), body)
     });
     let lead = ["Shades show the share of the best value in all sessions."];
@@ -673,9 +673,9 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
 }
 
 /// Describes a cell with all known values.
-fn describe_cell(cell: &CellFigures, by: Measure) -> String {
+fn describe_cell(cell: &CellFigures, measure: Measure) -> String {
     let named_value = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
-    let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
+    let interval = cell.interval_of(measure).map(|ends| ends.map(|end| measure.show(end)).join(" to "));
     let parts = [
         Some(cell.setting.describe()),
         named_value("MB/s", cell.mb_per_s.map(show_rate)),
@@ -689,20 +689,20 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
 /// `common_best`, or of the best of these cells if `common_best` is `None`.
-fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, common_best: Option<f64>) -> String {
+fn draw_work_maps(cells: &[&CellFigures], measure: Measure, marks: Marks, common_best: Option<f64>) -> String {
     let all = maps(cells, marks.best);
-    let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), by));
+    let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), measure));
     let mut out = String::new();
     for map in all.iter().take(MAX_MAPS) {
         let Sides { rows: down, columns: across } = map.sides;
         let cell = |row: &String, column: &String| {
             let found = map.cell(row, column)?;
             let is = |marked: Option<&Setting>| marked == Some(&found.setting);
-            let value = found.value(by);
+            let value = found.value(measure);
             Some(MapCell {
-                title: with_micro_sign(&describe_cell(found, by)),
-                value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
-                shade: map_shade(share_of_best(value, best, by)),
+                title: with_micro_sign(&describe_cell(found, measure)),
+                value: or_dash(value, |v| with_micro_sign(&measure.show_short(v))),
+                shade: map_shade(share_of_best(value, best, measure)),
                 is_best: is(marks.best),
                 is_cheapest: is(marks.cheapest) && !is(marks.best),
                 is_repeated: found.runs >= REPEATED_FROM,
@@ -714,12 +714,12 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, common_best
         };
         let drawn = SweepMap {
             corner: format!("{} \\ {}", down.name, across.name),
-            title: format!("{}: {} by {} and {}", map.way, by.heading(), down.name, across.name),
+            title: format!("{}: {} by {} and {}", map.way, measure.heading(), down.name, across.name),
             rows: map.rows.iter().map(row).collect(),
             columns: map.columns.clone(),
             legend: format!(
                 "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more",
-                with_micro_sign(&by.show(best))
+                with_micro_sign(&measure.show(best))
             ),
         };
         out += &drawn.render().unwrap_or_default();
