@@ -258,7 +258,7 @@ fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
 /// Adds up the complete runs of a case, or takes its last run if none is complete.
 pub(crate) fn observe_case(case: &Case) -> Observed {
     match case.with_cut_run() {
-        Some(cut) => Observed { is_cut: true, ..add_up_runs(&cut) },
+        Some(cut) => Observed { is_from_incomplete_run: true, ..add_up_runs(&cut) },
         None => add_up_runs(case),
     }
 }
@@ -275,8 +275,8 @@ fn add_up_runs(case: &Case) -> Observed {
             .collect(),
         window_ns: sum(|s| s.window_ns),
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
-        in_order: is_in_order(case),
-        is_cut: false,
+        succeeded: has_succeeded(case),
+        is_from_incomplete_run: false,
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
         errors: errors(case),
         ignored_errors: ignored_errors(case),
@@ -292,7 +292,7 @@ fn add_up_runs(case: &Case) -> Observed {
 }
 
 /// Whether a run ended or Ctrl-C ended the session, and no run failed.
-fn is_in_order(case: &Case) -> bool {
+fn has_succeeded(case: &Case) -> bool {
     let all = case.record.end.as_ref().map(|end| &end.ending);
     let begun = !case.ends.is_empty() || all == Some(&RunEnding::Interrupted);
     begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
@@ -574,7 +574,7 @@ fn nothing_completed_is_none_and_not_zero() {
 #[test]
 fn all_runs_are_added_up() {
     let seen = observed_in(&Fixture::honest());
-    assert!(seen.in_order && !seen.is_cut && seen.errors.is_empty());
+    assert!(seen.succeeded && !seen.is_from_incomplete_run && seen.errors.is_empty());
     assert_eq!((seen.window_ns, seen.targets.len()), (5_000_000_000, 1));
     let read = &seen.kinds[&Kind::Read];
     assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
@@ -600,7 +600,7 @@ fn uncounted_values_are_absent() {
         end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
     });
     let seen = observe_case(&crate::case::cases(&record)[0]);
-    assert!(!seen.in_order && seen.is_cut && seen.errors.get(&5) == Some(&10));
+    assert!(!seen.succeeded && seen.is_from_incomplete_run && seen.errors.get(&5) == Some(&10));
 }
 
 #[test]
@@ -616,7 +616,7 @@ fn an_interrupted_run_is_observed_only_without_a_complete_one() {
     let count = |seen: &Observed| seen.kinds[&Kind::Read].latency.count;
     let (one, cut) = (seen(&[1]), seen(&[0, 1]));
     assert_eq!([count(&seen(&[])), count(&one), count(&cut)], [20_000, 10_000, 10_000]);
-    assert_eq!([one.is_cut, cut.is_cut, one.in_order, cut.in_order], [false, true, true, true]);
+    assert_eq!([one.is_from_incomplete_run, cut.is_from_incomplete_run, one.succeeded, cut.succeeded], [false, true, true, true]);
 }
 
 #[test]

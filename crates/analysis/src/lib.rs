@@ -113,7 +113,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         // Hundreds of results with time series would make the report too large.
         if !header.plan.study.has_many_results() {
             result.time_series = figures::time_series::recorded_series(&answers.case);
-            result.latencies = figures::time_series::latencies(result.seen.as_ref());
+            result.latencies = figures::time_series::latencies(result.observed.as_ref());
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
@@ -188,7 +188,7 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::find_limiter(answered),
         runs: figures::figures_of_runs(case, &case.runs),
-        way: figures::figures_of_runs(case, &case.earlier),
+        uncounted_runs: figures::figures_of_runs(case, &case.earlier),
         disturbed: figures::list_disturbed_runs(case),
         ledger: case::ledger::ledger(case),
         series: figures::time_series::seconds_of_runs(case),
@@ -196,7 +196,7 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         latencies: std::collections::BTreeMap::new(),
         replay: figures::replay::compare(case).map(Box::new),
         steadiness: figures::steadiness::steadiness(case),
-        seen: Some(figures::observe_case(case)),
+        observed: Some(figures::observe_case(case)),
     }
 }
 

@@ -325,7 +325,7 @@ fn only_the_last_rounds_count() {
     assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady), (5, 3, None));
     let report = crate::judge(&record, &crate::Judging::default());
     let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
-    assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
+    assert_eq!(numbers(&report.results[0].uncounted_runs), [0, 1, 2]);
     assert_eq!(numbers(&report.results[0].runs), [3, 4, 5, 6, 7]);
     assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
     record.runs.truncate(3);

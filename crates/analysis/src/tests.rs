@@ -171,7 +171,7 @@ fn has_only_numbers(report: &Report) -> bool {
         .results
         .iter_mut()
         .chain(altered.against.iter_mut().flat_map(|a| &mut a.measured_again.results))
-        .for_each(|r| r.seen = None);
+        .for_each(|r| r.observed = None);
     serde_json::from_str::<Report>(&text).is_ok_and(|back| back == altered)
 }
 

@@ -24,10 +24,10 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// True if no run failed, and at least one run ended or a signal ended the session.
-    pub in_order: bool,
+    /// Whether no run failed, and at least one run ended or a signal ended the session.
+    pub succeeded: bool,
     /// Whether the figures are those of the last, incomplete run, because no run is complete.
-    pub is_cut: bool,
+    pub is_from_incomplete_run: bool,
     /// Completed operations in the windows, by kind; only kinds with operations.
     pub kinds: BTreeMap<Kind, ObservedKind>,
     /// Number of errors of all runs, by errno.

@@ -304,8 +304,8 @@ pub struct Measured {
     /// One entry for each run.
     pub runs: Vec<RunFigures>,
     /// Runs that no figure includes: rounds before the job was steady, or runs of a sweep before its winner was measured again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub way: Vec<RunFigures>,
+    #[serde(default, rename = "way", skip_serializing_if = "Vec::is_empty")]
+    pub uncounted_runs: Vec<RunFigures>,
     /// Runs that other processes disturbed, and undisturbed runs that were measured again together with them, in order
     /// of time. An attempt that counts is also in `runs`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -332,7 +332,7 @@ pub struct Measured {
     pub steadiness: Option<Steadiness>,
     /// More detailed observations; `None` in a report that was read from JSON, which does not hold them.
     #[serde(skip)]
-    pub seen: Option<Observed>,
+    pub observed: Option<Observed>,
 }
 
 /// The quoted rate of a result.

@@ -915,7 +915,7 @@ mod tests {
         }
         let (report, sweep) = judged(&early);
         let winner = &report.results[sweep.winner["randread"].result.unwrap()];
-        assert_eq!((winner.runs.len(), winner.way.len(), winner.verdict), (5, 3, Verdict::Valid));
+        assert_eq!((winner.runs.len(), winner.uncounted_runs.len(), winner.verdict), (5, 3, Verdict::Valid));
         early.runs.retain(|run| run.start.repeat < 3);
         let (report, sweep) = judged(&early);
         let found = &report.results[sweep.cells[1].result.unwrap()];

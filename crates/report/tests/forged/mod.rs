@@ -14,12 +14,12 @@ const RUN_NS: u64 = 1_000_000_000;
 /// Returns the report with observations, as directly after a measurement.
 pub(crate) fn with_seen(mut report: Report) -> Report {
     for result in &mut report.results {
-        result.seen = Some(seen(result));
+        result.observed = Some(observed(result));
     }
     report
 }
 
-fn seen(result: &Measured) -> Observed {
+fn observed(result: &Measured) -> Observed {
     let runs = result.runs.len() as u64;
     let kinds = [
         (Kind::Read, &result.read),
@@ -36,8 +36,8 @@ fn seen(result: &Measured) -> Observed {
         targets: vec![target],
         window_ns: runs * RUN_NS,
         ended_ns: runs * RUN_NS + 1,
-        in_order: runs > 0,
-        is_cut: false,
+        succeeded: runs > 0,
+        is_from_incomplete_run: false,
         kinds: kinds.collect(),
         ignored_errors: 0,
         sync_error: None,

@@ -269,7 +269,7 @@ fn report() -> Report {
         targets: targets.map(target).to_vec(),
         ..TimeSpan::default()
     };
-    let seen = Observed {
+    let observed = Observed {
         targets: targets.map(|p| ObservedTarget { path: p.into(), is_made: false, bytes: 1 << 20 }).to_vec(),
         window_ns: 2_000_000_000,
         lanes: vec![lane(0, 0), lane(0, 1), lane(1, 0), lane(1, 1)],
@@ -281,7 +281,7 @@ fn report() -> Report {
         ..Observed::default()
     };
     report.results.truncate(1);
-    report.results[0].seen = Some(seen);
+    report.results[0].observed = Some(observed);
     report
 }
 

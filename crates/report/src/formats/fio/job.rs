@@ -47,7 +47,7 @@ pub(super) struct Member<'r> {
     /// The phase that ran.
     pub(super) phase: &'r Phase,
     /// Observations of the stream.
-    pub(super) seen: &'r Observed,
+    pub(super) observed: &'r Observed,
     /// Index of the phase in the report.
     phase_index: usize,
 }
@@ -57,7 +57,7 @@ pub(super) struct Member<'r> {
 pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
-        let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
+        let typed = member.observed.typed.as_ref().map(|typed| &typed.stream);
         if typed.is_some_and(|typed| typed.hidden) {
             continue;
         }
@@ -82,14 +82,14 @@ fn members(report: &Report) -> Vec<Member<'_>> {
     for result in &report.results {
         let phase = result.job.phases.get(result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
-        let (Some(phase), Some(stream), Some(seen)) = (phase, stream, &result.seen) else { continue };
+        let (Some(phase), Some(stream), Some(observed)) = (phase, stream, &result.observed) else { continue };
         let is_same_phase = |before: &Member| {
             let next = before.result.stream.checked_add(1) == Some(result.stream);
             next && before.result.phase == result.phase && before.result.job == result.job
         };
         let phase_index =
             out.last().map_or(0, |before| before.phase_index + usize::from(!is_same_phase(before)));
-        out.push(Member { result, stream, phase, seen, phase_index });
+        out.push(Member { result, stream, phase, observed, phase_index });
     }
     out
 }
@@ -113,7 +113,7 @@ impl<'r> Job<'r> {
     /// Returns how fio prints the job: percentiles from the last result, description and units from the first.
     pub(super) fn layout(&self) -> FioLayout {
         let layout = |member: Option<&Member>| {
-            let typed = member.and_then(|member| member.seen.typed.as_ref());
+            let typed = member.and_then(|member| member.observed.typed.as_ref());
             typed.map(|typed| typed.stream.layout.clone()).unwrap_or_default()
         };
         let FioLayout { description, decimal_first, bits, .. } = layout(self.members.first());
@@ -132,16 +132,16 @@ impl<'r> Job<'r> {
 
     /// Returns the queue depth per worker of the last member, as in fio.
     pub(super) fn depth(&self) -> u32 {
-        self.members.last().map_or(0, |member| member.seen.found_depth.unwrap_or(member.stream.depth))
+        self.members.last().map_or(0, |member| member.observed.found_depth.unwrap_or(member.stream.depth))
     }
 
-    fn seen(&self) -> Vec<&'r Observed> {
-        self.members.iter().map(|member| member.seen).collect()
+    fn observed(&self) -> Vec<&'r Observed> {
+        self.members.iter().map(|member| member.observed).collect()
     }
 
     /// Whether no operation completed.
     pub(super) fn is_empty(&self) -> bool {
-        self.members.iter().all(|member| member.seen.kinds.is_empty())
+        self.members.iter().all(|member| member.observed.kinds.is_empty())
     }
 
     /// Returns the number of threads of all members.
@@ -151,14 +151,14 @@ impl<'r> Job<'r> {
 
     /// Returns the end of the last run, in ns since the start of the session.
     pub(super) fn ended_ns(&self) -> u64 {
-        self.members.iter().map(|member| member.seen.ended_ns).max().unwrap_or(0)
+        self.members.iter().map(|member| member.observed.ended_ns).max().unwrap_or(0)
     }
 
     /// Returns the figures of each reported direction by its name.
     pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
         let mut kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
         kinds.extend(named_directions(true).into_iter().filter(|_| self.also_mixed));
-        kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
+        kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.observed(), kinds))).collect()
     }
 
     /// Returns the shares of the latencies of all directions, from submission to completion.
@@ -171,7 +171,7 @@ impl<'r> Job<'r> {
 
     /// Returns the latencies of sync calls between writes; empty without any.
     pub(super) fn sync(&self) -> Distribution {
-        let all = self.members.iter().filter_map(|member| member.seen.kinds.get(&Kind::Sync));
+        let all = self.members.iter().filter_map(|member| member.observed.kinds.get(&Kind::Sync));
         all.map(|kind| &kind.latency).collect()
     }
 
@@ -181,13 +181,13 @@ impl<'r> Job<'r> {
         let calls_fsync =
             |member: &&Member| member.stream.flush.is_none_or(|flush| flush.call == SyncCall::Fsync);
         let all = self.members.iter().filter(calls_fsync);
-        all.filter_map(|member| member.seen.kinds.get(&Kind::Sync)).map(|kind| kind.latency.count).sum()
+        all.filter_map(|member| member.observed.kinds.get(&Kind::Sync)).map(|kind| kind.latency.count).sum()
     }
 
     /// Returns the number of errors by errno.
     pub(super) fn errors(&self) -> BTreeMap<i32, u64> {
         let mut out: BTreeMap<i32, u64> = BTreeMap::new();
-        for (errno, count) in self.members.iter().flat_map(|member| &member.seen.errors) {
+        for (errno, count) in self.members.iter().flat_map(|member| &member.observed.errors) {
             let sum = out.entry(*errno).or_default();
             *sum = sum.saturating_add(*count);
         }
@@ -197,10 +197,10 @@ impl<'r> Job<'r> {
     /// Returns the lowest error number of the operations. Without one, returns the error number of
     /// a sync. Without that, returns -1 if a run ended early, otherwise 0.
     pub(super) fn error(&self) -> i64 {
-        let in_order = self.members.iter().all(|member| member.seen.in_order);
-        let sync = self.members.iter().find_map(|member| member.seen.sync_error);
+        let succeeded = self.members.iter().all(|member| member.observed.succeeded);
+        let sync = self.members.iter().find_map(|member| member.observed.sync_error);
         let errno = self.errors().keys().next().copied().or(sync);
-        errno.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
+        errno.map_or(if succeeded { 0 } else { NO_ERRNO }, i64::from)
     }
 
     /// Returns the latency target of the last member.
@@ -211,12 +211,12 @@ impl<'r> Job<'r> {
     /// Returns the steady-state rule and its outcome, if the job has a single member with such a rule.
     pub(super) fn steadied(&self) -> Option<(&Steady, &Steadied)> {
         let [member] = self.members.as_slice() else { return None };
-        member.seen.steadied.as_ref().map(|(rule, seen)| (rule, seen))
+        member.observed.steadied.as_ref().map(|(rule, observed)| (rule, observed))
     }
 
     /// Returns the costs of all workers.
     pub(super) fn costs(&self) -> ObservedWorkers {
-        self.members.iter().fold(ObservedWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))
+        self.members.iter().fold(ObservedWorkers::NONE, |sum, member| sum.plus(&member.observed.workers))
     }
 }
 
@@ -267,9 +267,9 @@ impl Group {
 pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
     let phases: BTreeMap<usize, &Observed> =
-        members.map(|member| (member.phase_index, member.seen)).collect();
+        members.map(|member| (member.phase_index, member.observed)).collect();
     let mut out: Vec<ObservedDisk> = Vec::new();
-    for disk in phases.values().flat_map(|seen| &seen.disks) {
+    for disk in phases.values().flat_map(|observed| &observed.disks) {
         match out.iter_mut().find(|known| known.name == disk.name) {
             Some(known) => {
                 known.stat = known.stat.plus(&disk.stat);
@@ -285,11 +285,11 @@ pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
 /// `None` if not requested, or if the kernel did not report it.
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
-    let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
+    let asked = members().find_map(|member| member.observed.typed.as_ref()?.idle)?;
     let phases: BTreeMap<usize, &Observed> =
-        members().map(|member| (member.phase_index, member.seen)).collect();
+        members().map(|member| (member.phase_index, member.observed)).collect();
     let mut ticks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
-    for cpu in phases.values().flat_map(|seen| &seen.cpus) {
+    for cpu in phases.values().flat_map(|observed| &observed.cpus) {
         let [idle, busy] = ticks.entry(cpu.cpu).or_default();
         *idle += cpu.idle as f64;
         *busy += cpu.user as f64 + cpu.kernel as f64;
@@ -345,9 +345,9 @@ impl Direction {
     /// Sums the operations of `kinds` over all results of a job.
     pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
         let own: Vec<&ObservedKind> =
-            all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
-        let moved = |seen: &&&Observed| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
-        let Some(window_ns) = all.iter().filter(moved).map(|seen| seen.window_ns).max() else {
+            all.iter().flat_map(|observed| kinds.iter().filter_map(|kind| observed.kinds.get(kind))).collect();
+        let moved = |observed: &&&Observed| kinds.iter().any(|kind| observed.kinds.contains_key(kind));
+        let Some(window_ns) = all.iter().filter(moved).map(|observed| observed.window_ns).max() else {
             return Self::default();
         };
         let seconds = (window_ns as f64 / 1e9).max(1e-9);
@@ -508,9 +508,9 @@ impl Depths {
         let mut ops = 0.0;
         let mut sum: Option<Self> = None;
         for member in &job.members {
-            let kinds = member.seen.kinds.values();
+            let kinds = member.observed.kinds.values();
             let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
-            let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+            let counts = member.observed.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
             let one =
                 counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts));
             sum = Some(sum.map_or(one, |sum| sum.mean_with(&one, own / (ops + own).max(1.0))));
