@@ -147,7 +147,7 @@ pub fn print_table(
     outlets: &Outlets,
     alternative: Option<&str>,
 ) -> Result<(), Failure> {
-    let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<SessionTable>(showing.format).map_err(Failure::Usage)?;
     put(table, format, showing.style(), outlets, alternative)
 }
 
@@ -204,7 +204,7 @@ fn write_outlets<K: ReportKind + ?Sized>(
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::of_file::<K>(outlet.path_as_typed(), printed).unwrap_or(printed);
+        let format = report::format_of_file::<K>(outlet.path_as_typed(), printed).unwrap_or(printed);
         let done = stdout::rendered(format, report, style).and_then(|b| outlet.write(&b, &outlets.rules));
         match done {
             Ok(()) => written = true,
@@ -224,7 +224,7 @@ pub fn print_plan(
     recipe: Option<&str>,
     format: &'static Format,
 ) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<Explained>(format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<Explained>(format).map_err(Failure::Usage)?;
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
         stdout::text(&format!("{text}\n"))?;
     }

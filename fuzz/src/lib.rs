@@ -166,7 +166,7 @@ fn check_bytes(bytes: &[u8]) {
         width: 40,
         ..report::Style::default()
     };
-    for (format, _) in report::able::<model::report::Report>() {
+    for (format, _) in report::formats_that_write::<model::report::Report>() {
         assert!(format.bytes(&report, style).is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
     }
 }
@@ -251,7 +251,7 @@ fn check_capture(bytes: &[u8]) {
         ending: reader.ending,
         damage: reader.damage,
     };
-    for (format, _) in report::able::<Captured>() {
+    for (format, _) in report::formats_that_write::<Captured>() {
         let shown = format.bytes(&captured, report::Style { width: 40, ..report::Style::default() });
         assert!(shown.is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
     }

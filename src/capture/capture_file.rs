@@ -80,12 +80,12 @@ pub(crate) fn decide_outputs<K: ReportKind>(
     capture: &Path,
 ) -> Result<Outlets, Failure> {
     for path in outputs {
-        if report::by_extension::<K>(path).is_none() && !output::is_stream(path) {
+        if report::format_by_extension::<K>(path).is_none() && !output::is_stream(path) {
             return Err(Failure::Usage(format!(
                 "-o {}: no format of {} has this extension; type {}",
                 name::shown(path),
                 K::NAME,
-                report::extensions::<K>()
+                report::file_extensions::<K>()
             )));
         }
     }
@@ -96,7 +96,7 @@ pub(crate) fn decide_outputs<K: ReportKind>(
 
 fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     let mut reader = open(&request.file)?;
-    let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<Captured>(request.format).map_err(Failure::Usage)?;
     let outlets = decide_outputs::<Captured>(&request.outputs, request.replace, &request.file)?;
     let mut profiler = Profiler::new(&reader.origin, &request.filter);
     each_block(&mut reader, |rows, names| profiler.add(rows, names));

@@ -264,7 +264,7 @@ const CANNOT_TELL: u8 = 4;
 
 /// Runs the job and compares the captures.
 fn check(args: &FitArgs, target: &Path) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<FitCheck>(args.format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<FitCheck>(args.format).map_err(Failure::Usage)?;
     let outlets = decide_outputs::<FitCheck>(&args.output, Replace::by(args.force), &args.capture)?;
     let checked = compare(args, target)?;
     show::put(&checked, format, Style::default(), &outlets, None)?;

@@ -116,7 +116,7 @@ impl Args {
             return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
         }
         let all = compare_each(a, others, &options);
-        let format = report::that_writes::<Comparisons>(self.format).map_err(Failure::Usage)?;
+        let format = report::require_writer::<Comparisons>(self.format).map_err(Failure::Usage)?;
         show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
         let answers: Vec<ComparisonAnswer> = all.others.iter().map(|other| other.comparison.answer).collect();
         Ok(exit_code(&answers, all.gate.as_ref()))

@@ -62,7 +62,7 @@ impl ToolOutput {
     pub(crate) fn new(tool: Tool, formats: &[&str], job_files: Vec<PathBuf>, job: &JobSpec) -> Self {
         Self {
             tool,
-            formats: formats.iter().filter_map(|name| report::find::<Report>(name)).collect(),
+            formats: formats.iter().filter_map(|name| report::find_format::<Report>(name)).collect(),
             output: None,
             bandwidth_log: false,
             status_interval: None,

@@ -332,7 +332,7 @@ impl ShowingArgs {
                 "{flag} applies to the report of one session, and several sessions are shown as a table; name only one, or leave {flag} out"
             )));
         }
-        report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
+        report::require_writer::<SessionTable>(self.format).map_err(Failure::Usage)?;
         self.files.check::<SessionTable>()?;
         Ok(self.into_showing(explain, inconclusive))
     }
@@ -373,14 +373,14 @@ impl ShowingArgs {
 impl OutputArgs {
     /// Refuses files whose extension has no format for this kind of report.
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
-        let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
+        let is_known = |path: &Path| report::format_by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
         let tip = usage_error::explain_diskspd_option(&format!("-o{}", path.display()));
         let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type {}{tip}",
             path.display(),
-            report::extensions::<K>()
+            report::file_extensions::<K>()
         )))
     }
 
@@ -389,7 +389,7 @@ impl OutputArgs {
         &self,
         printed: &'static Format,
     ) -> impl Iterator<Item = &'static Format> {
-        self.output.iter().filter_map(move |path| report::of_file::<K>(path, printed))
+        self.output.iter().filter_map(move |path| report::format_of_file::<K>(path, printed))
     }
 
     /// Which existing files may be replaced.
@@ -465,13 +465,13 @@ fn list_line_keys() -> String {
 
 /// Makes the parser for the name of a format of this kind of report. Its error lists these formats.
 pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
-    let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
+    let found = |name: String| report::find_format::<K>(&name).ok_or("there is no such format");
     PossibleValuesParser::new(format_names::<K>()).try_map(found)
 }
 
 /// The names of the formats that write this kind of report, for help.
 pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
-    report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
+    report::formats_that_write::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }
 
 /// Heading of flags about what to do.

@@ -79,7 +79,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     }
     if let Some(rows_of) = request.table {
         let beyond = matching.saturating_sub(entries.len() as u64);
-        let format = report::that_writes::<SessionTable>(request.format).map_err(Failure::Usage)?;
+        let format = report::require_writer::<SessionTable>(request.format).map_err(Failure::Usage)?;
         let is_job_chosen = request.filter.job.is_some();
         let table = SessionTable { is_job_chosen, ..table_of_latest(&entries, rows_of, beyond) };
         stdout::report(format, &table, Style::default())?;

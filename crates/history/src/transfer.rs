@@ -101,7 +101,7 @@ pub fn schema(text: &str) -> Result<ExitCode, Failure> {
 /// Returns the requested report format; `None` for the session file itself.
 fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
     if let Some(form) = &request.form {
-        let known = report::find::<Report>(form);
+        let known = report::find_format::<Report>(form);
         return if form == FORM || known.is_some() {
             Ok(known)
         } else {
@@ -110,14 +110,14 @@ fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
     }
     let named = request.to.extension().filter(|e| *e != EXTENSION && !is_directory(&request.to));
     let named =
-        named.filter(|_| !is_stream(&request.to) || report::by_extension::<Report>(&request.to).is_some());
-    match (named, report::by_extension::<Report>(&request.to)) {
+        named.filter(|_| !is_stream(&request.to) || report::format_by_extension::<Report>(&request.to).is_some());
+    match (named, report::format_by_extension::<Report>(&request.to)) {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
         (Some(_), None) => Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type .{EXTENSION}, {}, or a directory",
             name::shown(&request.to),
-            report::extensions::<Report>()
+            report::file_extensions::<Report>()
         ))),
     }
 }

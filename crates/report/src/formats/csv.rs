@@ -152,7 +152,7 @@ fn headings_are_printed_once_and_each_line_has_all_fields() -> io::Result<()> {
     let mut watched = crate::fixture::watched();
     let mut bytes = Vec::new();
     write_watched(&watched, Style::default(), &mut bytes)?;
-    watched.first = false;
+    watched.is_first = false;
     write_watched(&watched, Style::default(), &mut bytes)?;
     let text = String::from_utf8(bytes).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

@@ -10,7 +10,7 @@ use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
 use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_checks, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
-use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_digits, verdict_mark};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{describe_ending, describe_headline, main_table};
 use crate::view::results::is_of_jobs;
@@ -267,8 +267,8 @@ fn wrap(text: &str) -> String {
 }
 
 fn test_grid(results: &[Measured]) -> Table {
-    let mb_per_s = |f: &Figures| supported(f.mb_per_s, f.mb_per_s_interval);
-    let iops = |f: &Figures| supported(f.iops, f.iops_interval);
+    let mb_per_s = |f: &Figures| with_supported_digits(f.mb_per_s, f.mb_per_s_interval);
+    let iops = |f: &Figures| with_supported_digits(f.iops, f.iops_interval);
     // An invalidated direction has one word instead of two figures.
     let cell = |half: Option<(&Measured, &Figures)>, void: &str, show: &dyn Fn(&Figures) -> String| {
         or_dash(half, |(result, figures)| if result.void { void.to_owned() } else { show(figures) })

@@ -4,7 +4,7 @@
 //! unknown or withheld.
 
 use super::findings;
-use crate::view::numbers::at_rank;
+use crate::view::numbers::percentile_ns;
 use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
 use model::command::{ProcessIo, Syncs};
@@ -34,7 +34,7 @@ impl<R> Columns<R> {
     fn percentiles(mut self, prefix: &str, figures: impl for<'r> Fn(&'r R) -> Option<&'r Figures>) -> Self {
         for rank in ["50", "90", "95", "99", "99.9"] {
             let heading = format!("{prefix}p{}_ns", rank.replace('.', "_"));
-            self = self.value(heading, |item| at_rank(&figures(item)?.latency_ns.percentiles, rank));
+            self = self.value(heading, |item| percentile_ns(&figures(item)?.latency_ns.percentiles, rank));
         }
         self
     }
@@ -254,7 +254,7 @@ impl InterfaceRow<'_> {
     }
 
     fn percentile(&self, rank: &str) -> Option<u64> {
-        at_rank(&self.figures()?.latency_ns.percentiles, rank)
+        percentile_ns(&self.figures()?.latency_ns.percentiles, rank)
     }
 
     fn stored_before(&self) -> Option<&Extents> {
@@ -438,5 +438,5 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
             .value(format!("{name}_p99_ms"), |(device, _)| latency(device)?.p99_ms)
             .value(format!("{name}_max_ms"), |(device, _)| latency(device).map(|l| l.max_ms));
     }
-    Records { has_headings: watched.first, ..all.records() }
+    Records { has_headings: watched.is_first, ..all.records() }
 }

@@ -1,7 +1,7 @@
 //! Results of jobs and commands: the table with a row for each direction, the hosts, a replay next to its original, and the table with a
 //! row for each run of a command.
 
-use crate::view::numbers::{device_rate, half_width, percentile, supported, verdict_mark};
+use crate::view::numbers::{device_rate, half_width, percentile, with_supported_digits, verdict_mark};
 use crate::view::table::{Columns, Table, or_dash};
 use model::command::{CommandResults, CommandRun, ProcessIo};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
@@ -65,7 +65,7 @@ impl<'r> ResultRow<'r> {
         let rates = self.rates.as_ref()?;
         let (rate, iops) = (of_row(rates), rates.iops);
         let ends = rates.iops_interval.filter(|_| iops > 0.0);
-        Some(supported(rate, ends.map(|ends| ends.map(|end| end / iops * rate))))
+        Some(with_supported_digits(rate, ends.map(|ends| ends.map(|end| end / iops * rate))))
     }
 
     /// Returns a rate in bytes, which a sync does not have.

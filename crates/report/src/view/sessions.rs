@@ -2,7 +2,7 @@
 
 use crate::view::findings::headline_value;
 use crate::view::lists::{distinct, plural};
-use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_digits, with_suspect_mark};
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
 use model::finding::Severity;
@@ -130,7 +130,7 @@ fn footnotes(sessions: &SessionTable) -> Vec<&Vec<FindingMark>> {
 fn figure_cell(figure: Option<&Figure>) -> String {
     match figure {
         Some(Figure { value: Some(value), interval, verdict, .. }) => {
-            with_suspect_mark(supported(*value, *interval), *verdict)
+            with_suspect_mark(with_supported_digits(*value, *interval), *verdict)
         }
         Some(_) => "void".into(),
         None => "-".into(),

@@ -1,7 +1,7 @@
 //! Studies: a table of each study, which replaces the table of results.
 
 use crate::view::numbers::{
-    at_rank, change_ends, half_width, percentile, short_bytes, supported, verdict_mark, verdict_word,
+    percentile_ns, change_ends, half_width, percentile, short_bytes, with_supported_digits, verdict_mark, verdict_word,
 };
 use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
@@ -30,7 +30,7 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
         .value("fathom IOPS", |row| match (&row.tool, &row.tool_even_if_invalid) {
-            (Some(tool), _) => format_pace(tool, supported(tool.iops, row.iops_interval)),
+            (Some(tool), _) => format_pace(tool, with_supported_digits(tool.iops, row.iops_interval)),
             (None, Some(tool)) => format!("({})", format_pace(tool, show_count(tool.iops))),
             (None, None) => NO_NUMBER.into(),
         })
@@ -104,7 +104,7 @@ pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> 
 /// Describes the result of [`raw_rate`]:
 /// `the device's own sequential rate, 3,558 MB/s (io_uring O_DIRECT, 128K sequential read).`
 pub(crate) fn describe_raw_rate(row: &ApiRow) -> String {
-    let rate = or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval));
+    let rate = or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval));
     format!("the device's own sequential rate, {rate} MB/s ({}, {}).", row.interface, row.work)
 }
 
@@ -117,10 +117,10 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
         .label("interface", |row| format!("  {}", row.interface))
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
-        .value("MB/s", |row| or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)))
+        .value("MB/s", |row| or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval)))
         .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
         .value("synced", |row| {
-            let synced = || or_dash(row.synced_mb_per_s, |v| supported(v, row.synced_mb_per_s_interval));
+            let synced = || or_dash(row.synced_mb_per_s, |v| with_supported_digits(v, row.synced_mb_per_s_interval));
             row.stored_after.is_some().then(synced)
         })
         .value("p50", |row| time(row.p50_ns))
@@ -182,12 +182,12 @@ impl<'r, R> RowWithResult<'r, R> {
     }
 
     fn mb_per_s(&self) -> Option<String> {
-        self.total.map(|total| supported(total.mb_per_s, total.mb_per_s_interval))
+        self.total.map(|total| with_supported_digits(total.mb_per_s, total.mb_per_s_interval))
     }
 
     fn iops(&self) -> Option<String> {
         self.result?;
-        Some(self.total.map_or_else(|| NO_NUMBER.into(), |total| supported(total.iops, total.iops_interval)))
+        Some(self.total.map_or_else(|| NO_NUMBER.into(), |total| with_supported_digits(total.iops, total.iops_interval)))
     }
 
     fn half_width(&self) -> Option<String> {
@@ -317,7 +317,7 @@ fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
-        && let Some(ns) = at_rank(&point.percentiles_ns, rank)
+        && let Some(ns) = percentile_ns(&point.percentiles_ns, rank)
     {
         parts.push(format!("p{rank} {}", show_ns(ns as f64)));
     }

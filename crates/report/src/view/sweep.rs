@@ -2,7 +2,7 @@
 
 use crate::view::lists::{distinct, distinct_by};
 use crate::view::numbers::{
-    device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
+    device_rate, half_width, percentile, with_supported_digits, verdict_mark, with_suspect_mark, worst_verdict_mark,
 };
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::Estimate;
@@ -57,7 +57,7 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let measured = |row: &SweepRow, measure: Measure| {
         let interval = row.cell.interval_of(measure);
         or_dash(row.cell.value(measure), |v| {
-            if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
+            if measure.is_latency() { measure.show(v) } else { with_supported_digits(v, interval) }
         })
     };
     let if_ranking = |row: &SweepRow, measure: Measure| (row.work.measure == measure).then(|| measured(row, measure));

@@ -9,7 +9,7 @@ use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{affects_number, answer_word, merge_repeated};
-use crate::view::numbers::{accepted_suffix, at_rank, supported};
+use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::report::{chains, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
@@ -362,7 +362,7 @@ fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
     let own = directions(result).find(|(_, of_direction)| std::ptr::eq(*of_direction, figures));
     let has_several = directions(result).count() > 1;
     let prefix = own.filter(|_| has_several).map_or_else(String::new, |(word, _)| format!("{word} "));
-    let value = |rank: &str| at_rank(&figures.latency_ns.percentiles, rank);
+    let value = |rank: &str| percentile_ns(&figures.latency_ns.percentiles, rank);
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
     let names = [
         ("50", "Median latency".to_owned()),
@@ -445,13 +445,13 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
         let verdict = Verdict::Invalid.word();
         return GridCell { number: "no number".into(), raw: None, note: String::new(), verdict, width: 0 };
     }
-    let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
-    if let Some(ns) = at_rank(&figures.latency_ns.percentiles, "50") {
+    let mut note = format!("{} IOPS", with_supported_digits(figures.iops, figures.iops_interval));
+    if let Some(ns) = percentile_ns(&figures.latency_ns.percentiles, "50") {
         let _ = write!(note, ", p50 {}", time(ns as f64));
     }
     let part = if most > 0.0 { figures.mb_per_s / most } else { 0.0 };
     GridCell {
-        number: supported(figures.mb_per_s, figures.mb_per_s_interval),
+        number: with_supported_digits(figures.mb_per_s, figures.mb_per_s_interval),
         raw: Some(figures.mb_per_s.to_string()),
         note: with_micro_sign(&note),
         verdict: result.verdict.word(),

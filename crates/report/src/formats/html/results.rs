@@ -8,7 +8,7 @@ use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
-use crate::view::numbers::{accepted_suffix, at_rank, supported};
+use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
 use askama::Template;
 use model::figures::{Account, LedgerEntry, IoTotals};
@@ -76,7 +76,7 @@ fn time_series_notes(result: &Measured) -> Vec<String> {
 fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     let link = format!("r{at}");
     let rate = result.quoted_rate();
-    let number = rate.value.map(|v| format!("{} {}", supported(v, rate.interval), rate.unit));
+    let number = rate.value.map(|v| format!("{} {}", with_supported_digits(v, rate.interval), rate.unit));
     let verdict = if result.void { Verdict::Invalid } else { result.verdict };
     let word = format!("{}{}", verdict.word(), accepted_suffix(&result.accepted));
     let name = if result.renamed {
@@ -346,12 +346,12 @@ fn draw_percentile_dots(
     if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
         let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
         let small =
-            of_runs.flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((at_rank(run, rank)?, *rank))));
+            of_runs.flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((percentile_ns(run, rank)?, *rank))));
         let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share_above(rank))));
         plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &plot::dots(small));
     }
     let percentiles = &direction.figures.latency_ns.percentiles;
-    let named = || NAMED_RANKS.iter().filter_map(|rank| Some((*rank, at_rank(percentiles, rank)?)));
+    let named = || NAMED_RANKS.iter().filter_map(|rank| Some((*rank, percentile_ns(percentiles, rank)?)));
     let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(share_above(rank))));
     plot.draw(if direction.is_first() { "dot" } else { "dot of-third" }, &plot::dots(places));
     plot.right.extend(named().map(|(rank, ns)| Label {
@@ -381,7 +381,7 @@ fn describe_share(share: f64) -> String {
 fn percentiles_sentence(result: &Measured) -> String {
     let describe = |d: Direction| {
         let named = NAMED_RANKS.iter().filter_map(|rank| {
-            let ns = at_rank(&d.figures.latency_ns.percentiles, rank)?;
+            let ns = percentile_ns(&d.figures.latency_ns.percentiles, rank)?;
             Some(format!("p{rank} {}", time(ns as f64)))
         });
         format!("{}: {}", d.plural, named.collect::<Vec<_>>().join(", "))
@@ -398,7 +398,7 @@ fn percentile_table(result: &Measured) -> String {
         let latency = &direction.figures.latency_ns;
         let cell = |ns: Option<u64>| page::time_or_dash(ns.map(|ns| ns as f64));
         let ranks = |known: &std::collections::BTreeMap<String, Option<u64>>| {
-            TABLE_RANKS.map(|rank| cell(at_rank(known, rank)))
+            TABLE_RANKS.map(|rank| cell(percentile_ns(known, rank)))
         };
         let ends = [direction.plural.to_owned(), time(latency.min as f64), time(latency.mean)];
         table.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));

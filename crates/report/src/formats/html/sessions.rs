@@ -16,7 +16,7 @@ use crate::Style;
 use crate::view::comparison::{Compared, describe_source, format_value, left_out_notes};
 use crate::view::findings;
 use crate::view::lists::distinct;
-use crate::view::numbers::{at_rank, change_ends, interval_ends, supported};
+use crate::view::numbers::{percentile_ns, change_ends, interval_ends, with_supported_digits};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
 use crate::view::table::{Columns, or_dash};
@@ -150,7 +150,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
         let rate = one.result.quoted_rate();
         let main = main_figures(one.result).filter(|_| !one.result.void);
         let ns = |rank: &str| {
-            let ns = main.and_then(|f| at_rank(&f.latency_ns.percentiles, rank));
+            let ns = main.and_then(|f| percentile_ns(&f.latency_ns.percentiles, rank));
             time_or_dash(ns.map(|ns| ns as f64))
         };
         IntervalRow {
@@ -158,7 +158,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             value: rate.value.map(|value| (value, rate.interval)),
             is_hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
-                rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
+                rate.value.map_or_else(|| "no number".into(), |v| with_supported_digits(v, rate.interval)),
                 interval_ends(rate.interval),
                 ns("50"),
                 ns("99"),

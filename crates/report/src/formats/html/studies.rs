@@ -12,7 +12,7 @@ use super::plot::{
 };
 use super::{page, plot, size_curves};
 use crate::view::lists::distinct_by;
-use crate::view::numbers::{at_rank, interval_ends, interval_in_parentheses, supported};
+use crate::view::numbers::{percentile_ns, interval_ends, interval_in_parentheses, with_supported_digits};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
@@ -145,7 +145,7 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
                     value: value.map(|v| (v, interval)),
                     device: raw_mb_per_s,
                     is_hollow: is_not_valid(report, row.result),
-                    cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
+                    cells: [[or_dash(value, |v| with_supported_digits(v, interval)), interval_ends(interval)], latencies]
                         .concat(),
                     ..IntervalRow::default()
                 };
@@ -198,7 +198,7 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
                 is_hollow: is_not_valid(report, row.result),
                 cells: vec![
-                    rate.and_then(|r| Some(format!("{} {}", supported(r.value?, r.interval), r.unit)))
+                    rate.and_then(|r| Some(format!("{} {}", with_supported_digits(r.value?, r.interval), r.unit)))
                         .unwrap_or_else(|| "-".into()),
                     metric.map_or_else(String::new, |m| show_change(m.ratio)),
                     metric.map_or_else(String::new, |m| m.answer.word().into()),
@@ -284,7 +284,7 @@ fn host_latency_rows<'r>(
     let several = rate.p50_ns.len() > 1;
     rate.p50_ns.iter().map(move |(kind, p50)| {
         // The keys of `p99_ns` are directions.
-        let p99 = at_rank(&rate.p99_ns, kind);
+        let p99 = percentile_ns(&rate.p99_ns, kind);
         let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
         IntervalRow {
             name: if several { format!("{}, {kind}", host.name) } else { host.name.clone() },
@@ -322,7 +322,7 @@ pub(super) fn host_count_cards(report: &Report, scaling: &Scaling) -> String {
             value: total.map(|t| (t.iops, t.iops_interval)),
             is_hollow: !is_valid,
             cells: vec![
-                or_dash(total, |t| supported(t.iops, t.iops_interval)),
+                or_dash(total, |t| with_supported_digits(t.iops, t.iops_interval)),
                 or_dash(row.iops_per_host, show_rate),
                 or_dash(row.efficiency, show_share),
             ],
@@ -431,7 +431,7 @@ impl<'c> CurveDrawing<'c> {
 
     /// Returns a percentile of a point in ns; NaN if it is unknown.
     fn latency(point: &LoadPoint, rank: &str) -> f64 {
-        at_rank(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
+        percentile_ns(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
     }
 
     /// Returns the latencies that the axis must include.

@@ -243,7 +243,7 @@ fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<
     if let Some(why) = &processes.calls_not_known {
         line(&Line::Remark { time, text: &format!("calls not known: {why}") })?;
     }
-    for process in &processes.most {
+    for process in &processes.listed {
         line(&Line::Process { time, seconds: processes.seconds, process })?;
     }
     Ok(())

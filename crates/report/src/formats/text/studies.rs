@@ -6,7 +6,7 @@ use super::results;
 use crate::page::Page;
 use crate::view::findings::{affects_number, full_report_hint};
 use crate::view::lists::plural;
-use crate::view::numbers::{at_rank, interval_in_parentheses};
+use crate::view::numbers::{percentile_ns, interval_in_parentheses};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,
@@ -363,7 +363,7 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
 /// without the capacity.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
-    let value = |p: &LoadPoint| at_rank(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
+    let value = |p: &LoadPoint| percentile_ns(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
     let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
     let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);
