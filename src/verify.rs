@@ -31,7 +31,7 @@ use model::report::Producer;
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{show_bytes, show_count};
 use model::verification::{
-    Ending, Failures, WriterProgress, HostVerification, State, Verdict, Verification, Verifications, Verified,
+    Ending, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified, WriterProgress,
 };
 use model::{Known, name};
 use report::Style;
@@ -66,7 +66,12 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
             protected.add(file, "a state of this verification");
         }
         let outlets = show::outlets(&options.files.output, options.files.replace(), protected)?;
-        return conclude(options, vec![HostVerification { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+        return conclude(
+            options,
+            vec![HostVerification { host: None, outcome: Ok(outcome) }],
+            &outlets,
+            fleet,
+        );
     }
     let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
     // A problem that all hosts have is reported by one of them.
@@ -430,7 +435,9 @@ impl<'a> VerifyRun<'a> {
             stop: &self.stop,
             progress: &mut |done| self.show(since, done, verification.writes()),
             on_progress: &mut |writer_progress| {
-                if writer_progress.synced.is_multiple_of(verification.blocks) && writer_progress.synced < verification.writes() {
+                if writer_progress.synced.is_multiple_of(verification.blocks)
+                    && writer_progress.synced < verification.writes()
+                {
                     live.begin(&words(writer_progress.synced / verification.blocks + 1));
                 }
                 keeper.as_mut().map_or(Ok(()), |k| k.keep(writer_progress))
@@ -490,9 +497,15 @@ impl<'a> VerifyRun<'a> {
         self.live.begin("reading back");
         let since = Instant::now();
         let mut progress = |done| self.show(since, done, verification.blocks);
-        let seen =
-            verifier::read_back(&self.through, file, verification, state.writer_progress, &self.stop, &mut progress)
-                .map_err(|e| refused(&outcome.target, &e))?;
+        let seen = verifier::read_back(
+            &self.through,
+            file,
+            verification,
+            state.writer_progress,
+            &self.stop,
+            &mut progress,
+        )
+        .map_err(|e| refused(&outcome.target, &e))?;
         let none_read = seen.blocks == 0 && !seen.interrupted;
         if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
             return Err(refusal);
@@ -570,7 +583,12 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
 }
 
 /// The outcome before anything was read back.
-fn not_read(verification: Verification, writer_progress: WriterProgress, target: String, place: Place) -> Verified {
+fn not_read(
+    verification: Verification,
+    writer_progress: WriterProgress,
+    target: String,
+    place: Place,
+) -> Verified {
     Verified {
         verification,
         writer_progress,

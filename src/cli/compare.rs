@@ -14,7 +14,7 @@ use crate::show::SAME_COMMAND;
 use crate::{files, history, session, show};
 use analysis::Judging;
 use analysis::compare::{Options, accept_findings, compare_each, compare_sides};
-use model::comparison::{ComparisonAnswer, Comparison, Comparisons, SlowdownGate, GateOutcome};
+use model::comparison::{Comparison, ComparisonAnswer, Comparisons, GateOutcome, SlowdownGate};
 use model::finding::CheckId;
 use model::name;
 use model::record::{FIO_RESULT, is_fio_result};
@@ -162,7 +162,9 @@ fn exit_code(answers: &[ComparisonAnswer], gate: Option<&SlowdownGate>) -> ExitC
         _ if answers.contains(&ComparisonAnswer::Incomparable) => ExitCode::from(2),
         Some((GateOutcome::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
         Some((GateOutcome::Undecided, None)) => ExitCode::from(4),
-        Some((GateOutcome::Undecided, Some(CountsAs::Pass)) | (GateOutcome::Passed, _)) | None => ExitCode::SUCCESS,
+        Some((GateOutcome::Undecided, Some(CountsAs::Pass)) | (GateOutcome::Passed, _)) | None => {
+            ExitCode::SUCCESS
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::capture::capture_file::{self, is_capture};
 use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_named, one_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;
-use crate::history::{self, Change, Export, Filter, ListRequest, DeleteRequest, SESSION_FORM};
+use crate::history::{self, Change, DeleteRequest, Export, Filter, ListRequest, SESSION_FORM};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::history::{Listing, RowsOf};
 use model::report::{Report, Verdict};

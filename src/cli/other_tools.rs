@@ -246,7 +246,9 @@ fn write_output(
 /// Whether a stream had more errors than its job ignores, or a sync failed.
 fn has_failed(report: &Report) -> bool {
     let mut observed = report.results.iter().filter_map(|result| result.observed.as_ref());
-    observed.any(|observed| observed.errors.values().sum::<u64>() > observed.ignored_errors || observed.sync_error.is_some())
+    observed.any(|observed| {
+        observed.errors.values().sum::<u64>() > observed.ignored_errors || observed.sync_error.is_some()
+    })
 }
 
 /// Returns fathom's verdict as lines of text.

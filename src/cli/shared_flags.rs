@@ -373,7 +373,8 @@ impl ShowingArgs {
 impl OutputArgs {
     /// Refuses files whose extension has no format for this kind of report.
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
-        let is_known = |path: &Path| report::format_by_extension::<K>(path).is_some() || output::is_stream(path);
+        let is_known =
+            |path: &Path| report::format_by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
         let tip = usage_error::explain_diskspd_option(&format!("-o{}", path.display()));
         let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
@@ -471,7 +472,8 @@ pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Valu
 
 /// The names of the formats that write this kind of report, for help.
 pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
-    report::formats_that_write::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
+    report::formats_that_write::<K>()
+        .map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }
 
 /// Heading of flags about what to do.

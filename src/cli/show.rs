@@ -58,7 +58,8 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn into_action(self) -> Result<Action, Failure> {
-        let files = self.sessions.iter().map(|word| history::find_session(word)).collect::<Result<Vec<_>, _>>()?;
+        let files =
+            self.sessions.iter().map(|word| history::find_session(word)).collect::<Result<Vec<_>, _>>()?;
         if let [file] = files.as_slice()
             && is_capture(file)
         {

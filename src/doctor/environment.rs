@@ -2,7 +2,7 @@
 //! preloaded libraries), the rights that fathom has and what it does without a missing one, and the
 //! load of other processes while fathom only watched.
 
-use crate::doctor::{Observation, fine, problem, name_answer};
+use crate::doctor::{Observation, fine, name_answer, problem};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::Busy;
 use model::Known;
@@ -460,7 +460,7 @@ mod rights_tests {
         let (locked, answers): (Vec<DoctorAnswer>, Vec<DoctorAnswer>) =
             answers.into_iter().partition(|a| a.about == "locked memory");
         assert!(locked.iter().all(|a| a.outcome == Outcome::Holds), "{locked:#?}");
-        assert!(answers.iter().all(|a| a.outcome == Outcome::Finding && !l.cure.is_empty()), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Finding && !a.cure.is_empty()), "{answers:#?}");
         for reason in ["reason 1", "reason 2", "reason 3", "reason 4"] {
             assert!(answers.iter().any(|a| a.sentence.contains(reason)), "{reason}");
         }
@@ -478,12 +478,16 @@ mod rights_tests {
         let old = io_uring_answer(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
         assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
-        let sysctl = io_uring_answer(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
+        let sysctl =
+            io_uring_answer(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
         assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
         // A low limit of locked memory is a finding.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);
-        assert!(matches!(check_locked_memory(&observation), Ok(DoctorAnswer { outcome: Outcome::Finding, .. })));
+        assert!(matches!(
+            check_locked_memory(&observation),
+            Ok(DoctorAnswer { outcome: Outcome::Finding, .. })
+        ));
     }
 }
 
@@ -549,7 +553,10 @@ mod neighbours_tests {
         assert_eq!(with(stat, "cpu  50 0 50 900 0 0 0 0\n", "CPU").outcome, Outcome::Finding);
         let steal =
             |n: u64| with(stat, &format!("cpu  0 0 0 {} 0 0 0 {n}\n", 1000 - n), "stolen CPU time").severity;
-        assert_eq!((steal(11), steal(12), steal(102)), (None, Some(Severity::Biases), Some(Severity::Invalidates)));
+        assert_eq!(
+            (steal(11), steal(12), steal(102)),
+            (None, Some(Severity::Biases), Some(Severity::Invalidates))
+        );
         for junk in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h", "cpu  0 0 0 0 0 0 0 0"] {
             assert_eq!(with(stat, junk, "CPU").outcome, Outcome::NotChecked, "{junk}");
         }

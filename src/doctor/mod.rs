@@ -21,7 +21,7 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use machine::{host, resolve, rights};
 use model::evidence::{Moment, Snapshot, TargetState};
-use model::finding::{CheckId, Diagnosis, FORMAT, AnswerGroup, DoctorAnswer, Outcome, Severity};
+use model::finding::{AnswerGroup, CheckId, Diagnosis, DoctorAnswer, FORMAT, Outcome, Severity};
 use model::machine::{DirectIo, Machine, Place};
 use model::plan::Role;
 use model::units::{show_bytes, show_ns};

@@ -5,7 +5,7 @@
 //! results (`CheckId`) also works without a measurement, [`Idle`] asks that check. Devices with
 //! equal answers share a line.
 
-use crate::doctor::{Observation, fine, problem, quote_path, name_answer};
+use crate::doctor::{Observation, fine, name_answer, problem, quote_path};
 use analysis::idle::{Idle, severity_of_cached_share};
 use model::Known;
 use model::evidence::Pages;
@@ -20,7 +20,8 @@ pub(super) fn check_place(observation: &Observation) -> Vec<DoctorAnswer> {
     answers.extend(place.layers.iter().filter(|l| l.kind == LayerKind::Loop).map(check_backing_file));
     // A file system in memory always uses the page cache, which is reported already.
     if place.ram.is_none() {
-        answers.extend(idle.answer("direct I/O", CheckId::A03).map(|answer| name_witness(observation, answer)));
+        answers
+            .extend(idle.answer("direct I/O", CheckId::A03).map(|answer| name_witness(observation, answer)));
         answers.extend(idle.answer("flushes", CheckId::C02));
     }
     answers.extend(idle.answer("remote", CheckId::D24).filter(|answer| answer.outcome == Outcome::Finding));
@@ -68,7 +69,10 @@ fn name_witness(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer
             format!("Supported, as the file '{name}' in this directory shows.")
         }
         Some((name, _)) => {
-            format!("{}, as the file '{name}' in this directory shows.", answer.sentence.trim_end_matches('.'))
+            format!(
+                "{}, as the file '{name}' in this directory shows.",
+                answer.sentence.trim_end_matches('.')
+            )
         }
         None if observation.role == Role::Made && answer.outcome == Outcome::NotChecked => {
             "no file in this directory shows whether direct I/O works here; a measurement reports it".into()
@@ -506,7 +510,11 @@ mod device_tests {
         ];
         for (file, bad, good, about, id) in table {
             let answer = with(file, Some(bad), about);
-            assert_eq!((answer.outcome, answer.check), (Outcome::Finding, Some(id)), "{file} {bad}: {answer:?}");
+            assert_eq!(
+                (answer.outcome, answer.check),
+                (Outcome::Finding, Some(id)),
+                "{file} {bad}: {answer:?}"
+            );
             assert_eq!(with(file, Some(good), about).outcome, Outcome::Holds, "{file} {good}");
         }
         for (file, about) in
@@ -527,7 +535,10 @@ mod device_tests {
         other.name = "sdb".into();
         observation.machine.places[0].layers = vec![disk, other];
         let answer = answer(&observation, "counters");
-        assert_eq!((answer.about.as_str(), answer.severity), ("counters of sda, sdb", Some(Severity::Biases)));
+        assert_eq!(
+            (answer.about.as_str(), answer.severity),
+            ("counters of sda, sdb", Some(Severity::Biases))
+        );
         assert_eq!(answer.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
     }
 

@@ -35,7 +35,7 @@ use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
 use model::job::{Access, Job, Order, Phase, Stream};
-use model::plan::{MAKING_NS, Plan, Planned, EarlierSession, Role, Strategy, Target};
+use model::plan::{EarlierSession, MAKING_NS, Plan, Planned, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
@@ -477,7 +477,12 @@ fn append_baseline_jobs(
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = judge_baseline(&record, &file);
     baseline_report.results.retain(|r| jobs[first_job..].iter().any(|j| j.name == r.job.name));
-    Ok(EarlierSession { session, first_job, headline: first_job + headline, earlier_report: Box::new(baseline_report) })
+    Ok(EarlierSession {
+        session,
+        first_job,
+        headline: first_job + headline,
+        earlier_report: Box::new(baseline_report),
+    })
 }
 
 /// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of

@@ -271,7 +271,8 @@ impl Tests<'_> {
             )));
         }
         differs.extend(left_out);
-        let layout = |style: ToolStyle| ToolLayout { tool: style.tool.into(), kind: style.kind, rows, differs };
+        let layout =
+            |style: ToolStyle| ToolLayout { tool: style.tool.into(), kind: style.kind, rows, differs };
         jobs.study = profile.style.map(layout).map_or_else(Default::default, Into::into);
         Ok(jobs)
     }

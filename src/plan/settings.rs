@@ -169,7 +169,10 @@ pub(super) fn check_conditions(
 ///
 /// # Errors
 /// A usage failure if no earlier session is measured along with this one, or `--settle` has no condition.
-pub(super) fn check_slower(request: &Request, origins: &mut Origins) -> Result<Option<SlowdownLimit>, Failure> {
+pub(super) fn check_slower(
+    request: &Request,
+    origins: &mut Origins,
+) -> Result<Option<SlowdownLimit>, Failure> {
     let given = request.fail_if_slower;
     if given.is_some() && request.against.is_none() {
         return Err(Failure::Usage(

@@ -530,8 +530,13 @@ fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let Some((stream, shared)) = plan.streams().find(sharing).and_then(|s| Some((s, s.shared?))) else {
         return Ok(vec![Parts::Rest(0..bytes)]);
     };
-    stream_parts(stream, shared, bytes, plan.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 }))
-        .map_err(Failure::Usage)
+    stream_parts(
+        stream,
+        shared,
+        bytes,
+        plan.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 }),
+    )
+    .map_err(Failure::Usage)
 }
 
 /// Returns the parts of a shared file that a host writes.

@@ -22,7 +22,7 @@ use machine::root::Root;
 use machine::snapshot::Watch;
 use model::Known;
 use model::command::{
-    Cold, CommandEnd, Exit, FilesState, FinalSync, ProcessIo, NamedFiles, Neighbour, Requests, Stream, Traced,
+    Cold, CommandEnd, Exit, FilesState, FinalSync, NamedFiles, Neighbour, ProcessIo, Requests, Stream, Traced,
 };
 use model::evidence::Moment;
 use model::histogram::Histogram;

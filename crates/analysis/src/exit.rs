@@ -3,7 +3,7 @@
 use crate::studies;
 use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted};
 use model::finding::{CheckId, Checked, Outcome, Severity};
-use model::report::{ReportAnswer, AnswerWord, CountsAs, Ending, Measured, Report, Verdict};
+use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
 
 /// The printed answer of a report, whose first word agrees with the exit code; `None` if the report
@@ -226,7 +226,8 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
     disturbed.flat_map(|end| &mut end.workers).for_each(|w| w.ready_ns = Ok(w.wall_ns / 2));
     let printed = |accept: &[CheckId]| {
         let report = judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() });
-        let answer = Some(ReportAnswer { word: AnswerWord::Fastest, sentence: "first is the fastest.".into() });
+        let answer =
+            Some(ReportAnswer { word: AnswerWord::Fastest, sentence: "first is the fastest.".into() });
         printed_answer(&Report { answer, ..report }).unwrap()
     };
     let answer = printed(&[]);

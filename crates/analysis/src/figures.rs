@@ -17,8 +17,8 @@ use crate::case::{Case, CaseRun};
 use kernel_text::each_cpu;
 use model::evidence::Moment;
 use model::figures::{
-    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
-    ObservedWorkers, ObservedInterval,
+    Observed, ObservedCpu, ObservedDisk, ObservedInterval, ObservedKind, ObservedLane, ObservedLaneKind,
+    ObservedTarget, ObservedWorkers,
 };
 use model::histogram::{Distribution, Histogram};
 use model::job::{ALL_ERRORS, IoPriority, Kind, StopRule};
@@ -582,8 +582,12 @@ fn all_runs_are_added_up() {
     let ops: u64 = read.time_series.iter().map(|s| s.ops).sum();
     assert_eq!(ops, read.latency.count);
     let ends = read.time_series.iter().map(|s| s.start_ns + s.ns);
-    let gaps =
-        read.time_series.iter().skip(1).zip(ends).filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
+    let gaps = read
+        .time_series
+        .iter()
+        .skip(1)
+        .zip(ends)
+        .filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
     assert_eq!(gaps.count(), 0, "{:?}", read.time_series);
     assert_eq!((seen.disks.len(), seen.disks[0].name.as_str()), (1, "vda"));
     assert_eq!(seen.disks[0].stat.read.ios, 55_000);
@@ -616,7 +620,10 @@ fn an_interrupted_run_is_observed_only_without_a_complete_one() {
     let count = |seen: &Observed| seen.kinds[&Kind::Read].latency.count;
     let (one, cut) = (seen(&[1]), seen(&[0, 1]));
     assert_eq!([count(&seen(&[])), count(&one), count(&cut)], [20_000, 10_000, 10_000]);
-    assert_eq!([one.is_from_incomplete_run, cut.is_from_incomplete_run, one.succeeded, cut.succeeded], [false, true, true, true]);
+    assert_eq!(
+        [one.is_from_incomplete_run, cut.is_from_incomplete_run, one.succeeded, cut.succeeded],
+        [false, true, true, true]
+    );
 }
 
 #[test]

@@ -366,7 +366,9 @@ fn invalid_by<'c, 'r>(
     let mut answers = Answers::new();
     for check in checks::all().filter(|check| NEED_NO_RUN.contains(&check.id)) {
         match check.ask(case, &answers) {
-            Ok(Answer::Finding(found)) if found.severity == Severity::Invalidates && !accept.contains(&check.id) => {
+            Ok(Answer::Finding(found))
+                if found.severity == Severity::Invalidates && !accept.contains(&check.id) =>
+            {
                 return Some((case, check, found));
             }
             answer => answers.insert(check.id, answer),

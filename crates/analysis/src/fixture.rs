@@ -585,7 +585,15 @@ pub(crate) fn together(fixtures: &[Fixture]) -> Record {
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
     let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
     let evidence = vec![prepared];
-    Record { header, evidence, preconditioned: None, runs, uncounted_runs: Vec::new(), fleet: None, end: Some(end) }
+    Record {
+        header,
+        evidence,
+        preconditioned: None,
+        runs,
+        uncounted_runs: Vec::new(),
+        fleet: None,
+        end: Some(end),
+    }
 }
 
 /// A closed loop and loads that were offered, three runs of each.

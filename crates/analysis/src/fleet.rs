@@ -156,7 +156,7 @@ fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> Hos
         session: seen.session.clone(),
         verdict: seen.verdict,
         reason: seen.reason.clone(),
-        checks: seen.findings,
+        findings: seen.findings,
         results: seen.results.iter().map(host_rate).collect(),
     }
 }

@@ -18,7 +18,7 @@ use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{ReportAnswer, AnswerWord, Measured, RunFigures};
+use model::report::{AnswerWord, Measured, ReportAnswer, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
@@ -63,7 +63,9 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, counted_checks)),
+            Subject::Load(curve, target) => {
+                all.push(gate_of_load(condition, curve, target, results, counted_checks))
+            }
             Subject::Results(about) => {
                 for GatedResult { result, samples } in about {
                     let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
@@ -71,7 +73,8 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
                     };
                     let (case, samples) = (&answers.case, samples.as_deref());
                     for limit in limits_by_kind(condition, case) {
-                        let number = GatedNumber { condition, limit, settles, case, result, samples, counted_checks };
+                        let number =
+                            GatedNumber { condition, limit, settles, case, result, samples, counted_checks };
                         all.push(number.into_gate());
                     }
                 }
@@ -151,7 +154,9 @@ impl GatedNumber<'_> {
     fn into_gate(self) -> Gate {
         let estimate = self.estimate();
         let ReportAnswer { word, sentence } = match &estimate {
-            _ if self.result.void => ReportAnswer { word: AnswerWord::Invalid, sentence: self.explain_withheld() },
+            _ if self.result.void => {
+                ReportAnswer { word: AnswerWord::Invalid, sentence: self.explain_withheld() }
+            }
             Ok(estimate) => require_true_name(&self.result.name, self.counted_checks, self.decide(estimate)),
             Err(why) => self.decide_by_counting().unwrap_or_else(|| ReportAnswer {
                 word: AnswerWord::Inconclusive,
@@ -397,8 +402,15 @@ fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAns
 }
 
 /// Returns the first finding about a result that has one of these severities and that the user did not accept.
-fn not_accepted<'f>(result: &str, counted_checks: &'f [Checked], severities: &[Severity]) -> Option<&'f Checked> {
-    severities.iter().flat_map(|severity| findings_about(counted_checks, result, *severity)).find(|f| !f.accepted)
+fn not_accepted<'f>(
+    result: &str,
+    counted_checks: &'f [Checked],
+    severities: &[Severity],
+) -> Option<&'f Checked> {
+    severities
+        .iter()
+        .flat_map(|severity| findings_about(counted_checks, result, *severity))
+        .find(|f| !f.accepted)
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations
@@ -451,7 +463,10 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Est
 }
 
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).
-pub(crate) fn combine_with_slower(answer: Option<ReportAnswer>, gate: Option<&comparison::SlowdownGate>) -> Option<ReportAnswer> {
+pub(crate) fn combine_with_slower(
+    answer: Option<ReportAnswer>,
+    gate: Option<&comparison::SlowdownGate>,
+) -> Option<ReportAnswer> {
     let slower = gate.map(|g| ReportAnswer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let answers: Vec<ReportAnswer> = [answer, slower].into_iter().flatten().collect();
     let word = WORST_FIRST.into_iter().find(|word| answers.iter().any(|a| a.word == *word));

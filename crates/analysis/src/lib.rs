@@ -80,7 +80,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
             let rerun = conclude(&rerun, options);
             let against =
                 compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
-            report.answer = gate::combine_with_slower(report.answer, against.workload_comparison.gate.as_ref());
+            report.answer =
+                gate::combine_with_slower(report.answer, against.workload_comparison.gate.as_ref());
             report.against = Some(against);
             report
         }

@@ -291,7 +291,8 @@ pub fn sweep_runs(record: &Record) -> Vec<SweepRun> {
 pub(crate) fn counting_samples(runs: &[SweepRun]) -> Vec<Sample> {
     let attempts: Vec<Attempt> = runs.iter().map(|run| run.attempt).collect();
     let mut before = None;
-    let counting = runs.iter().zip(record::which_count(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
+    let counting =
+        runs.iter().zip(record::which_count(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
     let sample = |(one, _): (&SweepRun, bool)| {
         let took_ns = before.map_or(one.sample.took_ns, |b| one.until_ns.saturating_sub(b));
         before = Some(one.until_ns);

@@ -45,7 +45,7 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
     |r| {
-        use model::profile::{CellSource, LayoutRow, LayoutKind, ToolLayout};
+        use model::profile::{CellSource, LayoutKind, LayoutRow, ToolLayout};
         let at = |job, phase| Some(CellSource { job, phase });
         let row = |name: &str, latency| LayoutRow {
             name: name.into(),

@@ -238,7 +238,11 @@ impl Judged<'_> {
             return head;
         }
         let counts_as = |r: &Measured| {
-            if is_withheld_by_others(r, self.counted_checks) { r.verdict.min(Verdict::Suspect) } else { r.verdict }
+            if is_withheld_by_others(r, self.counted_checks) {
+                r.verdict.min(Verdict::Suspect)
+            } else {
+                r.verdict
+            }
         };
         let verdict = session_verdict(self.headline_job_result(), quoted, self.counted_checks, counts_as);
         ReportHead { verdict, ..head }

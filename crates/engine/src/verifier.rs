@@ -18,7 +18,7 @@ use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use model::job::{Cache, Kind, Options};
 use model::stamp;
 use model::stamp::{Expected, Sound};
-use model::verification::{Ending, Failures, LISTED, Lost, WriterProgress, ReadBack, Verification, Written};
+use model::verification::{Ending, Failures, LISTED, Lost, ReadBack, Verification, WriterProgress, Written};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -224,9 +224,11 @@ pub fn write(through: &Through, file: File, writing: Writing) -> Result<Written,
     let Writer { begun, synced, ending, failures, lost, .. } = work;
     match lost {
         Some(why) => Err(why),
-        None => {
-            Ok(Written { writer_progress: WriterProgress { synced, begun }, ending: ending.unwrap_or(Ending::Complete), failures })
-        }
+        None => Ok(Written {
+            writer_progress: WriterProgress { synced, begun },
+            ending: ending.unwrap_or(Ending::Complete),
+            failures,
+        }),
     }
 }
 

@@ -72,7 +72,11 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
             .collect(),
         jobs: jobs.clone(),
         origins: origins(&first.plan, &own.plan, rank, hosts, &names[rank as usize]),
-        fleet_rank: Some(FleetRank { rank, hosts, neighbours: neighbours.get(rank as usize).copied().unwrap_or(0) }),
+        fleet_rank: Some(FleetRank {
+            rank,
+            hosts,
+            neighbours: neighbours.get(rank as usize).copied().unwrap_or(0),
+        }),
         ..first.plan.clone()
     });
     let mut plans: Vec<Plan> = plans.collect();

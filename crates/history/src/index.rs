@@ -196,7 +196,8 @@ impl Index {
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let id = row.get_ref(0)?.as_str()?;
-            let stamp = Stamp { bytes: row.get(1)?, changed_ns: row.get(2)?, annotations_changed_ns: row.get(3)? };
+            let stamp =
+                Stamp { bytes: row.get(1)?, changed_ns: row.get(2)?, annotations_changed_ns: row.get(3)? };
             while let Some(file) = found.next_if(|file| file.id.as_str() < id) {
                 new.push(file);
             }

@@ -18,7 +18,7 @@ mod transfer;
 pub use annotations::{Change, annotate, read_annotations};
 pub use index::{Filter, capacities};
 pub use list::{JudgedSession, Request as ListRequest, list, session_table, since, until};
-pub use transfer::{Export, FORM as SESSION_FORM, DeleteRequest, delete, export, import, schema};
+pub use transfer::{DeleteRequest, Export, FORM as SESSION_FORM, delete, export, import, schema};
 
 use crate::session::EXTENSION;
 use model::name;

@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use model::finding::Severity;
-use model::history::{Column, Device, Entry, Figure, Listing, FindingMark, OtherWork, SessionRow, RowsOf, SessionTable};
+use model::history::{
+    Column, Device, Entry, Figure, FindingMark, Listing, OtherWork, RowsOf, SessionRow, SessionTable,
+};
 use model::record::Record;
 use model::report::{Ending, Report};
 use model::sweep::{BestSettings, SweptSetting};
@@ -124,8 +126,10 @@ fn table_of_settings(entries: &[Entry], beyond_limit: u64) -> SessionTable {
     let mut known: Vec<Vec<String>> = Vec::new();
     let mut devices: Vec<(String, Vec<SweptSetting>)> = Vec::new();
     for entry in entries {
-        let disks =
-            [disk_identities(entry), entry.settings.iter().filter_map(|s| s.first()?.target.clone()).collect()];
+        let disks = [
+            disk_identities(entry),
+            entry.settings.iter().filter_map(|s| s.first()?.target.clone()).collect(),
+        ];
         let disks = disks.concat();
         if entry.settings.is_empty() {
             count_other_work(&mut table.other_work, entry);
@@ -160,7 +164,8 @@ pub(super) fn table_of_named(entries: &[Entry]) -> SessionTable {
         }
     }
     let figure_of = |entry: &Entry, c: &Column| entry.figures.iter().find(|f| column(f) == *c).cloned();
-    let rows = entries.iter().map(|entry| session_row(entry, columns.iter().map(|c| figure_of(entry, c)).collect()));
+    let rows =
+        entries.iter().map(|entry| session_row(entry, columns.iter().map(|c| figure_of(entry, c)).collect()));
     SessionTable { rows: rows.collect(), columns: columns.clone(), ..SessionTable::default() }
 }
 
@@ -178,7 +183,8 @@ fn count_other_work(other_work: &mut Vec<OtherWork>, entry: &Entry) {
 
 fn session_row(entry: &Entry, figures: Vec<Option<Figure>>) -> SessionRow {
     let names: Vec<String> = disks(entry).map(device_name).collect();
-    let is_more_than_a_note = |mark: &&FindingMark| mark.severity.is_some_and(|severity| severity < Severity::Note);
+    let is_more_than_a_note =
+        |mark: &&FindingMark| mark.severity.is_some_and(|severity| severity < Severity::Note);
     let mut findings: Vec<FindingMark> = entry.findings.iter().filter(is_more_than_a_note).cloned().collect();
     // The findings are sorted by check, the worst effect of each check first. Keep only this one.
     findings.dedup_by_key(|mark| mark.id);

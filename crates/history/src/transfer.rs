@@ -109,8 +109,8 @@ fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
         };
     }
     let named = request.to.extension().filter(|e| *e != EXTENSION && !is_directory(&request.to));
-    let named =
-        named.filter(|_| !is_stream(&request.to) || report::format_by_extension::<Report>(&request.to).is_some());
+    let named = named
+        .filter(|_| !is_stream(&request.to) || report::format_by_extension::<Report>(&request.to).is_some());
     match (named, report::format_by_extension::<Report>(&request.to)) {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
@@ -144,8 +144,8 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
 
 /// Exports the annotations next to the session, where `import` finds them.
 fn export_annotations(session: &Path, place: &Path) -> Result<(), Failure> {
-    let annotations_read =
-        annotations::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", session_id(session))))?;
+    let annotations_read = annotations::read(session)
+        .map_err(|why| Failure::Usage(format!("{}: {why}", session_id(session))))?;
     if annotations_read.is_empty() {
         return Ok(());
     }

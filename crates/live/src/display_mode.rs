@@ -108,7 +108,12 @@ impl Output {
         }
     }
 
-    fn choose(self, mode: ProgressMode, cost: &ExpectedCost, theme: Theme) -> Result<DisplayKind, &'static str> {
+    fn choose(
+        self,
+        mode: ProgressMode,
+        cost: &ExpectedCost,
+        theme: Theme,
+    ) -> Result<DisplayKind, &'static str> {
         let why = self.view_obstacle();
         Ok(match mode {
             ProgressMode::Quiet => DisplayKind::Quiet,

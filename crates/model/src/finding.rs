@@ -429,7 +429,10 @@ fn mistyped_ids_get_suggestions() {
 fn findings_are_sorted_by_severity_stably() {
     let finding = |about: &str, severity| DoctorAnswer::finding(about, severity, "");
     let groups = vec![
-        AnswerGroup { heading: "a".into(), answers: vec![finding("1", Severity::Note), DoctorAnswer::ok("2", "")] },
+        AnswerGroup {
+            heading: "a".into(),
+            answers: vec![finding("1", Severity::Note), DoctorAnswer::ok("2", "")],
+        },
         AnswerGroup {
             heading: "b".into(),
             answers: vec![

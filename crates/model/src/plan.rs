@@ -188,7 +188,8 @@ impl Plan {
     /// Returns the first task of a stream on this host. A task is a worker; tasks are numbered host by host over all
     /// hosts that run the job.
     pub fn first_task(&self, job: usize, stream: &Stream) -> TaskNumber {
-        let FleetRank { rank, hosts, .. } = self.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 });
+        let FleetRank { rank, hosts, .. } =
+            self.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 });
         let hosts = self.hosts_in_job(job, hosts as usize).max(1) as u64;
         let workers = u64::from(stream.workers);
         let host = (u64::from(rank) + u64::from(stream.shift_hosts)) % hosts;
@@ -484,8 +485,11 @@ impl ExpectedCost {
         let word = if self.may_end_earlier { "at most" } else { "about" };
         let mut parts = Vec::new();
         if self.time_ns > 0 {
-            let more =
-                if self.repeats_disturbed { " (more if other load disturbs runs, which are then repeated)" } else { "" };
+            let more = if self.repeats_disturbed {
+                " (more if other load disturbs runs, which are then repeated)"
+            } else {
+                ""
+            };
             parts.push(format!("{word} {}{more}", minutes(self.time_ns)));
         }
         if self.has_runs_without_end_time {
@@ -547,15 +551,24 @@ fn a_cost_omits_missing_parts() {
          before that to write test files. It writes at most 1 GiB of test files, then as much as the \
          target can write in 35 s."
     );
-    let counted = ExpectedCost { has_runs_without_end_time: true, bounded_bytes: 3 << 20, filled_bytes: 2 << 30, ..ExpectedCost::default() };
+    let counted = ExpectedCost {
+        has_runs_without_end_time: true,
+        bounded_bytes: 3 << 20,
+        filled_bytes: 2 << 30,
+        ..ExpectedCost::default()
+    };
     assert_eq!(
         counted.sentence(),
         "It takes as long as the workloads limited by operations or bytes take, and as long as \
          preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
          runs with a limit on operations or rate."
     );
-    let searched =
-        ExpectedCost { time_ns: 300_000_000_000, may_end_earlier: true, unbounded_ns: 5_000_000_000, ..ExpectedCost::default() };
+    let searched = ExpectedCost {
+        time_ns: 300_000_000_000,
+        may_end_earlier: true,
+        unbounded_ns: 5_000_000_000,
+        ..ExpectedCost::default()
+    };
     assert_eq!(
         searched.sentence(),
         "It takes at most 5 min. It writes as much as the target can write in at most 5.00 s."

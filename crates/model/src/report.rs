@@ -6,7 +6,7 @@
 
 use crate::comparison::Comparison;
 pub use crate::figures::{
-    AtDevice, TimeSeries, DirectionSeries, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
+    AtDevice, DeviceFigures, DeviceSecond, DirectionSeries, HostFigures, LatencyBuckets, Second, TimeSeries,
 };
 use crate::figures::{Estimate, Ledger, Observed, Steadiness};
 use crate::finding::{CheckId, Checked, Severity};
@@ -19,7 +19,7 @@ use crate::replay::ReplayComparison;
 use crate::study::Studied;
 use crate::units::{show_count, show_ns, show_share};
 use crate::verdict::Gate;
-pub use crate::verdict::{ReportAnswer, AnswerWord, CountsAs, Limiter, Producer, Verdict};
+pub use crate::verdict::{AnswerWord, CountsAs, Limiter, Producer, ReportAnswer, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

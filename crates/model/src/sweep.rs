@@ -803,7 +803,10 @@ fn settings_are_described_in_the_usual_form() {
     let share = Setting { offset_percent: Some(25), ..there };
     assert_eq!(share.position(), Some("25 %".into()));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
-    assert_eq!((mixed.work(), mixed.access_path()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
+    assert_eq!(
+        (mixed.work(), mixed.access_path()),
+        ("randrw 70/30".into(), "direct, io_uring, 4 workers".into())
+    );
     let only_writes = |rw: &str, mix: Option<&str>, spec: Option<&str>| {
         let [mix, spec] = [mix, spec].map(|text| text.map(Into::into));
         Setting { mix, spec, ..Setting::plain(rw, 4096, 1) }.only_writes()

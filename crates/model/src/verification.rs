@@ -602,14 +602,20 @@ mod tests {
                 sync_every: draw(&edges),
             };
             let writer_progress = WriterProgress { synced: draw(&edges), begun: 0 };
-            let begun = if verification.blocks > 0 { verification.next_sync(writer_progress.synced) } else { 0 };
+            let begun =
+                if verification.blocks > 0 { verification.next_sync(writer_progress.synced) } else { 0 };
             let state = State::new(String::new(), verification, WriterProgress { begun, ..writer_progress });
-            let Ok(State { verification: v, writer_progress, .. }) = State::parse(&state.text()) else { continue };
+            let Ok(State { verification: v, writer_progress, .. }) = State::parse(&state.text()) else {
+                continue;
+            };
             accepted += 1;
             for turn in [0, v.blocks / 2, v.blocks - 1] {
                 if let Some(expected) = v.expected(turn, writer_progress) {
                     assert!(expected.offset - v.offset_bytes < v.span_bytes());
-                    assert!(expected.synced <= writer_progress.synced && expected.begun.is_none_or(|b| b <= writer_progress.begun));
+                    assert!(
+                        expected.synced <= writer_progress.synced
+                            && expected.begun.is_none_or(|b| b <= writer_progress.begun)
+                    );
                 }
             }
             for sequence in [1, v.writes() / 2 + 1, v.writes()] {

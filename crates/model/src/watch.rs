@@ -565,7 +565,8 @@ fn a_session_is_dated_by_its_start() {
 #[test]
 fn processes_that_are_not_shown_are_counted() {
     let more = |unlisted| {
-        let all = Processes { seconds: 1.0, listed: Vec::new(), unlisted, unreadable: 0, calls_not_known: None };
+        let all =
+            Processes { seconds: 1.0, listed: Vec::new(), unlisted, unreadable: 0, calls_not_known: None };
         all.describe_more()
     };
     assert_eq!(more(0), None);

@@ -7,7 +7,8 @@ use model::machine::{LayerKind, SameBy};
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
     Call, CpuShares, DeviceInterval, FaultRates, Latencies, Latency, Layout, Load, MeasuredIn, Open,
-    ProcessCalls, ProcessRequests, Processes, Requests, RequestFigures, Watched, WatchedDevice, WatchedProcess,
+    ProcessCalls, ProcessRequests, Processes, RequestFigures, Requests, Watched, WatchedDevice,
+    WatchedProcess,
 };
 
 /// Returns a complete session of two targets with a suspect headline.

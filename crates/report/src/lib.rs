@@ -254,7 +254,8 @@ impl Format {
 }
 
 /// Returns the formats that write this kind of report, with their writers.
-pub fn formats_that_write<K: ReportKind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
+pub fn formats_that_write<K: ReportKind + ?Sized>()
+-> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
     FORMATS.iter().filter_map(|format| Some((*format, K::writer(format)?)))
 }
 
@@ -271,7 +272,10 @@ pub fn format_by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'stat
 
 /// Returns the format for a file by its extension: `requested` if it has this extension and writes
 /// this kind of report, otherwise the one that [`format_by_extension`] finds. `None` if that finds none.
-pub fn format_of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) -> Option<&'static Format> {
+pub fn format_of_file<K: ReportKind + ?Sized>(
+    path: &Path,
+    requested: &'static Format,
+) -> Option<&'static Format> {
     let first = format_by_extension::<K>(path)?;
     Some(if requested.extension == first.extension && K::writer(requested).is_some() {
         requested

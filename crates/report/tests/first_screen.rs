@@ -4,7 +4,7 @@
 //! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
 use model::finding::{Checked, Severity};
-use model::report::{ReportAnswer, AnswerWord, Report, Verdict};
+use model::report::{AnswerWord, Report, ReportAnswer, Verdict};
 use model::study::{Studied, Targets};
 use model::sweep::{Chosen, Sweep};
 use report::{Style, TEXT};

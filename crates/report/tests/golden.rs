@@ -14,7 +14,7 @@ use model::plan::Explained;
 use model::report::{Measured, Report, RunFigures, Second};
 use model::study::Studied;
 use model::verification::Verifications;
-use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, able};
+use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, formats_that_write};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
     let reports = reports()?;
     assert!(reports.len() >= 3, "the golden reports are gone");
     for (path, report) in &reports {
-        for (format, _) in able::<Report>() {
+        for (format, _) in formats_that_write::<Report>() {
             let file = path.with_extension(ending(format));
             let now = style_filter::without_style(text(format, &forged::with_seen(report.clone()), false));
             if bless {
@@ -89,7 +89,8 @@ fn text_is_coloured_only_on_request() -> Tried {
 #[test]
 fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
     for (path, report) in reports()? {
-        for (format, _) in able::<Report>().filter(|(format, _)| ["text", "markdown"].contains(&format.name))
+        for (format, _) in
+            formats_that_write::<Report>().filter(|(format, _)| ["text", "markdown"].contains(&format.name))
         {
             let style = Style { detail: Detail::Brief, ..Style::default() };
             let shown = String::from_utf8(format.bytes(&report, style)?)?;
@@ -124,7 +125,7 @@ fn the_time_series_is_shown_on_request_and_fits() -> Tried {
 
 #[test]
 fn formats_are_found_by_name_and_extension_for_each_kind() {
-    for (format, _) in able::<Report>() {
+    for (format, _) in formats_that_write::<Report>() {
         assert_eq!(report::find_format::<Report>(format.name).map(|f| f.name), Some(format.name));
         let file = PathBuf::from(format!("a.b.{}", format.extension.to_uppercase()));
         let first = FORMATS.iter().find(|f| f.extension == format.extension).map(|f| f.name);
@@ -134,7 +135,9 @@ fn formats_are_found_by_name_and_extension_for_each_kind() {
     }
     assert!(report::find_format::<Report>("pdf").is_none());
     assert!(report::format_by_extension::<Report>(Path::new("json")).is_none());
-    assert!(report::find_format::<Diagnosis>("csv").is_none() && report::find_format::<Listing>("csv").is_some());
+    assert!(
+        report::find_format::<Diagnosis>("csv").is_none() && report::find_format::<Listing>("csv").is_some()
+    );
     assert!(report::format_by_extension::<Diagnosis>(Path::new("a.csv")).is_none());
 }
 
@@ -148,7 +151,7 @@ fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     assert_eq!(names.len(), FORMATS.len());
     let extensions = report::file_extensions::<Report>();
     let listed: Vec<&str> = extensions.split(", ").filter_map(|e| e.strip_prefix('.')).collect();
-    let mut each: Vec<&str> = able::<Report>().map(|(format, _)| format.extension).collect();
+    let mut each: Vec<&str> = formats_that_write::<Report>().map(|(format, _)| format.extension).collect();
     let mut seen = BTreeSet::new();
     each.retain(|extension| seen.insert(*extension));
     assert_eq!(listed, each, "each once, in the order of the table: {extensions}");
@@ -225,8 +228,10 @@ fn an_earlier_session_follows_the_table_and_its_report_is_in_the_json() -> Tried
     report.against = Some(serde_json::from_value(piece)?);
     part_is(&report, false, "Against ", "pieces/against.txt")?;
     let markdown = report::find_format::<Report>("markdown").ok_or("there is no format markdown")?;
-    let word =
-        report.against.as_ref().map(|a| format!("\n**{}** Against 20260101-", a.workload_comparison.answer.word()));
+    let word = report
+        .against
+        .as_ref()
+        .map(|a| format!("\n**{}** Against 20260101-", a.workload_comparison.answer.word()));
     assert!(text(markdown, &report, false).contains(&word.ok_or("nothing is against it")?));
     let json = report::find_format::<Report>("json").ok_or("there is no format json")?;
     let back: Report = serde_json::from_str(&text(json, &report, false))?;

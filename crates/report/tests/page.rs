@@ -7,9 +7,11 @@ use model::comparison::Comparison;
 use model::figures::Ledger;
 use model::finding::Pages;
 use model::history::{Column, Figure, Listing, SessionRow, SessionTable};
-use model::report::{TimeSeries, DirectionSeries, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
+use model::report::{
+    DirectionSeries, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second, TimeSeries,
+};
 use model::study::Studied;
-use report::{ReportKind, Style, find};
+use report::{ReportKind, Style, find_format};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,7 @@ type Tried = Result<(), Box<dyn std::error::Error>>;
 const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;</style>";
 
 fn page<K: ReportKind>(report: &K) -> Result<String, Box<dyn std::error::Error>> {
-    let format = find::<K>("html").ok_or("there is no format html")?;
+    let format = find_format::<K>("html").ok_or("there is no format html")?;
     Ok(String::from_utf8(format.bytes(report, Style::default())?)?)
 }
 

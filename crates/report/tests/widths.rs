@@ -1,8 +1,8 @@
 //! Widths: no line of text is wider than the terminal, for every kind of report at all usual widths.
 
 use model::comparison::{Comparison, Comparisons, Other, side_name};
-use model::finding::{CheckId, CheckPage, Diagnosis, FORMAT, AnswerGroup, DoctorAnswer, Pages, Severity};
-use model::history::{Column, Entry, Figure, Listing, OtherWork, SessionRow, RowsOf, SessionTable};
+use model::finding::{AnswerGroup, CheckId, CheckPage, Diagnosis, DoctorAnswer, FORMAT, Pages, Severity};
+use model::history::{Column, Entry, Figure, Listing, OtherWork, RowsOf, SessionRow, SessionTable};
 use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use report::{Detail, ReportKind, Style, TEXT};

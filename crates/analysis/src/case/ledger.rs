@@ -19,7 +19,7 @@
 use crate::case::{self, Amount, Case, CaseRun, asked_depth, cgroup_slot, flow_of, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
-use model::figures::{Account, LedgerEntry, Ledger, IoTotals};
+use model::figures::{Account, IoTotals, Ledger, LedgerEntry};
 use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;

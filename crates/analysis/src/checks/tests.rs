@@ -126,7 +126,11 @@ fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
     let mut before_runs =
         with_unknown_target(Fixture { hole_share: 1.0, ..Fixture::honest() }.record(), true);
     before_runs.runs.clear();
-    assert_eq!(severity(&before_runs, 0, CheckId::A04), Some(Severity::Invalidates), "fathom measures nothing");
+    assert_eq!(
+        severity(&before_runs, 0, CheckId::A04),
+        Some(Severity::Invalidates),
+        "fathom measures nothing"
+    );
     for id in [
         Id::A02,
         Id::A04,

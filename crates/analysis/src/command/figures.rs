@@ -9,8 +9,8 @@
 use crate::figures::kernel_text::{keyed, pressure_us};
 use model::Known;
 use model::command::{
-    Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, ProcessIo, NamedFiles,
-    Requests, Stream, Syncs,
+    Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, NamedFiles,
+    ProcessIo, Requests, Stream, Syncs,
 };
 use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::machine::{Layer, LayerKind, Machine};

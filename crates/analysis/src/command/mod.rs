@@ -15,7 +15,7 @@ use crate::checks::{
 };
 use crate::compare::{self, CommandTimes};
 use crate::figures::kernel_text::{LEAST_TICKS, stolen_ticks};
-use crate::{Judging, checks, notes, unknown_machine, verdict};
+use crate::{Judging, findings, notes, unknown_machine, verdict};
 use figures::snapshot_at;
 use model::Known;
 use model::command::{
@@ -27,7 +27,7 @@ use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
-use model::report::{ReportAnswer, AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, Verdict};
+use model::report::{AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, ReportAnswer, Verdict};
 use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals::{self, FEWEST_RUNS};
@@ -50,10 +50,10 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         checks.extend(ask_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
-    for finding in &mut checks {
-        finding.accepted = checked.outcome == Outcome::Finding && options.accept.contains(&finding.id);
+    for checked in &mut checks {
+        checked.accepted = checked.outcome == Outcome::Finding && options.accept.contains(&checked.id);
     }
-    checks.sort_by_key(|finding| (checked.outcome, finding.severity, finding.id));
+    checks.sort_by_key(|checked| (checked.outcome, checked.severity, checked.id));
     let compared = compare_commands(&commands);
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| decide_gates(condition, &commands)).collect();
@@ -803,8 +803,8 @@ mod tests {
     use crate::Judging;
     use crate::fixture::Fixture;
     use model::command::{
-        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, ProcessIo, NamedFiles,
-        Stream, Traced,
+        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, NamedFiles,
+        ProcessIo, Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
     use model::finding::Outcome;
@@ -1269,9 +1269,11 @@ mod tests {
             let (report, _) = judged(CommandEnd { exit: Exit::Code(2), ..end }, [100, 100]);
             sentence(&report).to_owned()
         };
-        for end in
-            [end(64 * MIB), writer(0, FinalSync::Off), CommandEnd { moved: Ok(ProcessIo::default()), ..end(0) }]
-        {
+        for end in [
+            end(64 * MIB),
+            writer(0, FinalSync::Off),
+            CommandEnd { moved: Ok(ProcessIo::default()), ..end(0) },
+        ] {
             let text = described(end);
             assert_eq!(text.matches("ended with exit code 2").count(), 1, "{text}");
         }

@@ -20,7 +20,7 @@ use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
 use model::comparison::{
-    ComparisonAnswer, Comparison, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
+    Comparison, ComparisonAnswer, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
 };
 use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
@@ -350,8 +350,9 @@ fn why_not_comparable(
 /// such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
-    let ids: BTreeSet<CheckId> =
-        all().flat_map(|one| unaccepted(&one.result.name, &one.report.checks, &[Severity::Invalidates])).collect();
+    let ids: BTreeSet<CheckId> = all()
+        .flat_map(|one| unaccepted(&one.result.name, &one.report.checks, &[Severity::Invalidates]))
+        .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return String::new();
     }
@@ -441,7 +442,10 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
         return (pair.refusal(), format!("{why}.{anyway}"));
     }
     let Some(metric) = pair.metrics.first() else {
-        return (ComparisonAnswer::Incomparable, format!("{}: no number is in every run of both sides.", pair.name));
+        return (
+            ComparisonAnswer::Incomparable,
+            format!("{}: no number is in every run of both sides.", pair.name),
+        );
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);
     let numbers = format!(
@@ -716,8 +720,12 @@ pub(crate) fn fixture() -> Record {
     let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
     let then = judge(&before.record(), &Judging::default());
     let mut record = together(&[Fixture::honest(), before]);
-    record.header.plan.against =
-        Some(model::plan::EarlierSession { session: "1".into(), first_job: 1, headline: 1, earlier_report: Box::new(then) });
+    record.header.plan.against = Some(model::plan::EarlierSession {
+        session: "1".into(),
+        first_job: 1,
+        headline: 1,
+        earlier_report: Box::new(then),
+    });
     record
 }
 
@@ -757,7 +765,10 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     let report = judge(&fixture(), &Judging::default());
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
-    assert_eq!((against.workload_comparison.answer, against.machine_comparison.answer), (ComparisonAnswer::Faster, ComparisonAnswer::Same));
+    assert_eq!(
+        (against.workload_comparison.answer, against.machine_comparison.answer),
+        (ComparisonAnswer::Faster, ComparisonAnswer::Same)
+    );
     let ratio = against.workload_comparison.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }

@@ -45,7 +45,12 @@ fn why_refused(change: impl FnOnce(&mut Report)) -> Option<String> {
     change(&mut b);
     let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
     let refused = comparison.headline().and_then(|p| p.refused.clone());
-    assert_eq!(refused.is_some(), comparison.answer == ComparisonAnswer::Incomparable, "{}", comparison.sentence);
+    assert_eq!(
+        refused.is_some(),
+        comparison.answer == ComparisonAnswer::Incomparable,
+        "{}",
+        comparison.sentence
+    );
     refused
 }
 
@@ -141,7 +146,11 @@ fn different_work_is_refused_and_the_difference_named() {
     b.started.push('9');
     seed(&mut a);
     seed(&mut b);
-    assert_ne!(compare(&a, &b, &options()).answer, ComparisonAnswer::Incomparable, "another seed is the same work");
+    assert_ne!(
+        compare(&a, &b, &options()).answer,
+        ComparisonAnswer::Incomparable,
+        "another seed is the same work"
+    );
 }
 
 #[test]
@@ -230,7 +239,11 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
         let gated = compare(a, b, &Options { fail_if_slower: Some(slower), ..options() });
         assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::GateOutcome::Undecided));
         let accepted = compare(a, b, &Options { accept_differences: true, ..options() });
-        assert!(matches!(accepted.answer, ComparisonAnswer::Slower | ComparisonAnswer::Faster), "{}", accepted.sentence);
+        assert!(
+            matches!(accepted.answer, ComparisonAnswer::Slower | ComparisonAnswer::Faster),
+            "{}",
+            accepted.sentence
+        );
     }
     // The same engine on both sides is the same work, also if the user named it on one side.
     let mut named = fallback("");
@@ -269,7 +282,11 @@ fn the_page_cache_is_not_compared_with_the_device() {
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Invalidates))));
-    assert_ne!(compare(&cached, &cached, &options()).answer, ComparisonAnswer::Incomparable, "same name, same thing");
+    assert_ne!(
+        compare(&cached, &cached, &options()).answer,
+        ComparisonAnswer::Incomparable,
+        "same name, same thing"
+    );
 
     let accepted = Options { accept_differences: true, ..options() };
     let comparison = compare(&direct, &cached, &accepted);
@@ -282,8 +299,7 @@ fn the_page_cache_is_not_compared_with_the_device() {
 #[test]
 fn different_limiters_of_the_same_work_are_only_named() {
     let busy = Fixture { cpu_share: 1.0, ..Fixture::honest() };
-    let renamed =
-        judged(&busy).checks.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
+    let renamed = judged(&busy).checks.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
     let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&busy, 0.9), &options());
     assert_eq!(comparison.answer, ComparisonAnswer::Slower, "{}", comparison.sentence);
@@ -308,18 +324,24 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, ComparisonAnswer::Invalid);
     // A gate neither passes nor fails.
-    let gated = Options { fail_if_slower: Some(SlowdownLimit { share: 0.05, all_numbers: false }), ..options() };
+    let gated =
+        Options { fail_if_slower: Some(SlowdownLimit { share: 0.05, all_numbers: false }), ..options() };
     let gate = |b: &Report| {
         compare(&judged(&Fixture::honest()), b, &gated).gate.unwrap_or_else(|| panic!("no gate"))
     };
     let missing = gate(&void);
     assert!(
-        missing.no_number && missing.outcome == GateOutcome::Invalid && missing.sentence.contains("--accept A04")
+        missing.no_number
+            && missing.outcome == GateOutcome::Invalid
+            && missing.sentence.contains("--accept A04")
     );
     for hole_share in [0.0, 1.0] {
         let other = judged(&Fixture { hole_share, block_bytes: 8192, ..Fixture::honest() });
         assert_eq!(gate(&other).outcome, GateOutcome::Undecided, "other work");
-        assert_eq!(compare(&judged(&Fixture::honest()), &other, &gated).answer, ComparisonAnswer::Incomparable);
+        assert_eq!(
+            compare(&judged(&Fixture::honest()), &other, &gated).answer,
+            ComparisonAnswer::Incomparable
+        );
     }
 }
 
@@ -406,7 +428,10 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biases))));
 
     let apart = compare_sides(&a, &[with_rates(&fixture, 2.0)], &options());
-    assert_eq!((apart.answer, outcome(&apart, CheckId::E15)), (ComparisonAnswer::Faster, Some((Outcome::Holds, None))));
+    assert_eq!(
+        (apart.answer, outcome(&apart, CheckId::E15)),
+        (ComparisonAnswer::Faster, Some((Outcome::Holds, None)))
+    );
 
     let mut other = with_rates(&fixture, 1.0);
     other.machine.kernel = "Linux 6.18.5".into();
@@ -444,7 +469,10 @@ fn results_are_paired_by_name_and_the_others_listed() {
     // Two single results match whatever their names.
     let mut renamed = with_rates(&Fixture::honest(), 0.9);
     renamed.results[0].name = "mine".into();
-    assert_eq!(compare(&with_rates(&Fixture::honest(), 1.0), &renamed, &options()).answer, ComparisonAnswer::Slower);
+    assert_eq!(
+        compare(&with_rates(&Fixture::honest(), 1.0), &renamed, &options()).answer,
+        ComparisonAnswer::Slower
+    );
 }
 
 #[test]
@@ -562,7 +590,10 @@ fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
     let answers: Vec<(&str, ComparisonAnswer)> =
         all.others.iter().map(|o| (o.name.as_str(), o.comparison.answer)).collect();
-    assert_eq!(answers, [("B", ComparisonAnswer::Faster), ("C", ComparisonAnswer::Same), ("D", ComparisonAnswer::Slower)]);
+    assert_eq!(
+        answers,
+        [("B", ComparisonAnswer::Faster), ("C", ComparisonAnswer::Same), ("D", ComparisonAnswer::Slower)]
+    );
     assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
     let gate = all.gate.unwrap();
     assert_eq!(gate.outcome, GateOutcome::Failed);
@@ -596,7 +627,7 @@ mod simulation {
     use crate::compare::weighing::{Measure, WeighedNumber, decide_gate, in_turns, pair, rates, weigh};
     use crate::compare::{Options, Runs};
     use crate::strategy::{Budget, Next, Summary, next};
-    use model::comparison::{ComparisonAnswer, SlowdownGate, Metric, GateOutcome};
+    use model::comparison::{ComparisonAnswer, GateOutcome, Metric, SlowdownGate};
     use model::payload::split_mix;
     use model::plan::Strategy;
     use model::study::TargetLayout;
@@ -806,7 +837,8 @@ mod simulation {
             let (a, b) = (heavy(1.0), heavy(factor));
             let measure = Measure { is_percentile: true, more_is_better: false, ..rates(&a, &b) };
             let metric = answer_alone(weigh(measure, &in_turns()));
-            different += usize::from(matches!(metric.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower));
+            different +=
+                usize::from(matches!(metric.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower));
             right += usize::from(metric.answer == ComparisonAnswer::Slower);
             held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
         }
@@ -913,7 +945,8 @@ mod simulation {
                 .zip(adjusted)
                 .map(|(w, chance)| w.into_metric(chance, tests - 1))
                 .collect();
-            let differs = |m: &&Metric| matches!(m.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower);
+            let differs =
+                |m: &&Metric| matches!(m.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower);
             let count =
                 |is: &dyn Fn(&Metric) -> bool| metrics.iter().filter(|m| is(m)).count() as f64 / tests as f64;
             all.any_word += f64::from(u8::from(metrics.iter().any(|m| differs(&m))));

@@ -25,7 +25,7 @@ use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
 use crate::verdict::accept_flags;
-use model::comparison::{ComparisonAnswer, SlowdownGate, Metric, Other, Pair, GateOutcome};
+use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
@@ -716,7 +716,11 @@ fn three_runs_against_three_never_differ_and_four_can() {
     }
     assert_eq!(three.could_have_seen, None);
     assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, ComparisonAnswer::Faster);
-    assert_eq!(metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer, ComparisonAnswer::Faster, "chance 3.6 %");
+    assert_eq!(
+        metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer,
+        ComparisonAnswer::Faster,
+        "chance 3.6 %"
+    );
     let two = metric_for(rates(&scaled(2, 1.0), &scaled(5, 2.0)));
     assert_eq!((two.answer, two.interval, two.runs_needed), (ComparisonAnswer::CannotTell, None, None));
     // Three runs on each side may be enough for SAME.
@@ -779,16 +783,28 @@ fn an_outlier_does_not_make_a_difference() {
 fn only_numbers_with_both_bounds_beyond_the_limit_fail() {
     let outcome = |answer, interval| find_outcome(&metric(answer, true, Some(interval)), 0.05, Runs::Apart);
     assert_eq!(outcome(ComparisonAnswer::Slower, [0.88, 0.92]), GateOutcome::Failed);
-    assert_eq!(outcome(ComparisonAnswer::Slower, [0.93, 0.96]), GateOutcome::Undecided, "slower, perhaps by less");
-    assert_eq!(outcome(ComparisonAnswer::Slower, [0.96, 0.98]), GateOutcome::Passed, "surely slower, and by less");
+    assert_eq!(
+        outcome(ComparisonAnswer::Slower, [0.93, 0.96]),
+        GateOutcome::Undecided,
+        "slower, perhaps by less"
+    );
+    assert_eq!(
+        outcome(ComparisonAnswer::Slower, [0.96, 0.98]),
+        GateOutcome::Passed,
+        "surely slower, and by less"
+    );
     assert_eq!(
         outcome(ComparisonAnswer::CannotTell, [0.88, 0.92]),
         GateOutcome::Undecided,
         "a rank test does not confirm it"
     );
     assert_eq!(outcome(ComparisonAnswer::CannotTell, [0.96, 1.10]), GateOutcome::Passed);
-    assert_eq!(find_outcome(&metric(ComparisonAnswer::CannotTell, true, None), 0.05, Runs::Apart), GateOutcome::Undecided);
-    let time = |interval| find_outcome(&metric(ComparisonAnswer::Slower, false, Some(interval)), 0.05, Runs::Apart);
+    assert_eq!(
+        find_outcome(&metric(ComparisonAnswer::CannotTell, true, None), 0.05, Runs::Apart),
+        GateOutcome::Undecided
+    );
+    let time =
+        |interval| find_outcome(&metric(ComparisonAnswer::Slower, false, Some(interval)), 0.05, Runs::Apart);
     assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (GateOutcome::Failed, GateOutcome::Passed));
 }
 
@@ -811,7 +827,9 @@ fn the_headline_counts_and_with_all_everything() {
     let good = metric(ComparisonAnswer::Same, true, Some([0.99, 1.0]));
     let bad = metric(ComparisonAnswer::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
-    let gate = |pairs: &[Pair], all| decide_gate(pairs, SlowdownLimit { share: 0.05, all_numbers: all }, &Options::default());
+    let gate = |pairs: &[Pair], all| {
+        decide_gate(pairs, SlowdownLimit { share: 0.05, all_numbers: all }, &Options::default())
+    };
     let only = gate(&pairs, false);
     assert_eq!(only.outcome, GateOutcome::Passed);
     let all = gate(&pairs, true);

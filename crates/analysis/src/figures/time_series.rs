@@ -13,7 +13,7 @@ use model::figures::Observed;
 use model::job::Kind;
 use model::machine::Layer;
 use model::record::{Cell, Interval, KindEnd};
-use model::report::{DirectionSeries, DeviceSecond, LatencyBuckets, RunFigures, Second};
+use model::report::{DeviceSecond, DirectionSeries, LatencyBuckets, RunFigures, Second};
 use model::{Known, report};
 use stats::series::{FEWEST_STEPS, Series};
 use std::collections::BTreeMap;
@@ -522,9 +522,16 @@ fn every_operation_is_in_the_series_and_in_the_buckets() {
     let reads = &time_series.directions["read"];
     let ops: f64 = reads.iops.iter().zip(&time_series.seconds).map(|(iops, s)| iops * s).sum();
     assert!((ops - 20_000.0).abs() < 20.0, "{ops}");
-    assert_eq!((time_series.joined, time_series.run.first(), time_series.run.last()), (1, Some(&0), Some(&1)));
+    assert_eq!(
+        (time_series.joined, time_series.run.first(), time_series.run.last()),
+        (1, Some(&0), Some(&1))
+    );
     assert!(reads.p50_ns.iter().zip(&reads.max_ns).all(|(p50, max)| p50 <= max && p50.is_some()));
-    assert!(time_series.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0), "{:?}", time_series.depth_mean);
+    assert!(
+        time_series.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0),
+        "{:?}",
+        time_series.depth_mean
+    );
     let latencies = latencies(Some(&crate::figures::observe_case(case)));
     assert_eq!(latencies["read"].count(), 20_000);
 }

@@ -346,7 +346,10 @@ fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
     }
     .into();
     let cost = cost(&plan);
-    assert_eq!((cost.time_ns, cost.making_ns, cost.repeats_disturbed, cost.may_end_earlier), (60_000_000_000, 0, false, true));
+    assert_eq!(
+        (cost.time_ns, cost.making_ns, cost.repeats_disturbed, cost.may_end_earlier),
+        (60_000_000_000, 0, false, true)
+    );
     let sentence = cost.sentence();
     assert!(sentence.starts_with("It takes at most 60 s. It writes at most "), "{sentence}");
 }

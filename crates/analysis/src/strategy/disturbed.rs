@@ -355,7 +355,8 @@ fn repeats_of_unit(unit: &[(usize, Attempt)], at_most: u32) -> Vec<(usize, Repea
 /// to come. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
 pub(crate) fn is_disturbance_the_rule(tried: &[Attempt], left: usize) -> bool {
     let complete = || tried.iter().filter(|a| a.complete);
-    let attempts: BTreeSet<(RepeatedUnit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
+    let attempts: BTreeSet<(RepeatedUnit, u32)> =
+        complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let disturbed: BTreeSet<(RepeatedUnit, u32)> =
         complete().filter(|a| a.disturbed).map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
     let runs: BTreeSet<RepeatedUnit> = disturbed.iter().map(|(unit, _)| *unit).collect();

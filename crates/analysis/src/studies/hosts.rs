@@ -9,7 +9,7 @@
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns};
 use model::record::Record;
-use model::report::{ReportAnswer, AnswerWord, Report};
+use model::report::{AnswerWord, Report, ReportAnswer};
 use model::study::{HostSteps, Scaling, ScalingKnee, ScalingRow, Studied};
 use model::units::show_share;
 

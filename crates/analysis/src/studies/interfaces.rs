@@ -17,7 +17,7 @@ use model::figures::NotMeasured;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::{Kind, Stream};
 use model::record::{Record, RunEnding, WorkerEnd};
-use model::report::{ReportAnswer, AnswerWord, Figures, Measured};
+use model::report::{AnswerWord, Figures, Measured, ReportAnswer};
 use model::spec::number::MAX_RUNS;
 use model::study::{Advice, Api, ApiRow, Candidate, InterfaceComparison, NoAdvice, Studied};
 use model::units::{MIB, show_rate};
@@ -51,7 +51,8 @@ impl Question for InterfaceComparison {
             let result = results.get(row.result)?;
             row.findings = acting_on(result, counted_checks).collect();
             row.findings.dedup();
-            let (why_without, rates) = (why_without(result, counted_checks), rates_by_round(judged, candidate.job));
+            let (why_without, rates) =
+                (why_without(result, counted_checks), rates_by_round(judged, candidate.job));
             Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();

@@ -8,7 +8,7 @@ use crate::checks::evidence;
 use crate::deductions;
 use crate::findings::CaseAnswers;
 use crate::verdict::Judged;
-use model::figures::{LayerDifference, LayerRow, Layers, IoTotals, OperationFigures};
+use model::figures::{IoTotals, LayerDifference, LayerRow, Layers, OperationFigures};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::plan::{ComparedLayer, LayerComparison};
@@ -155,7 +155,12 @@ fn pace_of_device(case: &Case, tool_iops: f64) -> Option<OperationFigures> {
 /// Returns the mean ratio of the rates of two layers. Each ratio is computed within a round, so
 /// that a slow drift of the device affects both rates. `None` if a finding invalidates one of the
 /// layers, or without a common round.
-fn compare_with_lower(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<LayerDifference> {
+fn compare_with_lower(
+    name: &str,
+    other: usize,
+    upper: &Measured,
+    lower: &Measured,
+) -> Option<LayerDifference> {
     if upper.void || lower.void {
         return None;
     }

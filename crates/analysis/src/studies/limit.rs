@@ -22,7 +22,7 @@ use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
-use model::report::{ReportAnswer, AnswerWord, Headline, Measured, Verdict};
+use model::report::{AnswerWord, Headline, Measured, ReportAnswer, Verdict};
 use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};

@@ -18,7 +18,7 @@ use crate::runs::Sample;
 use crate::verdict::{Judged, ReportHead};
 use model::finding::{CheckId, Checked};
 use model::record::Record;
-use model::report::{ReportAnswer, Deduction, Measured, Report};
+use model::report::{Deduction, Measured, Report, ReportAnswer};
 use model::study::{LoadCurve, MetLoad, Studied, Study};
 
 /// The question of a study, as the plan states it.

@@ -7,7 +7,7 @@ use super::{Conclusion, Question};
 use crate::findings::CaseAnswers;
 use crate::verdict::{Judged, ReportHead};
 use model::profile::{
-    CellSource, LayoutRow, LayoutKind, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
+    CellSource, LayoutKind, LayoutRow, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
 use model::report::{Measured, Verdict};
 use model::study::Studied;

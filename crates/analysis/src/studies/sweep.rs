@@ -17,12 +17,12 @@ use model::finding::CheckId;
 use model::job::Pattern;
 use model::plan::Role;
 use model::record::{Record, RunEnding};
-use model::report::{ReportAnswer, AnswerWord, Deduction, Headline, Measured, Verdict};
+use model::report::{AnswerWord, Deduction, Headline, Measured, ReportAnswer, Verdict};
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
-    CellFigures, Chosen, Grid, IN_ORDER, Knee, BaselineLoss, Measure, Reference, Rounds, Search as How, Setting,
-    Skipped, Sweep, SweptTarget, Until, Work, least_iops,
+    BaselineLoss, CellFigures, Chosen, Grid, IN_ORDER, Knee, Measure, Reference, Rounds, Search as How,
+    Setting, Skipped, Sweep, SweptTarget, Until, Work, least_iops,
 };
 use model::units::{MIB, show_block, show_count, show_rate, show_share};
 use stats::comparison::Shift;
@@ -1012,7 +1012,10 @@ mod tests {
         let settings = sweep.settings(|_| Vec::new());
         assert!(settings[0].iter().all(|one| one.work == "Data on SSD"), "{settings:?}");
         let void = sweep.settings(|_| vec![CheckId::D08]);
-        assert!(void[0].iter().all(|one| one.value.is_none() && one.invalidated_by == [CheckId::D08]), "{void:?}");
+        assert!(
+            void[0].iter().all(|one| one.value.is_none() && one.invalidated_by == [CheckId::D08]),
+            "{void:?}"
+        );
     }
 
     #[test]

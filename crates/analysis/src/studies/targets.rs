@@ -8,7 +8,7 @@ use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns, show_interval};
 use model::comparison::{ComparisonAnswer as Word, Metric, Pair};
 use model::record::Record;
-use model::report::{ReportAnswer, AnswerWord, Report};
+use model::report::{AnswerWord, Report, ReportAnswer};
 use model::study::{Studied, TargetComparison, TargetRow, Targets};
 use model::units::{show_change, show_share};
 
@@ -68,7 +68,10 @@ impl Conclusion for Targets {
         let numbers: Vec<String> =
             all.iter().filter_map(|one| Some(describe_comparison(name(one), first, one.pair?))).collect();
         let others: Vec<String> = (1..self.names.len()).map(|target| count_outcomes(self, target)).collect();
-        Some(ReportAnswer { word, sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")) })
+        Some(ReportAnswer {
+            word,
+            sentence: format!("{conclusion}: {}. {}", numbers.join("; "), others.join(" ")),
+        })
     }
 }
 

@@ -9,8 +9,8 @@ pub(crate) mod offsets;
 pub(crate) mod timing;
 
 use model::captured::{
-    Flushes, Latency, Op, Operation, Origin, OtherTasks, FlushingTask, Profile, RequestFilter, SizeShare, Sizes, TASKS,
-    Task as TaskProfile, RowUnit,
+    Flushes, FlushingTask, Latency, Op, Operation, Origin, OtherTasks, Profile, RequestFilter, RowUnit,
+    SizeShare, Sizes, TASKS, Task as TaskProfile,
 };
 use model::histogram::Histogram;
 use offsets::{FootprintCounter, SequenceCounter};
@@ -69,7 +69,7 @@ impl Profiler {
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
         if flags.kind == RowKind::Asked {
-            self.flushes.requested(row, flags);
+            self.flushes.count_request(row, flags);
             return;
         }
         let op = flags.op(row.sectors);
@@ -93,7 +93,7 @@ impl Profiler {
         // The flush of a bio belongs to the task that submitted the bio.
         if self.has_bios && (op == Op::Flush || flags.has_preflush() || (op == Op::Write && flags.has_fua()))
         {
-            self.flushes.requested(row, flags);
+            self.flushes.count_request(row, flags);
         }
         if op == Op::Flush {
             self.flushes.at_device += 1;

@@ -294,6 +294,8 @@ fn touched_blocks_count_once() {
     let footprint = touched.finish();
     assert_eq!((footprint.read_bytes, footprint.write_bytes, footprint.bytes), (8192, 12_288, 16_384));
     assert_eq!(footprint.span_bytes, 1 << 30);
-    assert!((footprint.reuse - 9.0 / 4.0).abs() < 1e-9 && footprint.half_of_requests_in == Some(1.0 / 1024.0));
+    assert!(
+        (footprint.reuse - 9.0 / 4.0).abs() < 1e-9 && footprint.half_of_requests_in == Some(1.0 / 1024.0)
+    );
     assert_eq!(FootprintCounter::new(None).finish().half_of_requests_in, None);
 }

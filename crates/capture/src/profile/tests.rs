@@ -61,7 +61,8 @@ fn a_restriction_applies_to_all_figures() {
     let profile = profile_of_load(&half);
     assert_eq!((profile.requests, profile.duration_ns, profile.operations.len()), (1000, 150_000_000, 1));
     assert_eq!((profile.tasks.len(), profile.flushes.at_device), (1, 0));
-    let unknown = profile_of_load(&RequestFilter { task: Some("unknown".into()), ..RequestFilter::default() });
+    let unknown =
+        profile_of_load(&RequestFilter { task: Some("unknown".into()), ..RequestFilter::default() });
     assert_eq!((unknown.requests, unknown.operations.len()), (0, 0));
 }
 

@@ -7,7 +7,7 @@
 //!    pairs of them are merged whenever a request is beyond the last one. Memory grows neither with requests nor with time.
 
 use crate::profile::{latency, share};
-use model::captured::{Arrivals, LoadSeries, KindSeries, Depth, DepthShare, Op, Place, Places};
+use model::captured::{Arrivals, Depth, DepthShare, KindSeries, LoadSeries, Op, Place, Places};
 use model::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -389,7 +389,10 @@ fn even_requests_have_no_dispersion_and_bursts_have_much() {
     let mut even = ArrivalCounts::new(0);
     (0..10_000_u64).for_each(|at| even.add(Op::Read, at * 100_000));
     let reported = even.finish(1_000_000_000);
-    assert_eq!((reported.len(), reported[0].requests_of.as_str(), reported[1].requests_of.as_str()), (2, "all", "read"));
+    assert_eq!(
+        (reported.len(), reported[0].requests_of.as_str(), reported[1].requests_of.as_str()),
+        (2, "all", "read")
+    );
     assert_eq!((reported[0].gap_ns.mean, reported[0].idc_10ms), (100_000.0, Some(0.0)));
     let mut burst = ArrivalCounts::new(0);
     // Every tenth interval has a thousand requests.
@@ -469,13 +472,20 @@ mod tests {
         let mut series = TimeSeries::new(0);
         series.add(Op::Read, &row(0, 0));
         series.add(Op::Read, &row(1, 8 << 20));
-        let places = series.finish(0).and_then(|time_series| time_series.places).unwrap_or_else(|| panic!("no places"));
+        let places = series
+            .finish(0)
+            .and_then(|time_series| time_series.places)
+            .unwrap_or_else(|| panic!("no places"));
         assert!(places.rows <= MAX_REPORTED_ROWS && places.row_bytes * places.rows as u64 > 8 << 40);
         assert_eq!(places.kinds[0].1.len(), 2);
         assert_eq!(TimeSeries::new(0).finish(1_000_000_000), None);
         // Requests without an offset have a time series too.
         let mut flushes = TimeSeries::new(5);
         flushes.add(Op::Flush, &row(0, 0));
-        assert!(flushes.finish(1_000_000).is_some_and(|time_series| time_series.places.is_none() && time_series.steps == 1));
+        assert!(
+            flushes
+                .finish(1_000_000)
+                .is_some_and(|time_series| time_series.places.is_none() && time_series.steps == 1)
+        );
     }
 }

@@ -5,7 +5,7 @@ use crate::engines::{ENGINES, find};
 use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
 use model::verification::{
-    Ending, Failed, FailureCount, Failures, LISTED, Lost, WriterProgress, ReadBack, Verification, Written,
+    Ending, Failed, FailureCount, Failures, LISTED, Lost, ReadBack, Verification, WriterProgress, Written,
 };
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -114,7 +114,12 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
             };
             let writer_progress = WriterProgress { synced: 600, begun: 600 };
             let none = Failures::default();
-            assert_eq!(written, Written { writer_progress, ending: Ending::Complete, failures: none }, "{}", entry.name);
+            assert_eq!(
+                written,
+                Written { writer_progress, ending: Ending::Complete, failures: none },
+                "{}",
+                entry.name
+            );
             let synced: Vec<u64> = all_progress.iter().map(|m| m.synced).collect();
             assert_eq!(synced, [70, 140, 210, 280, 300, 370, 440, 510, 580, 600]);
             let file = scratch.open(*cache, false).unwrap_or_else(|e| panic!("{e}"));
@@ -164,7 +169,10 @@ fn an_engine_that_moves_nothing_is_detected() {
     for engine in ["null", "sim"] {
         let answer = written(&through(engine, Cache::Buffered), scratch.plain());
         let (written, all_progress) = answer.unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((written.ending, written.writer_progress, all_progress.len()), (Ending::Complete, writer_progress, 10));
+        assert_eq!(
+            (written.ending, written.writer_progress, all_progress.len()),
+            (Ending::Complete, writer_progress, 10)
+        );
     }
     let seen = found(&through("null", Cache::Buffered), scratch.plain(), writer_progress);
     assert_eq!((seen.blocks, seen.damaged, seen.damage.len()), (300, 300, LISTED));
@@ -251,7 +259,8 @@ fn writes_after_a_mark_may_be_missing() {
 #[test]
 fn a_full_device_ends_the_writing_with_its_error() {
     let full = File::options().read(true).write(true).open("/dev/full").unwrap_or_else(|e| panic!("{e}"));
-    let (written, all_progress) = written(&through("sync", Cache::Buffered), full).unwrap_or_else(|e| panic!("{e}"));
+    let (written, all_progress) =
+        written(&through("sync", Cache::Buffered), full).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((written.ending, all_progress), (Ending::Failed, Vec::new()));
     assert_eq!(written.writer_progress.synced, 0);
     let errno = rustix::io::Errno::NOSPC.raw_os_error();
@@ -266,7 +275,8 @@ fn a_full_device_ends_the_writing_with_its_error() {
 fn a_failed_sync_makes_no_mark() {
     // /dev/null accepts every write and cannot be synced.
     let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
-    let (written, all_progress) = written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
+    let (written, all_progress) =
+        written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
         (written.ending, written.writer_progress, all_progress),
         (Ending::Failed, WriterProgress { synced: 0, begun: 70 }, Vec::new())
@@ -291,7 +301,10 @@ fn a_stop_a_time_limit_or_a_failed_mark_ends_the_writing() {
         write(&through("sync", Cache::Buffered), scratch.plain(), writing)
     };
     let stopped = run(None, 100, false).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((stopped.ending, stopped.writer_progress), (Ending::Interrupted, WriterProgress { synced: 70, begun: 100 }));
+    assert_eq!(
+        (stopped.ending, stopped.writer_progress),
+        (Ending::Interrupted, WriterProgress { synced: 70, begun: 100 })
+    );
     let timed = run(Some(Instant::now()), u64::MAX, false).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((timed.ending, timed.writer_progress), (Ending::Time, WriterProgress { synced: 1, begun: 1 }));
     assert_eq!(run(None, u64::MAX, true), Err("no room for it".into()));

@@ -249,7 +249,11 @@ fn runs_and_loads_are_separate_units() {
 fn a_round_of_compared_runs_counts_as_one_unit() {
     let first = [attempt_at(0, 0, 0, false), attempt_at(1, 0, 0, true)];
     let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
-    assert_eq!(which_count(&half, Pairing::Rounds), [true, true, false], "half of a round stands for nothing");
+    assert_eq!(
+        which_count(&half, Pairing::Rounds),
+        [true, true, false],
+        "half of a round stands for nothing"
+    );
     let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
     assert_eq!(which_count(&complete, Pairing::Rounds), [false, false, true, true]);
     let repeated = [first.as_slice(), &[attempt_at(1, 0, 1, false), attempt_at(0, 0, 1, true)]].concat();

@@ -11,7 +11,9 @@ pub mod stream;
 
 pub use crate::payload::Written;
 pub use crate::replay::Replayed;
-pub use attempts::{Attempt, Disturbance, Disturbed, Pairing, Preconditioned, RepeatedUnit, Rounds, which_count};
+pub use attempts::{
+    Attempt, Disturbance, Disturbed, Pairing, Preconditioned, RepeatedUnit, Rounds, which_count,
+};
 
 pub use self::stream::{
     AtDriver, Bucket, Cell, Common, Interval, Intervals, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop,
@@ -567,7 +569,11 @@ pub struct Decoded {
 pub fn decode(bytes: &[u8]) -> Result<Decoded, Unreadable> {
     let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
         let begun = MAGIC.as_bytes().starts_with(bytes);
-        return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic(describe_other_file(bytes)) });
+        return Err(if begun {
+            Unreadable::Headless
+        } else {
+            Unreadable::NoMagic(describe_other_file(bytes))
+        });
     };
     let complete = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     let mut is_torn = complete < body.len();

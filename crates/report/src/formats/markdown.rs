@@ -10,7 +10,7 @@ use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
 use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_checks, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
-use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_digits, verdict_mark};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, verdict_mark, with_supported_digits};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{describe_ending, describe_headline, main_table};
 use crate::view::results::is_of_jobs;
@@ -24,8 +24,8 @@ use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_remarks,
 };
 use crate::{Content, Detail, Format, Style, writer};
-use model::comparison::{Comparison, Comparisons, SlowdownGate, Side};
-use model::finding::{CheckPage, Diagnosis, Checked, DoctorAnswer, Outcome, Pages};
+use model::comparison::{Comparison, Comparisons, Side, SlowdownGate};
+use model::finding::{CheckPage, Checked, Diagnosis, DoctorAnswer, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
@@ -337,9 +337,8 @@ fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
         format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
-    let rest = rest_summary(checks, MAX_SHOWN)
-        .filter(|_| !all)
-        .map(|rest| format!("{rest}: --verbose shows them"));
+    let rest =
+        rest_summary(checks, MAX_SHOWN).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()
 }
 

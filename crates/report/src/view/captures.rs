@@ -4,8 +4,8 @@ use crate::view::lists::plural;
 use crate::view::numbers::{percentile, short_bytes};
 use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
-    Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, RequestFilter, Sequence,
-    Sizes, Task, RowUnit,
+    Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, RequestFilter, RowUnit,
+    Sequence, Sizes, Task,
 };
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 

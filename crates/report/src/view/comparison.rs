@@ -5,7 +5,9 @@
 use crate::view::lists::{distinct_by, plural};
 use crate::view::numbers::change_ends;
 use crate::view::table::{Columns, Table, or_dash};
-use model::comparison::{ComparisonAnswer, Comparison, Comparisons, SlowdownGate, Metric, Other, Pair, GateOutcome, Side, Source};
+use model::comparison::{
+    Comparison, ComparisonAnswer, Comparisons, GateOutcome, Metric, Other, Pair, Side, SlowdownGate, Source,
+};
 use model::finding::Checked;
 use model::units::{show_change, show_share};
 
@@ -27,7 +29,10 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
 /// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
 /// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
 /// because it then decides nothing.
-fn shown_gate(gate: Option<&SlowdownGate>, mut answers: impl Iterator<Item = ComparisonAnswer>) -> Option<&SlowdownGate> {
+fn shown_gate(
+    gate: Option<&SlowdownGate>,
+    mut answers: impl Iterator<Item = ComparisonAnswer>,
+) -> Option<&SlowdownGate> {
     let gate = gate?;
     let decides = matches!(gate.outcome, GateOutcome::Failed | GateOutcome::Invalid)
         || answers.all(|answer| answer != ComparisonAnswer::Incomparable);

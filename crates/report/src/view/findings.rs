@@ -75,7 +75,8 @@ pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Checked]) -> Optio
 /// valid or no finding is about it.
 fn headline_finding(report: &Report) -> Option<Checked> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
-    let about_result = shown_checks(report).into_iter().filter(|f| affects_number(f) && f.about.contains(&result.name));
+    let about_result =
+        shown_checks(report).into_iter().filter(|f| affects_number(f) && f.about.contains(&result.name));
     about_result.min_by_key(|f| (f.accepted, f.severity))
 }
 

@@ -134,8 +134,9 @@ pub(crate) fn short_bytes(bytes: u64) -> String {
 
 #[test]
 fn a_wide_interval_removes_digits() {
-    let shown =
-        |value: f64, share: f64| with_supported_digits(value, Some([value * (1.0 - share), value * (1.0 + share)]));
+    let shown = |value: f64, share: f64| {
+        with_supported_digits(value, Some([value * (1.0 - share), value * (1.0 + share)]))
+    };
     assert_eq!((shown(12_677.0, 0.05), shown(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
     assert_eq!((shown(12_677.0, 0.19), shown(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Results of jobs and commands: the table with a row for each direction, the hosts, a replay next to its original, and the table with a
 //! row for each run of a command.
 
-use crate::view::numbers::{device_rate, half_width, percentile, with_supported_digits, verdict_mark};
+use crate::view::numbers::{device_rate, half_width, percentile, verdict_mark, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
 use model::command::{CommandResults, CommandRun, ProcessIo};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};

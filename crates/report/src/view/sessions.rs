@@ -6,7 +6,7 @@ use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_di
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
 use model::finding::Severity;
-use model::history::{Column, Entry, Figure, Listing, FindingMark, SessionRow, RowsOf, SessionTable};
+use model::history::{Column, Entry, Figure, FindingMark, Listing, RowsOf, SessionRow, SessionTable};
 use model::name;
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};
@@ -177,7 +177,8 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
         out.push("No matching session has results to compare; `fathom bench` makes one.".into());
     }
     for (at, marks) in footnotes(sessions).into_iter().enumerate() {
-        let effect = |mark: &FindingMark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
+        let effect =
+            |mark: &FindingMark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
         let effects = marks.iter().map(effect).collect::<Vec<_>>().join(", ");
         let first = marks.first().map_or_else(String::new, |mark| mark.id.to_string());
         out.push(format!("[{}] {effects}; `fathom explain {first}` describes the check.", at + 1));

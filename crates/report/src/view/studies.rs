@@ -1,7 +1,8 @@
 //! Studies: a table of each study, which replaces the table of results.
 
 use crate::view::numbers::{
-    percentile_ns, change_ends, half_width, percentile, short_bytes, with_supported_digits, verdict_mark, verdict_word,
+    change_ends, half_width, percentile, percentile_ns, short_bytes, verdict_mark, verdict_word,
+    with_supported_digits,
 };
 use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
@@ -120,7 +121,8 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
         .value("MB/s", |row| or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval)))
         .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
         .value("synced", |row| {
-            let synced = || or_dash(row.synced_mb_per_s, |v| with_supported_digits(v, row.synced_mb_per_s_interval));
+            let synced =
+                || or_dash(row.synced_mb_per_s, |v| with_supported_digits(v, row.synced_mb_per_s_interval));
             row.stored_after.is_some().then(synced)
         })
         .value("p50", |row| time(row.p50_ns))
@@ -187,7 +189,12 @@ impl<'r, R> RowWithResult<'r, R> {
 
     fn iops(&self) -> Option<String> {
         self.result?;
-        Some(self.total.map_or_else(|| NO_NUMBER.into(), |total| with_supported_digits(total.iops, total.iops_interval)))
+        Some(
+            self.total.map_or_else(
+                || NO_NUMBER.into(),
+                |total| with_supported_digits(total.iops, total.iops_interval),
+            ),
+        )
     }
 
     fn half_width(&self) -> Option<String> {
@@ -220,9 +227,10 @@ fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
         ComparisonAnswer::Faster => target_name(targets, own).into(),
         ComparisonAnswer::Slower => target_name(targets, 0).into(),
         ComparisonAnswer::Same => "neither".into(),
-        word @ (ComparisonAnswer::NoDifferenceSeen | ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid) => {
-            word.word().into()
-        }
+        word @ (ComparisonAnswer::NoDifferenceSeen
+        | ComparisonAnswer::CannotTell
+        | ComparisonAnswer::Incomparable
+        | ComparisonAnswer::Invalid) => word.word().into(),
     }
 }
 

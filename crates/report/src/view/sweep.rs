@@ -2,7 +2,8 @@
 
 use crate::view::lists::{distinct, distinct_by};
 use crate::view::numbers::{
-    device_rate, half_width, percentile, with_supported_digits, verdict_mark, with_suspect_mark, worst_verdict_mark,
+    device_rate, half_width, percentile, verdict_mark, with_supported_digits, with_suspect_mark,
+    worst_verdict_mark,
 };
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::Estimate;
@@ -60,7 +61,8 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
             if measure.is_latency() { measure.show(v) } else { with_supported_digits(v, interval) }
         })
     };
-    let if_ranking = |row: &SweepRow, measure: Measure| (row.work.measure == measure).then(|| measured(row, measure));
+    let if_ranking =
+        |row: &SweepRow, measure: Measure| (row.work.measure == measure).then(|| measured(row, measure));
     Columns::new(rows)
         .label("", |row| row.name.clone())
         .label("setting", |row| {
@@ -74,7 +76,10 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
         })
         .value("MB/s", |row| measured(row, Measure::Bandwidth))
         .value("±95 %", |row| {
-            half_width(row.cell.value(row.work.measure).unwrap_or(0.0), row.cell.interval_of(row.work.measure))
+            half_width(
+                row.cell.value(row.work.measure).unwrap_or(0.0),
+                row.cell.interval_of(row.work.measure),
+            )
         })
         .value("p99", |row| if_ranking(row, Measure::P99))
         .value("mean", |row| match row.distinguishing {

@@ -94,7 +94,9 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
             show_bytes(verified.bytes_of(verified.writer_progress.begun)),
             show_bytes(verified.bytes_of(r.blocks))
         ),
-        (Some(_), None) => format!("{} written", show_bytes(verified.bytes_of(verified.writer_progress.begun))),
+        (Some(_), None) => {
+            format!("{} written", show_bytes(verified.bytes_of(verified.writer_progress.begun)))
+        }
         (None, read) => format!(
             "{} of {} writes known to be stable, {} read back",
             show_count(verified.writer_progress.synced as f64),
@@ -160,8 +162,10 @@ pub(crate) fn verification_rates(verified: &Verified) -> Option<String> {
         let rate = verified.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
         format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)
     };
-    let written =
-        verified.written.as_ref().map(|(_, t)| format!("written at {}", rate(verified.writer_progress.begun, t)));
+    let written = verified
+        .written
+        .as_ref()
+        .map(|(_, t)| format!("written at {}", rate(verified.writer_progress.begun, t)));
     let read = verified.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
     let rates: Vec<String> = written.into_iter().chain(read).collect();
     let work = if verified.written.is_some() { "stamping, syncs and checking" } else { "checking" };

@@ -338,7 +338,8 @@ fn describe_stopped_workers(states: &WorkerStates) -> Option<(Severity, String)>
         return None;
     }
     let (stopped_at_least, _) = intervals::exact_bounds(states.stopped, states.samples, CONFIDENCE.0);
-    let severity = if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Invalidates } else { Severity::Biases };
+    let severity =
+        if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Invalidates } else { Severity::Biases };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",
         show_count(states.stopped as f64),

@@ -386,7 +386,9 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     if case.does(Kind::Write) {
         return Err("the job also writes, which fills trimmed blocks again".into());
     }
-    if case.phase_streams().len() > 1 || case.record.header.plan.fleet_rank.is_some() || case.record.fleet.is_some()
+    if case.phase_streams().len() > 1
+        || case.record.header.plan.fleet_rank.is_some()
+        || case.record.fleet.is_some()
     {
         return not_checked(
             "several streams or hosts change the file, and its holes are counted for all of them together",

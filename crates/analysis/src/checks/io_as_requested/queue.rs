@@ -112,7 +112,10 @@ fn specific_fix(case: &Case) -> Option<String> {
 }
 
 fn depth_finding(sentence: String, depth: f64, cure: Option<String>, numbers: Evidence) -> Known<Answer> {
-    Detail::new(Severity::Relabels, sentence, numbers).with_cure(cure).relabelled(Rename::Depth(depth)).found()
+    Detail::new(Severity::Relabels, sentence, numbers)
+        .with_cure(cure)
+        .relabelled(Rename::Depth(depth))
+        .found()
 }
 
 /// Whether each worker had at most one operation in flight, although the job requested more.

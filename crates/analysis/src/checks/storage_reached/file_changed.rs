@@ -245,8 +245,16 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
         FILE_CHANGED.severity(&later(&Fixture { role, ..Fixture::honest() }, from, change))
     };
     for from in [0, 4] {
-        assert_eq!(severity(Role::File, from, |f| f.device += 1), Some(Severity::Invalidates), "from run {from}");
-        assert_eq!(severity(Role::File, from, |f| f.bytes += 1), Some(Severity::Invalidates), "from run {from}");
+        assert_eq!(
+            severity(Role::File, from, |f| f.device += 1),
+            Some(Severity::Invalidates),
+            "from run {from}"
+        );
+        assert_eq!(
+            severity(Role::File, from, |f| f.bytes += 1),
+            Some(Severity::Invalidates),
+            "from run {from}"
+        );
         assert_eq!(
             severity(Role::File, from, |f| f.modified_ns += 1),
             Some(Severity::Biases),
@@ -280,7 +288,11 @@ fn moved_extents_are_found_and_devices_do_not_apply() {
         }
     });
     let Ok(Answer::Finding(f)) = FILE_CHANGED.answer(&moved) else { panic!("silent") };
-    assert!(f.severity == Severity::Invalidates && f.sentence.contains("the file system itself"), "{}", f.sentence);
+    assert!(
+        f.severity == Severity::Invalidates && f.sentence.contains("the file system itself"),
+        "{}",
+        f.sentence
+    );
     let device = Fixture { role: Role::Device, ..Fixture::honest() }.record();
     assert_eq!(FILE_CHANGED.answer(&device), Ok(Answer::DoesNotApply));
 }

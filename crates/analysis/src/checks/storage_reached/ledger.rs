@@ -699,7 +699,10 @@ fn a_buffered_engine_needs_only_a_few_system_calls() {
     };
     assert_eq!(at("std", None, 95), Some(Severity::Invalidates), "each of its reads is a call");
     assert_eq!((at("stdio", None, 95), at("std", Some(0), 5)), (None, None));
-    assert_eq!((at("stdio", None, 0), at("fstream", None, 0)), (Some(Severity::Invalidates), Some(Severity::Invalidates)));
+    assert_eq!(
+        (at("stdio", None, 0), at("fstream", None, 0)),
+        (Some(Severity::Invalidates), Some(Severity::Invalidates))
+    );
     assert_eq!(at("stdio", Some(1 << 30), 0), None, "the buffer can hold the whole region");
 }
 

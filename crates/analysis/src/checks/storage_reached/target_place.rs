@@ -54,9 +54,13 @@ fn check_ram_backed(case: &Case) -> Known<Answer> {
         } else {
             (format!("This target is memory ({ram}), not a disk."), Rename::Memory(format!("memory ({ram})")))
         };
-        return Detail::new(Severity::Relabels, sentence, evidence([("targets_in_memory", in_memory as f64)]))
-            .relabelled(renames)
-            .found();
+        return Detail::new(
+            Severity::Relabels,
+            sentence,
+            evidence([("targets_in_memory", in_memory as f64)]),
+        )
+        .relabelled(renames)
+        .found();
     }
     let memory_layers = case.layers(|l| l.below.is_empty() && l.ram.is_some());
     if !memory_layers.is_empty() {
@@ -364,7 +368,9 @@ fn any_layer_or_serial_number_of_the_chain_matches() {
     let Ok(Answer::Finding(f)) = WRONG_PLACE.answer(&expecting("vdb", &Fixture::honest())) else {
         panic!("silent")
     };
-    assert!(f.severity == Severity::Invalidates && f.sentence.contains("it is on vda, which is mounted at /"));
+    assert!(
+        f.severity == Severity::Invalidates && f.sentence.contains("it is on vda, which is mounted at /")
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@
 
 use crate::formats::local_time;
 use jiff::{SignedDuration, Zoned};
-use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, ObservedInterval};
+use model::figures::{Observed, ObservedDisk, ObservedInterval, ObservedKind, ObservedWorkers};
 use model::histogram::Distribution;
 use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream, SyncCall};
 pub(super) use model::record::stream::COLUMNS;
@@ -158,7 +158,10 @@ impl<'r> Job<'r> {
     pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
         let mut kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
         kinds.extend(named_directions(true).into_iter().filter(|_| self.also_mixed));
-        kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.observed(), kinds))).collect()
+        kinds
+            .into_iter()
+            .map(|(word, kinds)| (word, Direction::from_observed(&self.observed(), kinds)))
+            .collect()
     }
 
     /// Returns the shares of the latencies of all directions, from submission to completion.
@@ -344,8 +347,10 @@ pub(super) struct Direction {
 impl Direction {
     /// Sums the operations of `kinds` over all results of a job.
     pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
-        let own: Vec<&ObservedKind> =
-            all.iter().flat_map(|observed| kinds.iter().filter_map(|kind| observed.kinds.get(kind))).collect();
+        let own: Vec<&ObservedKind> = all
+            .iter()
+            .flat_map(|observed| kinds.iter().filter_map(|kind| observed.kinds.get(kind)))
+            .collect();
         let moved = |observed: &&&Observed| kinds.iter().any(|kind| observed.kinds.contains_key(kind));
         let Some(window_ns) = all.iter().filter(moved).map(|observed| observed.window_ns).max() else {
             return Self::default();
@@ -450,7 +455,10 @@ pub(super) struct Step {
 }
 
 /// Divides a time series into steps of equal length. Returns the non-empty steps by number.
-pub(super) fn steps<'s>(time_series: impl IntoIterator<Item = &'s ObservedInterval>, step_ns: u64) -> BTreeMap<u64, Step> {
+pub(super) fn steps<'s>(
+    time_series: impl IntoIterator<Item = &'s ObservedInterval>,
+    step_ns: u64,
+) -> BTreeMap<u64, Step> {
     let step_ns = step_ns.max(1);
     let mut out: BTreeMap<u64, Step> = BTreeMap::new();
     for stretch in time_series.into_iter().filter(|s| s.ns > 0) {
@@ -469,7 +477,10 @@ pub(super) fn steps<'s>(time_series: impl IntoIterator<Item = &'s ObservedInterv
 
 /// Returns the step length: the median length of an interval, multiplied by the smallest integer
 /// that makes it at least `least_ns`.
-pub(super) fn step_length<'s>(time_series: impl IntoIterator<Item = &'s ObservedInterval>, least_ns: u64) -> u64 {
+pub(super) fn step_length<'s>(
+    time_series: impl IntoIterator<Item = &'s ObservedInterval>,
+    least_ns: u64,
+) -> u64 {
     let mut lengths: Vec<u64> = time_series.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);

@@ -116,7 +116,8 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let problems: Vec<&DoctorAnswer> = diagnosis.worst_first().into_iter().filter(|l| l.affects_measurement()).collect();
+    let problems: Vec<&DoctorAnswer> =
+        diagnosis.worst_first().into_iter().filter(|l| l.affects_measurement()).collect();
     let word = if problems.is_empty() { "OK" } else { "FINDINGS" };
     // A diagnosis has no verdict. FINDINGS has the colour of SUSPECT.
     let colour_word = if problems.is_empty() { "OK" } else { "SUSPECT" };

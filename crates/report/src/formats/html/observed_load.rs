@@ -7,10 +7,9 @@ use super::plot::{Axis, Level, Plot, SIDE, count_cells};
 use super::{page, plot};
 use crate::Style;
 use crate::view::captures::{
-    describe_aspects, describe_origin, describe_other_tasks, describe_filter, operation_table,
-    task_table,
+    describe_aspects, describe_filter, describe_origin, describe_other_tasks, operation_table, task_table,
 };
-use model::captured::{Captured, LoadSeries, KindSeries, Op, Places};
+use model::captured::{Captured, KindSeries, LoadSeries, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
@@ -129,7 +128,8 @@ fn draw_over_time(time_series: &LoadSeries) -> String {
         middle: (at as f64 + 0.5) * step_s,
     };
     let intervals: Vec<Interval> = (0..time_series.steps).map(interval).collect();
-    let items: Vec<(&str, &str)> = time_series.kinds.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
+    let items: Vec<(&str, &str)> =
+        time_series.kinds.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
     let plots = [rate, bytes, latency].into_iter().filter(|plot| !plot.lines.is_empty());
     key(&items)
         + &plots.map(|plot| plot.html(&time_axis(time_series), &intervals, CAPTURE_LINK)).collect::<String>()
@@ -367,8 +367,12 @@ mod tests {
             latency_mean_ns: vec![Some(1e5), None, Some(3e5)],
         };
         let cells = [(0, 0, 5), (2, 1, 7)].map(|(step, row, requests)| Place { step, row, requests });
-        let places =
-            Places { first_byte: 1 << 30, row_bytes: 1 << 20, rows: 2, kinds: vec![(Op::Read, cells.to_vec())] };
+        let places = Places {
+            first_byte: 1 << 30,
+            row_bytes: 1 << 20,
+            rows: 2,
+            kinds: vec![(Op::Read, cells.to_vec())],
+        };
         capture.profile.time_series =
             Some(LoadSeries { step_ns: 500_000_000, steps: 3, kinds: vec![reads], places: Some(places) });
         let html = page(&capture);

@@ -269,8 +269,10 @@ fn answer_lines(report: &Report) -> Vec<AnswerLine> {
         AnswerLine::new(answer.word.word(), remark, &answer.sentence)
     });
     let against = report.against.as_ref().map(|rerun| {
-        let sentence =
-            format!("against {}, measured again in alternation: {}", rerun.session, rerun.workload_comparison.sentence);
+        let sentence = format!(
+            "against {}, measured again in alternation: {}",
+            rerun.session, rerun.workload_comparison.sentence
+        );
         AnswerLine::new(rerun.workload_comparison.answer.word(), "", &sentence)
     });
     quick.into_iter().chain(answer).chain(against).collect()
@@ -533,8 +535,7 @@ fn finding_list(checks: &[Checked], results: usize) -> String {
 /// counts the others.
 fn check_table(checks: &[Checked]) -> String {
     let mut seen = BTreeSet::new();
-    let first =
-        checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
+    let first = checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
     let about = |checked: &Checked| {
         let key = |f: &Checked| (f.id, f.outcome, f.severity);
         let same = checks.iter().filter(|f| key(f) == key(checked));

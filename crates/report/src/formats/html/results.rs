@@ -11,7 +11,7 @@ use super::{page, plot};
 use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
 use askama::Template;
-use model::figures::{Account, LedgerEntry, IoTotals};
+use model::figures::{Account, IoTotals, LedgerEntry};
 use model::report::{LatencyBuckets, Measured, Report, Verdict};
 use model::units::{show_bytes, show_count, show_share};
 
@@ -98,8 +98,11 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         ledger
     } else {
         // There is no common time series for the runs of several hosts. The session of each host has its own.
-        let time_series =
-            if time_series.is_empty() { time_series } else { format!("<div><h3>Over time</h3>{time_series}</div>") };
+        let time_series = if time_series.is_empty() {
+            time_series
+        } else {
+            format!("<div><h3>Over time</h3>{time_series}</div>")
+        };
         // Place the ledger below the latencies, next to the longer time series.
         format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{time_series}</div>")
     };
@@ -345,8 +348,8 @@ fn draw_percentile_dots(
 ) {
     if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
         let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
-        let small =
-            of_runs.flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((percentile_ns(run, rank)?, *rank))));
+        let small = of_runs
+            .flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((percentile_ns(run, rank)?, *rank))));
         let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share_above(rank))));
         plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &plot::dots(small));
     }

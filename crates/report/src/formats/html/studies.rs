@@ -12,7 +12,7 @@ use super::plot::{
 };
 use super::{page, plot, size_curves};
 use crate::view::lists::distinct_by;
-use crate::view::numbers::{percentile_ns, interval_ends, interval_in_parentheses, with_supported_digits};
+use crate::view::numbers::{interval_ends, interval_in_parentheses, percentile_ns, with_supported_digits};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
@@ -145,8 +145,11 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
                     value: value.map(|v| (v, interval)),
                     device: raw_mb_per_s,
                     is_hollow: is_not_valid(report, row.result),
-                    cells: [[or_dash(value, |v| with_supported_digits(v, interval)), interval_ends(interval)], latencies]
-                        .concat(),
+                    cells: [
+                        [or_dash(value, |v| with_supported_digits(v, interval)), interval_ends(interval)],
+                        latencies,
+                    ]
+                    .concat(),
                     ..IntervalRow::default()
                 };
                 let name = format!("{star}{}", row.interface);
@@ -198,8 +201,10 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
                 is_hollow: is_not_valid(report, row.result),
                 cells: vec![
-                    rate.and_then(|r| Some(format!("{} {}", with_supported_digits(r.value?, r.interval), r.unit)))
-                        .unwrap_or_else(|| "-".into()),
+                    rate.and_then(|r| {
+                        Some(format!("{} {}", with_supported_digits(r.value?, r.interval), r.unit))
+                    })
+                    .unwrap_or_else(|| "-".into()),
                     metric.map_or_else(String::new, |m| show_change(m.ratio)),
                     metric.map_or_else(String::new, |m| m.answer.word().into()),
                 ],
@@ -640,10 +645,10 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     });
     let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
-    let heading = marks
-        .best
-        .filter(|_| work.chosen == Chosen::Fastest)
-        .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.load(), best.access_path()));
+    let heading = marks.best.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
+        || work.name.clone(),
+        |best| format!("{}: {} {}", work.name, best.load(), best.access_path()),
+    );
     // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
     let drawn = cells.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
@@ -664,8 +669,11 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
     let small = sweeps.iter().map(|(name, sweep)| {
         let cells = cells_of_work(sweep, work);
         let marks = marks_of_work(sweep, work);
-        let body =
-            if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.measure, marks, Some(best)) };
+        let body = if cells.is_empty() {
+            String::new()
+        } else {
+            draw_work_maps(&cells, work.measure, marks, Some(best))
+        };
         (name.clone(), body)
     });
     let lead = ["Shades show the share of the best value in all sessions."];
@@ -689,7 +697,12 @@ fn describe_cell(cell: &CellFigures, measure: Measure) -> String {
 
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
 /// `common_best`, or of the best of these cells if `common_best` is `None`.
-fn draw_work_maps(cells: &[&CellFigures], measure: Measure, marks: Marks, common_best: Option<f64>) -> String {
+fn draw_work_maps(
+    cells: &[&CellFigures],
+    measure: Measure,
+    marks: Marks,
+    common_best: Option<f64>,
+) -> String {
     let all = maps(cells, marks.best);
     let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), measure));
     let mut out = String::new();

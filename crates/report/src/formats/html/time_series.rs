@@ -11,7 +11,7 @@ use super::{page, plot};
 use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
 use model::finding::{CheckId, Checked, Outcome};
-use model::report::{TimeSeries, DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second};
+use model::report::{DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second, TimeSeries};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -321,7 +321,8 @@ impl TimeDrawing<'_> {
 
     fn draw_depths(&self, time_series: &TimeSeries) -> Plot {
         let below = || device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), d.in_flight));
-        let y = Axis::from_zero(time_series.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
+        let y =
+            Axis::from_zero(time_series.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
         plot.description =
             "Mean operations in flight over time, and requests in the queue of the device".into();

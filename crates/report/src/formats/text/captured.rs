@@ -3,8 +3,7 @@
 use crate::Style;
 use crate::page::Page;
 use crate::view::captures::{
-    describe_aspects, describe_origin, describe_other_tasks, describe_filter, operation_table,
-    task_table,
+    describe_aspects, describe_filter, describe_origin, describe_other_tasks, operation_table, task_table,
 };
 use crate::view::results::fit_table;
 use model::captured::Captured;

@@ -208,7 +208,8 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     let mut out = Page::new(style);
     out.paragraph(&diagnosis.chain);
     let worst = diagnosis.worst_first();
-    let (problems, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) = worst.into_iter().partition(|l| l.affects_measurement());
+    let (problems, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) =
+        worst.into_iter().partition(|l| l.affects_measurement());
     if !problems.is_empty() {
         out.line("");
         list_problems(&mut out, "Before you measure:", &problems, |answer| &answer.sentence);
@@ -246,16 +247,30 @@ fn describe_about(answer: &DoctorAnswer) -> String {
 }
 
 /// Prints a numbered list of findings.
-fn list_problems(out: &mut Page, heading: &str, problems: &[&DoctorAnswer], text: impl Fn(&DoctorAnswer) -> &str) {
+fn list_problems(
+    out: &mut Page,
+    heading: &str,
+    problems: &[&DoctorAnswer],
+    text: impl Fn(&DoctorAnswer) -> &str,
+) {
     out.line(heading);
     for (i, answer) in problems.iter().enumerate() {
-        out.prose(&format!("  {}. ", i + 1), "     ", &format!("{}: {}", describe_about(answer), text(answer)));
+        out.prose(
+            &format!("  {}. ", i + 1),
+            "     ",
+            &format!("{}: {}", describe_about(answer), text(answer)),
+        );
     }
 }
 
 /// Prints what to do before measuring, names the notes, and counts the things that could not be
 /// checked.
-fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, problems: &[&DoctorAnswer], notes: &[&DoctorAnswer]) {
+fn show_what_to_do(
+    out: &mut Page,
+    diagnosis: &Diagnosis,
+    problems: &[&DoctorAnswer],
+    notes: &[&DoctorAnswer],
+) {
     out.line("");
     let answers = || diagnosis.groups.iter().flat_map(|g| &g.answers);
     let unchecked = answers().filter(|l| l.outcome == Outcome::NotChecked).count();

@@ -17,7 +17,7 @@ use crate::view::lists::join_names;
 use crate::view::report::{chains, describe_ending, describe_headline, main_table};
 use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
-use model::comparison::{ComparisonAnswer, Comparison};
+use model::comparison::{Comparison, ComparisonAnswer};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::machine::Place;
 use model::report::{CountsAs, Quick, Report, Rerun, StoredFile, Verdict};

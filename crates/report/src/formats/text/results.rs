@@ -12,7 +12,7 @@ use crate::view::results::{
     describe_fairness, directions_without_sync, host_table, replay_caption, replay_table, result_table,
 };
 use crate::view::table::{Columns, Table, or_dash};
-use model::figures::{Account, LedgerEntry, IoTotals, Snia, State, Steadiness};
+use model::figures::{Account, IoTotals, LedgerEntry, Snia, State, Steadiness};
 use model::finding::{Checked, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Second, Verdict};

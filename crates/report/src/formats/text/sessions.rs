@@ -17,7 +17,7 @@ use crate::view::sessions::{
 };
 use crate::view::table::Table;
 use crate::{Detail, Style};
-use model::comparison::{ComparisonAnswer, Comparison, Comparisons, SlowdownGate, GateOutcome};
+use model::comparison::{Comparison, ComparisonAnswer, Comparisons, GateOutcome, SlowdownGate};
 use model::finding::{Checked, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
@@ -248,7 +248,7 @@ fn covered_results(finding: &Checked, results: usize) -> String {
 #[cfg(test)]
 fn example() -> SessionTable {
     use model::finding::CheckId;
-    use model::history::{Column, Figure, FindingMark, OtherWork, SessionRow, RowsOf};
+    use model::history::{Column, Figure, FindingMark, OtherWork, RowsOf, SessionRow};
     use model::report::Verdict;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {

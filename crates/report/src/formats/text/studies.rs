@@ -6,7 +6,7 @@ use super::results;
 use crate::page::Page;
 use crate::view::findings::{affects_number, full_report_hint};
 use crate::view::lists::plural;
-use crate::view::numbers::{percentile_ns, interval_in_parentheses};
+use crate::view::numbers::{interval_in_parentheses, percentile_ns};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,

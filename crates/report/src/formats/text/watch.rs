@@ -11,7 +11,7 @@ use model::machine::Direction;
 use model::units::{show_bytes, show_share};
 use model::watch::{
     CpuShares, DeviceInterval, Latency, Layout, Load, MeasuredIn, ProcessCalls, ProcessRequests, Processes,
-    RateUnit, Requests, RequestFigures, Watched, WatchedDevice, WatchedProcess,
+    RateUnit, RequestFigures, Requests, Watched, WatchedDevice, WatchedProcess,
 };
 use std::io::{self, Write};
 
@@ -509,7 +509,8 @@ fn details_follow_the_figures_or_are_below_them_if_narrow() {
     let narrow = process_text(&processes, 44, true).unwrap_or_default();
     assert!(narrow.contains("\n    direct, sync, io_uring;"), "{narrow}");
     assert!(!process_text(&processes, 80, false).unwrap_or_default().contains("hidden"));
-    let none = Processes { listed: Vec::new(), unlisted: 0, unreadable: 0, seconds: 1.0, calls_not_known: None };
+    let none =
+        Processes { listed: Vec::new(), unlisted: 0, unreadable: 0, seconds: 1.0, calls_not_known: None };
     assert_eq!(process_text(&none, 80, true), None);
 }
 
