@@ -5,7 +5,7 @@ use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
 use model::captured::RequestFilter;
-use model::plan::{Hook, LatencyTarget};
+use model::plan::{InjectedFault, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
 use model::spec::axes::{Axes, Preset};
@@ -37,7 +37,7 @@ pub struct Request {
     /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
     /// A fault to inject, for tests; otherwise `None`.
-    pub hook: Option<Hook>,
+    pub injected_fault: Option<InjectedFault>,
     /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
     /// How much slower the jobs of this request may be than those of the earlier session.

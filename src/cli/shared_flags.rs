@@ -142,7 +142,7 @@ pub(super) struct Measuring {
     expect_device: Option<String>,
     /// Fail on purpose, for fathom's own tests
     #[arg(long, hide = true, value_parser = one_of(&HOOKS))]
-    test_hook: Option<Hook>,
+    test_hook: Option<InjectedFault>,
 }
 
 /// The time limit of commands that decide how much to measure by the time that they have.
@@ -262,10 +262,10 @@ pub(crate) struct FleetArgs {
 }
 
 /// The values of the hidden `--test-hook`.
-const HOOKS: [(&str, &str, Hook); 3] = [
-    ("panic-worker", "", Hook::PanicWorker),
-    ("panic-main", "", Hook::PanicMain),
-    ("no-evidence", "", Hook::NoEvidence),
+const HOOKS: [(&str, &str, InjectedFault); 3] = [
+    ("panic-worker", "", InjectedFault::PanicWorker),
+    ("panic-main", "", InjectedFault::PanicMain),
+    ("no-evidence", "", InjectedFault::NoEvidence),
 ];
 
 impl Measuring {
@@ -299,7 +299,7 @@ impl Measuring {
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             unseen_users: self.unseen.unseen_users,
-            hook: self.test_hook,
+            injected_fault: self.test_hook,
             keep: !self.no_history,
             expect_device: self.expect_device,
             ..Request::default()

@@ -143,7 +143,7 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
         quick_ns: is_quick.then_some(profile::ROWS_UNTIL_NS),
         budget_ns,
         origins: origins.all,
-        hook: request.hook,
+        injected_fault: request.injected_fault,
         expect_device,
         against,
         study,

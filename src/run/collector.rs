@@ -67,7 +67,7 @@ impl Collector {
     /// Makes the collector for the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
         // Workers that log each operation need no separate reports.
-        let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
+        let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.separate_bucket_ns().is_none());
         let each_worker = phase.streams.iter().map(by_block).collect();
         Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
     }
@@ -309,7 +309,7 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
     let (shortest, longest) = INTERVAL_NS;
     let interval = (time_ns / 100).clamp(shortest, longest);
     // A worker that logs each operation sends no separate reports.
-    let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
+    let by_block = phase.streams.iter().filter(|s| s.separate_bucket_ns().is_none());
     let spans = phase
         .streams
         .iter()

@@ -28,7 +28,7 @@ use model::captured::Origin;
 use model::evidence::{Moment, Probe, Snapshot};
 use model::histogram::Histogram;
 use model::job::{Cache, Kind, Phase, ReplayPace};
-use model::plan::{Hook, Role};
+use model::plan::{InjectedFault, Role};
 use model::record::{AtDriver, Frame, Stops, StreamEnd, WorkerStates};
 use model::units::show_count;
 use model::{Known, name};
@@ -76,10 +76,10 @@ impl Measurement {
     /// Records what changed since `last` while workers run, and updates `last`.
     pub(super) fn keep_during(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
-            self.plan.hook != Some(Hook::PanicMain),
+            self.plan.injected_fault != Some(InjectedFault::PanicMain),
             "a fault that was injected on purpose (--test-hook panic-main)"
         );
-        if self.plan.hook == Some(Hook::NoEvidence) {
+        if self.plan.injected_fault == Some(InjectedFault::NoEvidence) {
             last.at_ns = self.now_ns();
             return Ok(());
         }

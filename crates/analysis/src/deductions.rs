@@ -92,7 +92,7 @@ fn sound_row<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option<Re
     let phase = answered.case.job.phases.get(answered.case.phase)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
-    (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
+    (alone && answered.is_sound() && answered.case.stream.submits_without_waiting()).then_some(ResultRow {
         name: &measured.name,
         stream: &answered.case.stream,
         rates,

@@ -16,7 +16,7 @@ use crate::{membership, merge, settle};
 use analysis::strategy::{self, Summary};
 use live::HostRow;
 use model::Known;
-use model::fleet::{RunIndex, RunSeen};
+use model::fleet::{RunIndex, RunOnHosts};
 use model::machine::Machine;
 use model::plan::{Plan, Planned};
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
@@ -774,7 +774,7 @@ impl Hosts {
                 merged.end.ending = RunEnding::Interrupted;
             }
             let before = state.before.get(at).map_or(&[][..], Vec::as_slice);
-            state.merged_session.runs.push(RunSeen {
+            state.merged_session.runs.push(RunOnHosts {
                 index,
                 offered_iops,
                 common_ns: merged.common_ns,
@@ -806,7 +806,7 @@ impl Hosts {
             return Ok(());
         }
         let (index, offered_iops) = (start.index(), start.offered_iops);
-        state.merged_session.runs.push(RunSeen { index, offered_iops, ..RunSeen::default() });
+        state.merged_session.runs.push(RunOnHosts { index, offered_iops, ..RunOnHosts::default() });
         state.merged_session.append(start.clone(), end.clone())
     }
 }

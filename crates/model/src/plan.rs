@@ -71,8 +71,8 @@ pub struct Plan {
     /// Every setting with its value and its origin.
     pub origins: Vec<Origin>,
     /// Fault that fathom's own tests inject; `None` otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hook: Option<Hook>,
+    #[serde(default, rename = "hook", skip_serializing_if = "Option::is_none")]
+    pub injected_fault: Option<InjectedFault>,
     /// Kernel name or serial number of the device that the user expects below every target; `None`
     /// if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +149,7 @@ impl Plan {
             quick_ns: None,
             budget_ns: None,
             origins: Vec::new(),
-            hook: None,
+            injected_fault: None,
             expect_device: None,
             against: None,
             study,
@@ -420,7 +420,7 @@ pub struct Origin {
 /// A fault that fathom's own tests inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hook {
+pub enum InjectedFault {
     /// The first worker panics after some hundred operations.
     PanicWorker,
     /// The measuring thread panics at its first sample of the devices while workers run.

@@ -10,7 +10,7 @@
 
 use crate::checks::prelude::*;
 use crate::checks::storage_reached::cacheable::REPEATS_ABOVE;
-use model::fleet::{Fleet, HostSeen, RunSeen};
+use model::fleet::{Fleet, HostRecord, RunOnHosts};
 use model::plan::Role;
 
 /// The checks of the group, in the order of the catalogue.
@@ -22,14 +22,14 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
 }
 
 /// Returns the hosts that ran this job, by rank, or none if a single host measured.
-fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostSeen] {
+fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostRecord] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
     let participants = &all[..case.record.header.plan.hosts_in_job(case.at, all.len())];
     if participants.len() > 1 { participants } else { &[] }
 }
 
 /// Returns the runs of this result that have a time in which all hosts ran.
-fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
+fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunOnHosts> {
     let phase_of_job = (case.at as u32, case.phase as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
     all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
@@ -205,7 +205,7 @@ struct Start {
 
 impl Start {
     /// Returns the start of a run, or `None` if a clock was not read.
-    fn of_run(run: &RunSeen) -> Option<Self> {
+    fn of_run(run: &RunOnHosts) -> Option<Self> {
         Some(Self {
             spread_ns: run.spread_ns? as f64,
             clock_error_ns: run.clock_error_ns? as f64,
@@ -539,13 +539,13 @@ pub(super) fn honest() -> model::record::Record {
     record.header.hosts[0].places[0].layers[0].serial = Some("S1".into());
     other.places[0].layers[0].serial = Some("S2".into());
     record.header.hosts.push(other);
-    let host = |(name, kernel): (&str, u32)| HostSeen {
+    let host = |(name, kernel): (&str, u32)| HostRecord {
         name: name.into(),
         kernel: Some(kernel),
         target_bytes: vec![1 << 30],
-        ..HostSeen::default()
+        ..HostRecord::default()
     };
-    let run = |repeat| RunSeen {
+    let run = |repeat| RunOnHosts {
         index: model::fleet::RunIndex { repeat, ..Default::default() },
         offered_iops: None,
         spread_ns: Some(20_000),

@@ -452,7 +452,7 @@ impl Stream {
 
     /// Returns `each_worker_ns` if fathom has to count the operations one by one: a lane has several targets, or the
     /// intervals are shorter than those of the recorder. `None` if the recorder's intervals suffice.
-    pub fn apart_ns(&self) -> Option<u64> {
+    pub fn separate_bucket_ns(&self) -> Option<u64> {
         let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
@@ -525,7 +525,7 @@ impl Stream {
 
     /// Whether operations are submitted as soon as the depth has room: without schedule, pauses, latency target, or
     /// waiting for other operations (overlapping ones, turns, replays).
-    pub fn is_unheld(&self) -> bool {
+    pub fn submits_without_waiting(&self) -> bool {
         let waits = |l: &Line| l.has_pairs() && self.depth > 1;
         self.pace == Pace::Closed
             && self.latency_target.is_none()
@@ -747,7 +747,7 @@ fn turns_name_their_stream_and_form_streams() {
     let turns = vec![turn(120), turn(181)];
     let stream = Stream { turns, ..Stream::plain(access.clone(), 32, 1, "null") };
     assert_eq!(stream.describe(), "60 x 4K random write, then 90.5 x 4K random write");
-    assert!(stream.load_changes() && !stream.is_unheld());
+    assert!(stream.load_changes() && !stream.submits_without_waiting());
     assert_eq!(stream.with_turn(&stream.turns[0]).describe(), "4K random write");
 }
 
@@ -777,7 +777,9 @@ fn bursts_that_end_by_time_pause_like_bursts_that_end_by_count() {
         bursts: Some(Bursts { time_ns: 1_000_000, pause_ns, operations: None }),
         ..plain.clone()
     };
-    let traits = |stream: &Stream| (stream.is_unheld(), stream.load_changes(), stream.conditions().join(" "));
+    let traits = |stream: &Stream| {
+        (stream.submits_without_waiting(), stream.load_changes(), stream.conditions().join(" "))
+    };
     assert_eq!(traits(&plain), (true, false, String::new()));
     for stream in [by_count(1000, false), by_time(1000)] {
         assert_eq!(traits(&stream), (false, false, "with pauses".to_owned()));

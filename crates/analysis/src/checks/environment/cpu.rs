@@ -42,7 +42,7 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
     fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
     accept: "Accept it if you want to measure one busy thread.",
     // With a schedule or a pause, a worker spends its time reading the clock.
-    applies: |case| case.has_storage() && case.stream.is_unheld(),
+    applies: |case| case.has_storage() && case.stream.submits_without_waiting(),
     ask: Ask::Alone(check_cpu_bound),
     #[cfg(test)]
     fires: Some(|| Fixture { cpu_share: 0.99, ..Fixture::honest() }.record()),

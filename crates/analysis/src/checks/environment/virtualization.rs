@@ -135,7 +135,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
         return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
     // With a schedule or pauses, the job decides the rate, not the disk.
-    if !case.stream.is_unheld() {
+    if !case.stream.submits_without_waiting() {
         return Ok(Answer::DoesNotApply);
     }
     let interval_rates = interval_rates(case);

@@ -37,7 +37,7 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
     fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
     accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
     // With a schedule, pauses or drains, the depth is an upper limit.
-    applies: |case| case.stream.depth > 1 && case.stream.is_unheld(),
+    applies: |case| case.stream.depth > 1 && case.stream.submits_without_waiting(),
     ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
     #[cfg(test)]
     fires: Some(|| Fixture { depth_seen: 0.98, engine: "sync", ..Fixture::honest() }.record()),
