@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 }
 
 fn run_command() -> ExitCode {
-    stderr::spare_disks();
+    stderr::avoid_block_devices();
     let parsed = match Cli::read() {
         Ok(parsed) => parsed,
         Err(code) => return code,
@@ -244,7 +244,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
                     "{id} is {running} and has no measurement yet; try again later"
                 )));
             }
-            stderr::say(&format!("fathom: {id} is {running}; the report has its measurements so far"));
+            stderr::print(&format!("fathom: {id} is {running}; the report has its measurements so far"));
         }
     }
     if let [file] = files {

@@ -339,7 +339,7 @@ fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Why it is invalid.
 fn read(path: &Path) -> Result<State, Failure> {
-    let text = files::text(path, MAX_STATE_BYTES).map_err(|e| e.to_string());
+    let text = files::read_text(path, MAX_STATE_BYTES).map_err(|e| e.to_string());
     text.and_then(|text| State::parse(&text)).map_err(|why| {
         Failure::Usage(format!("--check {}: {why}; name the file that --state wrote", name::shown(path)))
     })

@@ -65,7 +65,7 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);
-        stderr::say(&format!("fathom: {file}: {damage}; only the part before that {was_used}"));
+        stderr::print(&format!("fathom: {file}: {damage}; only the part before that {was_used}"));
     }
     ExitCode::from(u8::from(damage.is_some()))
 }
@@ -164,9 +164,9 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
 
 /// Prints the text so far and empties the buffer. Returns false if standard output is closed.
 fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
-    let shown = stdout::harmless(out, report::Content::Text);
+    let shown = stdout::escape_control_characters(out, report::Content::Text);
     out.clear();
-    stdout::piece(&shown)
+    stdout::print_piece(&shown)
 }
 
 /// Name of the export format, and extension of its files.
@@ -177,7 +177,7 @@ struct Standard;
 
 impl Write for Standard {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match stdout::piece(bytes) {
+        match stdout::print_piece(bytes) {
             Ok(true) => Ok(bytes.len()),
             Ok(false) => Err(io::ErrorKind::BrokenPipe.into()),
             Err(why) => Err(io::Error::other(why.message().to_owned())),
@@ -226,7 +226,7 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
     let file = growing.file().map_err(|e| cannot_write(&to, &e))?;
     let code = write(capture, Box::new(file), &to)?;
     growing.finish(&rules)?;
-    stdout::text(&format!("{}\n", name::shown(&to)))?;
+    stdout::print_text(&format!("{}\n", name::shown(&to)))?;
     Ok(code)
 }
 
@@ -252,7 +252,7 @@ fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, F
         }
     }
     if log.left_out > 0 {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "{} requests were left out, because fio's iolog cannot express them",
             log.left_out
         ));

@@ -65,12 +65,12 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
         )));
     }
     for name in tracer::remove_leftovers() {
-        stderr::say(&format!("removed the tracer instance {name} of a killed fathom"));
+        stderr::print(&format!("removed the tracer instance {name} of a killed fathom"));
     }
     let tracer = Tracer::new(args.buffer).map_err(|e| refused(&e.to_string()))?;
     let place = Place::decide(args, target, "what is captured")?;
     if subject.holds(&root, &args.output) {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "{} is on {} itself, so its own writes are captured too; name a file elsewhere, such as in /dev/shm",
             name::shown(&args.output),
             subject.layer.name
@@ -107,7 +107,7 @@ impl Place {
         }
         let mut protected = ProtectedPaths::default();
         protected.add(source, what);
-        let rules = Rules { flag: "-o", protected, replace: Replace::by(args.force) };
+        let rules = Rules { flag: "-o", protected, replace: Replace::with_force(args.force) };
         Ok(Self { outlet: rules.decide(&args.output)?, rules })
     }
 }
@@ -144,7 +144,7 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
         text += &format!("{}\n", files.describe());
     }
     text += &format!("`fathom show {}` prints the profile of the load.\n", name::shown(path));
-    stdout::text(&text)
+    stdout::print_text(&text)
 }
 
 /// How often the kernel's buffers are emptied.
@@ -188,7 +188,7 @@ fn record_requests(
     let writer = Writer::new(place.outlet.begin(&place.rules)?, &origin).map_err(cannot)?;
     let mut sink = Sink { writer, pid: args.pid, failed: None, of_others: 0, of_unknown: 0 };
     let until = args.time.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
-    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
+    stderr::print(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
 
     let until_ns = args.time.map_or(u64::MAX, |ns| events.start_ns.saturating_add(ns));
     let mut flushed_ns = events.start_ns;
@@ -280,7 +280,7 @@ fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
         ))
     })?;
     if found.files == 0 {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "{shown} has no files yet; fathom keeps the requests to the files that are there when the capture ends"
         ));
     }
@@ -346,7 +346,7 @@ fn convert(from: &Path, args: &CaptureArgs) -> Result<ExitCode, Failure> {
     writer.into_inner().finish(&names, &ending).map_err(cannot)?;
     growing.finish(&place.rules)?;
     let out = name::shown(&args.output);
-    stdout::text(&format!(
+    stdout::print_text(&format!(
         "{out}: {} entries of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
         show_count(ending.rows as f64),
         name::shown(from),

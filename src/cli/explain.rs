@@ -43,11 +43,11 @@ impl Args {
                 self.format.name
             )));
         }
-        stdout::text(&terms)?;
+        stdout::print_text(&terms)?;
         if pages.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
-        stdout::report(self.format, &Pages { pages, all }, Style::default()).map(|()| ExitCode::SUCCESS)
+        stdout::print_report(self.format, &Pages { pages, all }, Style::default()).map(|()| ExitCode::SUCCESS)
     }
 }
 

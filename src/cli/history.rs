@@ -208,7 +208,7 @@ impl ExportArgs {
             }
             (true, _) => {
                 let capture = self.sessions.into_iter().next().unwrap_or_default();
-                Ok(ExportAction::Capture(capture.into(), self.output, Replace::by(self.force)))
+                Ok(ExportAction::Capture(capture.into(), self.output, Replace::with_force(self.force)))
             }
         }
     }

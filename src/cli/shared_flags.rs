@@ -21,7 +21,7 @@ use machine::root::Root;
 use model::finding::{CheckId, CheckPage};
 use model::history::SessionTable;
 use model::name;
-use model::plan::Hook;
+use model::plan::InjectedFault;
 use model::report::{CountsAs, Report};
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{self, Group, Key};
@@ -350,7 +350,7 @@ impl ShowingArgs {
             Some((flag, _)) => Err(Failure::Usage(format!(
                 "{flag} applies to the report of a measurement, and this is a capture; leave {flag} out"
             ))),
-            None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
+            None => Ok((self.format, self.files.output, Replace::with_force(self.files.force))),
         }
     }
 
@@ -395,7 +395,7 @@ impl OutputArgs {
 
     /// Which existing files may be replaced.
     pub(crate) fn replace(&self) -> Replace {
-        Replace::by(self.force)
+        Replace::with_force(self.force)
     }
 }
 
@@ -576,7 +576,7 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     if std::fs::symlink_metadata(path).is_err() {
         return node;
     }
-    stderr::say(&format!(
+    stderr::print(&format!(
         "fathom: {typed} is the file in the current directory; for the block device type {}",
         name::shown(&node),
         typed = name::shown(path)

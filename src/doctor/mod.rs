@@ -50,10 +50,13 @@ pub struct Request {
 /// If the target cannot be read, or is not a directory, file or block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!("watching other load for {} ...", show_ns(watch_duration().as_nanos() as f64)));
+        stderr::print(&format!(
+            "watching other load for {} ...",
+            show_ns(watch_duration().as_nanos() as f64)
+        ));
     }
     let observation = observe(&request.target)?;
-    stdout::report(request.format, &diagnose(observation), Style::default())?;
+    stdout::print_report(request.format, &diagnose(observation), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -130,7 +130,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
     let style = Style { detail: showing.detail, ..Style::default() };
-    stderr::write(&stdout::fitted(showing.format, &report, style, &std::io::stderr())?);
+    stderr::write(&stdout::render_to_fit(showing.format, &report, style, &std::io::stderr())?);
     match show::write_files(&report, showing.format, style, &outlets) {
         // A failed command determines the exit code, even if a file could not be written.
         Err(failure) if !exit.is_success() => {
@@ -299,6 +299,6 @@ fn make_stable(signalled: &Signalled) -> FinalSync {
 pub fn sync_all() -> ExitCode {
     let began = Instant::now();
     rustix::fs::sync();
-    let printed = stdout::text(&format!("{}\n", began.elapsed().as_nanos()));
+    let printed = stdout::print_text(&format!("{}\n", began.elapsed().as_nanos()));
     printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }

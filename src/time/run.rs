@@ -233,7 +233,7 @@ impl Runner<'_> {
         let child = match to_start.spawn() {
             Ok(child) => child,
             Err(e) => {
-                stderr::say(&format!("fathom: cannot run '{program}': {e}"));
+                stderr::print(&format!("fathom: cannot run '{program}': {e}"));
                 let code = if e.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
                 return Ok(Err(code));
             }

@@ -707,7 +707,7 @@ impl Shown {
         watched.has_headings = self.is_headed();
         for outlet in &self.outlets {
             let format = renewed(outlet.path_as_typed()).unwrap_or(self.format);
-            outlet.write(&stdout::rendered(format, &watched, Style::default())?, &self.rules)?;
+            outlet.write(&stdout::render_for_file(format, &watched, Style::default())?, &self.rules)?;
         }
         self.pages.add(&watched);
         if self.pages.written.elapsed() >= PAGE_EVERY {
@@ -720,7 +720,7 @@ impl Shown {
         if !self.printed {
             return Ok(true);
         }
-        let Some(lines) = stdout::part(self.format, &watched)? else { return Ok(false) };
+        let Some(lines) = stdout::print_next(self.format, &watched)? else { return Ok(false) };
         let before = self.lines.filter(|_| !watched.has_headings).map_or(0, |lines| lines.since_headings);
         self.lines = Some(Lines { since_headings: before + lines, last_interval: lines });
         Ok(true)
@@ -733,7 +733,8 @@ impl Shown {
     fn write_pages(&mut self) -> Result<(), Failure> {
         for outlet in &self.pages.outlets {
             let Some(format) = page(outlet.path_as_typed()) else { continue };
-            outlet.write(&stdout::rendered(format, &self.pages.load, Style::default())?, &self.rules)?;
+            outlet
+                .write(&stdout::render_for_file(format, &self.pages.load, Style::default())?, &self.rules)?;
         }
         self.pages.written = Instant::now();
         Ok(())

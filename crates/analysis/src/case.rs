@@ -168,7 +168,7 @@ impl<'a> Case<'a> {
             phase,
             index,
             stream,
-            name: name + &job.part_name(phase, index),
+            name: name + &job.stream_suffix(phase, index),
             job,
             runs,
             earlier,

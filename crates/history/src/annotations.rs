@@ -21,7 +21,7 @@ const ANNOTATION_BYTES_MAX: u64 = 16 << 20;
 /// Returns the annotations of a session. If they cannot be read, warns and returns none.
 pub fn read_annotations(session: &Path) -> Annotations {
     read(session).unwrap_or_else(|why| {
-        stderr::say(&format!("fathom: {}: {why}", session_id(session)));
+        stderr::print(&format!("fathom: {}: {why}", session_id(session)));
         Annotations::default()
     })
 }
@@ -36,7 +36,7 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("cannot read its tags and notes in {name}: {why}; fix the file or move it away")
     };
-    match files::text(&path, ANNOTATION_BYTES_MAX) {
+    match files::read_text(&path, ANNOTATION_BYTES_MAX) {
         Ok(text) => Annotations::parse(&text).map_err(|e| wrong(&e)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Annotations::default()),
         Err(e) => Err(wrong(&e)),
@@ -95,7 +95,7 @@ pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
         1 => ", one note".into(),
         n => format!(", {n} notes"),
     };
-    stdout::text(&format!("{}{tags}{notes}\n", session_id(&session)))?;
+    stdout::print_text(&format!("{}{tags}{notes}\n", session_id(&session)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -57,7 +57,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
             Err(IndexError::Unusable(why)) => refused = Some(format!("{}: {why}", path.display())),
             Err(IndexError::Damaged(why)) => {
                 let Ok(aside) = move_aside(&path, "damaged") else { continue };
-                stderr::say(&format!(
+                stderr::print(&format!(
                     "fathom: the index {} is damaged ({why}); fathom rebuilds it from the session files and keeps the damaged one as {}",
                     path.display(),
                     aside.display()
@@ -69,7 +69,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
         }
     }
     if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY_SESSIONS && !files.is_quiet) {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "fathom: the index cannot be written ({why}), so fathom reads every session each time"
         ));
     }
@@ -90,7 +90,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
         if let Err(IndexError::Newer(version)) = Index::open(&path) {
             let aside = move_aside(&path, &format!("version-{version}"))
                 .map_err(|e| Failure::Refused(format!("{} cannot be moved aside: {e}", path.display())))?;
-            stderr::say(&format!("fathom: the index of a newer fathom is now {}", aside.display()));
+            stderr::print(&format!("fathom: the index of a newer fathom is now {}", aside.display()));
         }
     }
     query(&Files::default(), |_| Ok(()))?;
@@ -138,8 +138,8 @@ fn move_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Repeats an attempt that SQLite refuses because another fathom locks the index: two processes that open a new index change its journal
-/// mode at the same time.
+/// Repeats an attempt that SQLite refuses because another fathom locks the index. This happens when two processes open a
+/// new index: both change its journal mode.
 fn retry_while_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let begun = Instant::now();
     loop {
@@ -176,7 +176,7 @@ impl Index {
         let (gone, new) = self.differences(files)?;
         self.forget(&gone)?;
         if new.len() >= MANY_SESSIONS && !files.is_quiet {
-            stderr::say(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
+            stderr::print(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
         }
         for batch in new.chunks(BATCH_SESSIONS) {
             // Sessions are read outside of the transaction, so that no other process waits for the database.
@@ -391,7 +391,7 @@ impl Filter {
     }
 
     /// Returns the parameters of [`MATCHES`]. `verdict` is from [`Self::verdict_word`].
-    pub(super) fn bound<'a>(&'a self, verdict: &'a dyn ToSql) -> [(&'static str, &'a dyn ToSql); 7] {
+    pub(super) fn parameters<'a>(&'a self, verdict: &'a dyn ToSql) -> [(&'static str, &'a dyn ToSql); 7] {
         [
             (":target", &self.target),
             (":device", &self.device),

@@ -45,8 +45,8 @@ pub fn refresh_index() {
 /// Maximum number of ids listed if a word matches several sessions.
 const IDS_SHOWN: usize = 5;
 
-/// Finds the session that a word names: a path; an id; `last`, or `last~2` for the second one before it; the tag of only one session; or a
-/// part of only one id.
+/// Finds the session that a word names. The word is a path, an id, `last`, `last~2` for the second session before the
+/// last one, a tag, or a part of an id. A tag and a part must match only one session.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) ->
             left -= 1;
         } else {
             for sentence in &running {
-                stderr::say(&format!(
+                stderr::print(&format!(
                     "fathom: {sentence}, so {word} means {id}: only sessions that have ended count"
                 ));
             }

@@ -47,7 +47,7 @@ pub struct Request {
 /// [`Failure::Refused`] if a newer fathom made the index.
 pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     let files = Files::scan();
-    files.problems.iter().for_each(|why| stderr::say(&format!("fathom: {why}")));
+    files.problems.iter().for_each(|why| stderr::print(&format!("fathom: {why}")));
     if request.rebuild {
         index::rebuild(&files)?;
     }
@@ -84,11 +84,11 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         let format = report::require_writer::<SessionTable>(request.format).map_err(Failure::Usage)?;
         let is_job_chosen = request.filter.job.is_some();
         let table = SessionTable { is_job_chosen, ..table_of_latest(&entries, rows_of, beyond) };
-        stdout::report(format, &table, Style::default())?;
+        stdout::print_report(format, &table, Style::default())?;
         return Ok(ExitCode::SUCCESS);
     }
     let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());
-    stdout::report(request.format, &Listing { entries, matching, sessions, bytes }, Style::default())?;
+    stdout::print_report(request.format, &Listing { entries, matching, sessions, bytes }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,7 +39,7 @@ pub struct Export {
 /// Writes each session, and prints its path. Existing files in a directory are not replaced.
 ///
 /// # Errors
-/// [`Failure::Usage`] for words that mean no session and for paths that exist, [`Failure::Refused`] if a file cannot be written.
+/// [`Failure::Usage`] if a word names no session, or if a path exists. [`Failure::Refused`] if a file cannot be written.
 pub fn export(request: &Export) -> Result<ExitCode, Failure> {
     let sessions = request.sessions.iter().map(|word| find_session(word)).collect::<Result<Vec<_>, _>>()?;
     let format = format(request)?;
@@ -75,7 +75,7 @@ fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) 
     let mut protected = ProtectedPaths::default();
     protected.add(session, "the session itself");
     protected.add(&annotations::annotations_path(session), "the session's tags and notes");
-    let rules = Rules { flag: "-o", protected, replace: Replace::by(request.force) };
+    let rules = Rules { flag: "-o", protected, replace: Replace::with_force(request.force) };
     let outlet = rules.decide(&request.to)?;
     outlet.write(&bytes(session, format)?, &rules)?;
     if is_stream(&request.to) {
@@ -86,7 +86,7 @@ fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) 
 }
 
 fn print_path(place: &Path) -> Result<(), Failure> {
-    stdout::text(&format!("{}\n", name::shown(place)))
+    stdout::print_text(&format!("{}\n", name::shown(place)))
 }
 
 /// Prints a JSON schema.
@@ -94,7 +94,7 @@ fn print_path(place: &Path) -> Result<(), Failure> {
 /// # Errors
 /// If standard output cannot be written.
 pub fn schema(text: &str) -> Result<ExitCode, Failure> {
-    stdout::json(text)?;
+    stdout::print_json(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -139,7 +139,7 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
         ..Judging::default()
     };
     let report = analysis::judge(&session::read(session)?, &judging);
-    stdout::rendered(format, &report, Style::default())
+    stdout::render_for_file(format, &report, Style::default())
 }
 
 /// Exports the annotations next to the session, where `import` finds them.
@@ -178,13 +178,13 @@ fn refuse(place: &Path, error: &io::Error) -> Failure {
 /// the others.
 ///
 /// # Errors
-/// [`Failure::Usage`] after the last one if a file is not a session, or if another session has its id; [`Failure::Refused`] if the
-/// history cannot be written.
+/// [`Failure::Usage`] if a file is not a session, or if another session has its id; all other files are imported first.
+/// [`Failure::Refused`] if the history cannot be written.
 pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut wrong = Vec::new();
     for path in paths {
         match import_one(path) {
-            Ok(outcome) => stdout::text(&format!("{}: {outcome}\n", name::shown(path)))?,
+            Ok(outcome) => stdout::print_text(&format!("{}: {outcome}\n", name::shown(path)))?,
             Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", name::shown(path))),
             Err(other) => return Err(other),
         }
@@ -281,7 +281,7 @@ pub struct DeleteRequest {
 /// Removes sessions and their annotations. If one of the words is wrong, removes nothing.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a word that matches no session or is not an id, [`Failure::Refused`] for a session that is being measured or
+/// [`Failure::Usage`] if a word names no session, or is not an id. [`Failure::Refused`] if a session is being measured, or
 /// cannot be removed.
 pub fn delete(request: &DeleteRequest) -> Result<ExitCode, Failure> {
     let files = Files::scan();
@@ -329,7 +329,7 @@ fn remove(found: &SessionFile) -> Result<(), Failure> {
     let annotations_note =
         if found.stamp.annotations_changed_ns.is_some() { " with its tags and notes" } else { "" };
     let size = show_bytes(found.stamp.bytes.unsigned_abs());
-    stdout::text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
+    stdout::print_text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
 }
 
 #[cfg(test)]

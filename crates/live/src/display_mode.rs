@@ -3,7 +3,7 @@
 
 use crate::terminal;
 use crate::terminal::Theme;
-use model::plan::Cost;
+use model::plan::ExpectedCost;
 use output::failure::Failure;
 use output::stdout;
 use rustix::fs::FileType;
@@ -67,7 +67,7 @@ impl Output {
     fn detect() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
-            kind: match (std::io::stderr().is_terminal(), stdout::places_text()) {
+            kind: match (std::io::stderr().is_terminal(), stdout::can_place_text()) {
                 (false, _) => StandardError::Stream,
                 (true, false) => StandardError::Dumb,
                 (true, true) => StandardError::Terminal,

@@ -140,7 +140,7 @@ impl Live {
         match &self.display {
             Display::View(_, line) => line.step(name, done, left),
             Display::ProgressLine(line) => line.step(name, done, left),
-            Display::Lines => stderr::say(
+            Display::Lines => stderr::print(
                 &left.map_or_else(|| name.to_owned(), |left| format!("{name}, {}", left.sentence())),
             ),
             Display::Quiet => {}
@@ -181,14 +181,14 @@ impl Live {
         match &self.display {
             Display::View(view, _) => view.say(message),
             Display::ProgressLine(line) => line.say(message),
-            Display::Lines => stderr::say(message),
+            Display::Lines => stderr::print(message),
             Display::Quiet => {}
         }
     }
 
     /// Prints a lasting message even with `--quiet`.
     pub fn tell(&self, message: &str) {
-        if matches!(self.display, Display::Quiet) { stderr::say(message) } else { self.say(message) }
+        if matches!(self.display, Display::Quiet) { stderr::print(message) } else { self.say(message) }
     }
 
     /// Returns the view while it is shown.

@@ -435,7 +435,7 @@ pub struct Flushes {
 /// A task that requested flushes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlushingTask {
-    /// Name of the task.
+    /// Name in the kernel, such as `postgres`.
     pub name: String,
     /// Thread id.
     pub tid: u32,

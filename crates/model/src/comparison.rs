@@ -244,7 +244,7 @@ pub struct SlowdownGate {
     pub no_number: bool,
 }
 
-/// The outcome of a gate.
+/// Whether a comparison passed its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Passing"))]
 #[serde(rename_all = "snake_case")]

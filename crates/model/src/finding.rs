@@ -21,7 +21,7 @@ pub struct Checked {
     pub severity: Option<Severity>,
     /// Names of the results that the answer is about.
     pub about: Vec<String>,
-    /// The answer as a sentence; for [`Outcome::NotChecked`] the reason.
+    /// The answer as a sentence; for `NotChecked` the reason.
     pub sentence: String,
     /// How to fix the cause; empty if nothing needs to be fixed.
     pub cure: String,

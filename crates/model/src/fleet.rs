@@ -242,7 +242,7 @@ pub struct StartFigures {
 /// Maximum number of ranks that are listed in a group of hosts.
 const MOST_NAMED: usize = 8;
 
-/// A group of hosts.
+/// Some hosts of a measurement, by their number and lowest ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostGroup {
     /// Number of hosts.
@@ -398,7 +398,7 @@ pub struct LimitedHosts {
     pub result: String,
     /// Number of hosts.
     pub hosts: u32,
-    /// The slowest of the hosts.
+    /// The host with the lowest rate.
     pub slowest: SlowestHost,
     /// The limiter, with the evidence of the slowest host.
     pub limiter: Limiter,

@@ -165,8 +165,9 @@ impl Plan {
         self.jobs.iter().flat_map(Job::streams)
     }
 
-    /// Returns the seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run
-    /// in the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
+    /// Returns the seed for offsets and data of this host. All hosts of a fleet have the same seed in their plans, so
+    /// that they run in the same order. The rank varies it here: no host then reads the blocks that another host left in
+    /// a shared cache.
     pub fn host_seed(&self) -> u64 {
         match self.fleet_rank {
             Some(FleetRank { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
@@ -233,7 +234,7 @@ impl Plan {
     /// Whether runs of one round are compared with one another. A round then counts completely or
     /// not at all.
     pub fn is_paired(&self) -> bool {
-        self.repeats_disturbedst.is_some() || self.study.is_paired()
+        self.against.is_some() || self.study.is_paired()
     }
 }
 

@@ -54,9 +54,9 @@ impl Failure {
         match self {
             Self::Elsewhere(_) => {}
             Self::Pointed { plain, coloured } => {
-                stderr::say_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
+                stderr::print_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
             }
-            _ => stderr::say(&format!("fathom: {}", self.message())),
+            _ => stderr::print(&format!("fathom: {}", self.message())),
         }
         ExitCode::from(self.code())
     }

@@ -4,7 +4,7 @@
 //! 2. [`DeviceWork`]: the requests that the devices had completed at each snapshot of a run, interpolated between
 //!    snapshots.
 //! 3. [`seconds_of_runs`]: the table of the report, fathom and the device second by second.
-//! 4. [`course`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
+//! 4. [`recorded_series`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
 
 use crate::case::{Amount, Case, CaseRun};
 use crate::figures::is_late;
@@ -355,7 +355,7 @@ fn round_to(value: f64, scale: f64) -> f64 {
 
 /// Returns the latencies of all complete runs, by direction; empty if no run is complete.
 pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuckets> {
-    let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
+    let kinds = seen.into_iter().filter(|seen| !seen.is_from_incomplete_run).flat_map(|seen| &seen.kinds);
     kinds.map(|(kind, seen): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&seen.latency))).collect()
 }
 

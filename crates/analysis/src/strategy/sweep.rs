@@ -170,7 +170,7 @@ impl<'g> Search<'g> {
     /// Returns the reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let lanes = &race.lanes;
-        let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::way);
+        let way = |lane: &Lane| self.grid.setting(lane.job).map(Setting::access_path);
         let sound = || lanes.iter().filter(|l| !l.failed);
         let first = way(sound().next()?);
         let alike: Vec<&Lane> = sound().filter(|l| way(l) == first).collect();

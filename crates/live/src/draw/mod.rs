@@ -724,7 +724,7 @@ fn show_percentiles(latency: &Latency) -> String {
 }
 
 fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: Paint) {
-    let Some(processes) = observed.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
+    let Some(processes) = observed.processes.as_ref().filter(|p| !p.listed.is_empty()) else { return };
     let head =
         format!("{:PROCESS_COLUMNS$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
     row(frame, rest, fit(&head, rest.width.into()), paint.label());
@@ -732,7 +732,7 @@ fn process_rows(frame: &mut Frame, rest: &mut Rect, observed: &Observed, paint: 
         let text = fit(&format!("  calls unknown: {why}"), rest.width.into());
         row(frame, rest, text, paint.style(Color::Yellow));
     }
-    for process in &processes.most {
+    for process in &processes.listed {
         let id = process.tid.unwrap_or(process.pid).to_string();
         let who = fit_name(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);

@@ -186,8 +186,8 @@ fn observed() -> Observed {
     for at in 0..120 {
         let rate = 7_000.0 + 2_000.0 * (f64::from(at) / 9.0).sin();
         observed.take(&Watched {
-            first: at == 0,
-            headed: false,
+            is_first: at == 0,
+            has_headings: false,
             time: "2026-11-23T15:00:00.000+00:00".into(),
             devices: vec![
                 device("loop1", 0, Ok(figures(rate))),
@@ -204,9 +204,9 @@ fn observed() -> Observed {
             layout: Layout::default(),
             processes: (at == 0).then(|| Processes {
                 seconds: 1.0,
-                most: vec![process("fio", 15_915, false), process("kworker/u8:4-loop1-and-more", 33, true)],
-                more: 3,
-                hidden: 0,
+                listed: vec![process("fio", 15_915, false), process("kworker/u8:4-loop1-and-more", 33, true)],
+                unlisted: 3,
+                unreadable: 0,
                 calls_not_known: None,
             }),
             remarks: if at == 0 { vec!["/data: ext4 > loop1 > vda".into()] } else { Vec::new() },

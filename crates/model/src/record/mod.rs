@@ -443,7 +443,7 @@ pub struct Stops {
     /// Number of stops.
     #[serde(rename = "times")]
     pub count: u32,
-    /// Longest stop in ns.
+    /// Time of the longest stop in ns.
     pub longest_ns: u64,
     /// Total time of all stops in ns.
     pub total_ns: u64,

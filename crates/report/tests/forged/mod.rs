@@ -2,7 +2,7 @@
 
 use model::evidence::{BlockFlow, BlockStat};
 use model::figures::{
-    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedTarget, ObservedWorkers, Stretch,
+    Observed, ObservedCpu, ObservedDisk, ObservedInterval, ObservedKind, ObservedTarget, ObservedWorkers,
 };
 use model::histogram::Distribution;
 use model::job::Kind;
@@ -63,7 +63,7 @@ fn observed_kind(figures: &Figures, runs: u64) -> ObservedKind {
     let Latency { min, mean, max, .. } = figures.latency_ns;
     let bins = vec![(min, 1), (mean as u64, figures.ops.saturating_sub(2)), (max, 1)];
     let latency = Distribution { count: figures.ops, min_ns: min, max_ns: max, mean_ns: mean, bins };
-    let half = |at| Stretch {
+    let half = |at| ObservedInterval {
         start_ns: at * (RUN_NS / 2),
         ns: RUN_NS / 2,
         ops: figures.ops / runs.max(1) / 2,

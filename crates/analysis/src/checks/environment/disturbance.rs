@@ -602,7 +602,7 @@ fn a_short_stop_is_silent_a_longer_one_biases_and_most_of_the_time_is_void() {
 fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
     let record = |states: Known<WorkerStates>| {
         let mut record = Fixture::honest().record();
-        let still = model::record::Stops { workers: Some(states), ..Default::default() };
+        let stops = model::record::Stops { workers: Some(states), ..Default::default() };
         record.runs[2].end.as_mut().unwrap().stops = Some(Ok(stops));
         record
     };

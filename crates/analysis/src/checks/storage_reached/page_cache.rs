@@ -179,7 +179,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
         let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
         is_undecided |= share_seen(seen.least) < ARRIVED_FROM;
-        let part = share_seen(seen.listed);
+        let part = share_seen(seen.most);
         if part < ARRIVED_FROM {
             let sentence = format!(
                 "Direct I/O was requested, but the device saw only {} of the {} bytes: {} handled the rest \
@@ -188,7 +188,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
                 kind.word(),
                 file_system_kind(case)
             );
-            let numbers = evidence([("issued_bytes", issued as f64), ("device_bytes", seen.listed as f64)]);
+            let numbers = evidence([("issued_bytes", issued as f64), ("device_bytes", seen.most as f64)]);
             return fell_back_finding(sentence, numbers);
         }
     }
