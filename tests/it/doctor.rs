@@ -30,8 +30,10 @@ impl Diagnosis {
     /// The only answer whose subject begins like this.
     #[track_caller]
     fn find_answer(&self, about: &str) -> &Value {
-        let answers = self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
-        let all: Vec<&Value> = answers.filter(|answer| answer["about"].as_str().unwrap().starts_with(about)).collect();
+        let answers =
+            self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
+        let all: Vec<&Value> =
+            answers.filter(|answer| answer["about"].as_str().unwrap().starts_with(about)).collect();
         assert_eq!(all.len(), 1, "about {about}: {all:#?}");
         all[0]
     }

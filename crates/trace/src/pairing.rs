@@ -247,7 +247,8 @@ impl Pairing {
             return;
         };
         let Some(slot) = self.slots.pending(number) else { return };
-        let whole = self.scope.unit == RowUnit::Bios || event.op == Op::Flush || event.sectors >= slot.remaining;
+        let whole =
+            self.scope.unit == RowUnit::Bios || event.op == Op::Flush || event.sectors >= slot.remaining;
         if !whole && event.sectors > 0 {
             slot.remaining -= event.sectors;
             let rest = (event.sector.saturating_add(u64::from(event.sectors)), event.op);
