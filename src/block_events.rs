@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use machine::resolve::resolve;
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of, remove_leftovers};
-use model::captured::{Partition, Unit};
+use model::captured::{Partition, RowUnit};
 use model::evidence::SECTOR_BYTES;
 use model::machine::{Layer, LayerKind};
 use model::{Known, name};
@@ -195,7 +195,7 @@ fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
     }
     let step = match (traced.unit, event.step) {
         // A device without requests has no issue event, so the start of the bio takes its place.
-        (Unit::Bios, EventKind::FlushRequested) => EventKind::Issued,
+        (RowUnit::Bios, EventKind::FlushRequested) => EventKind::Issued,
         (_, step) => step,
     };
     (u64::from(event.device) == traced.number).then_some(Event { step, ..*event })
@@ -213,7 +213,7 @@ pub(crate) struct TracedDevice {
     /// Device number as the kernel stores it: 12 bits major, 20 bits minor.
     pub(crate) number: u64,
     /// Whether the device's events describe requests or bios.
-    pub(crate) unit: Unit,
+    pub(crate) unit: RowUnit,
     /// The recorded partition, if it is not the whole device.
     pub(crate) partition: Option<Partition>,
 }
@@ -232,7 +232,7 @@ impl TracedDevice {
         let (major, minor) = disk.number.split_once(':')?;
         let number = major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?;
         // A device without hardware queues has no requests (zram, device mapper, RAID).
-        let unit = if disk.device.contains_key("mq") { Unit::Requests } else { Unit::Bios };
+        let unit = if disk.device.contains_key("mq") { RowUnit::Requests } else { RowUnit::Bios };
         Some(Self { number, unit, partition })
     }
 
@@ -245,8 +245,8 @@ impl TracedDevice {
     pub(crate) fn filter(&self, step: EventKind, event: &str) -> Option<String> {
         let device = format!("dev == {}", self.number);
         match (self.unit, step) {
-            (Unit::Bios, EventKind::FlushRequested) => Some(device),
-            (Unit::Bios, _) => event.starts_with("block_bio").then_some(device),
+            (RowUnit::Bios, EventKind::FlushRequested) => Some(device),
+            (RowUnit::Bios, _) => event.starts_with("block_bio").then_some(device),
             // Match the `F` of a flush at the start of the text: for a pattern in the middle the kernel reads beyond the end.
             (_, EventKind::FlushRequested) => Some(format!("{device} && (rwbs ~ \"F*\" || rwbs ~ \"WF*\")")),
             _ => event.starts_with("block_rq").then_some(device),
@@ -321,7 +321,7 @@ impl Subject {
             None => self.layer.name.clone(),
         };
         match self.traced.unit {
-            Unit::Bios => format!("the bios of {device}, which has no requests,"),
+            RowUnit::Bios => format!("the bios of {device}, which has no requests,"),
             _ => format!("the requests of {device}"),
         }
     }
@@ -354,7 +354,7 @@ fn a_partition_uses_the_events_of_its_disk() {
     let of_part = TracedDevice::from_layer(&layers, &layers[0]).unwrap_or_else(|| panic!("none"));
     assert_eq!((of_part.number, of_part.span()), (253 << 20 | 16, Some((2048, 16384))));
     let of_disk = TracedDevice::from_layer(&layers, &layers[1]).unwrap_or_else(|| panic!("none"));
-    assert_eq!((of_disk.unit, of_disk.span()), (Unit::Requests, None));
+    assert_eq!((of_disk.unit, of_disk.span()), (RowUnit::Requests, None));
     let filter = of_disk.filter(EventKind::Issued, "block_rq_issue");
     assert_eq!(filter.as_deref(), Some("dev == 265289744"));
     assert_eq!(of_disk.filter(EventKind::Completed, "block_bio_complete"), None);

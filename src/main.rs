@@ -32,12 +32,12 @@ fn main() -> ExitCode {
     match started {
         // The panic hook has already printed the message.
         Ok(thread) => thread.join().unwrap_or(ExitCode::from(PANICKED)),
-        Err(e) => Failure::Refused(format!("fathom cannot start a thread: {e}{}", sys::cause(&e))).tell(),
+        Err(e) => Failure::Refused(format!("fathom cannot start a thread: {e}{}", sys::cause(&e))).print(),
     }
 }
 
 fn run_command() -> ExitCode {
-    stderr::spare_disks();
+    stderr::avoid_block_devices();
     let parsed = match Cli::read() {
         Ok(parsed) => parsed,
         Err(code) => return code,
@@ -84,7 +84,7 @@ fn run_command() -> ExitCode {
         Command::Man(args) => args.write(),
         Command::Help(args) => args.print(),
     };
-    outcome.unwrap_or_else(|failure| failure.tell())
+    outcome.unwrap_or_else(|failure| failure.print())
 }
 
 /// Measures a request, on this host alone or together with the hosts that a launcher started.
@@ -140,9 +140,9 @@ fn measure_one_of_several(
     let kept = finished.session.is_kept().then(|| finished.session.path());
     let annotations = kept.map(history::read_annotations).unwrap_or_default();
     let report = show::judge(&record, kept, annotations, showing);
-    let id = kept.map_or_else(|| show::NOT_KEPT.into(), history::id);
+    let id = kept.map_or_else(|| show::NOT_KEPT.into(), history::session_id);
     if kept.is_some() {
-        history::remember();
+        history::refresh_index();
     }
     Ok((JudgedSession { id, record, report }, finished.exit_code()))
 }
@@ -185,7 +185,7 @@ fn measure_in(fleet: &Fleet, request: &Request, showing: &Showing) -> Result<Exi
     // If the log could not be written, report that after the report.
     match (conclude(&finished, showing, &outlets), log_result) {
         (Err(report_failure), Err(log_failure)) => {
-            log_failure.tell();
+            log_failure.print();
             Err(report_failure)
         }
         (code, log_result) => code.and_then(|code| log_result.map(|()| code)),
@@ -204,7 +204,7 @@ fn sweep(parsed: SweepAction) -> Result<ExitCode, Failure> {
         SweepAction::Specs => show::print_specs(),
         SweepAction::Resume(word, showing) => {
             fleet::alone()?;
-            let before = session::read(&history::find(&word)?)?;
+            let before = session::read(&history::find_session(&word)?)?;
             let (planned, keep) =
                 plan::resume_plan(&word, sweep_again(&word, &before.header.plan)?, &before)?;
             show::check_gated(planned.plan.is_gated(), &showing)?;
@@ -223,7 +223,7 @@ fn conclude(finished: &run::Finished, showing: &Showing, outlets: &Outlets) -> R
     let file = kept.then(|| finished.session.path());
     let code = finished.session.record().and_then(|record| judge(&record, file, showing, outlets));
     if kept {
-        history::remember();
+        history::refresh_index();
     }
     // An interruption or failure takes precedence over the verdict.
     code.map(|code| finished.exit_code().unwrap_or(code))
@@ -237,14 +237,14 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     }
     let outlets = show::outlets(&showing.outputs, showing.replace, protected_files)?;
     for file in files {
-        if let Some(running) = session::running(file) {
-            let id = history::id(file);
+        if let Some(running) = session::describe_running(file) {
+            let id = history::session_id(file);
             if session::is_headless(file) {
                 return Err(Failure::Refused(format!(
                     "{id} is {running} and has no measurement yet; try again later"
                 )));
             }
-            stderr::say(&format!("fathom: {id} is {running}; the report has its measurements so far"));
+            stderr::print(&format!("fathom: {id} is {running}; the report has its measurements so far"));
         }
     }
     if let [file] = files {
@@ -257,7 +257,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
         let record = session::read(file)?;
         is_gated |= record.header.plan.is_gated();
         let report = show::judge(&record, Some(file), history::read_annotations(file), showing);
-        Ok(JudgedSession { id: history::id(file), record, report })
+        Ok(JudgedSession { id: history::session_id(file), record, report })
     });
     let table = history::session_table(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;

@@ -4,14 +4,14 @@ use crate::files::output::Replace;
 use crate::interfaces::Interface;
 use crate::recipes::Recipe;
 use dialect::Tool;
-use model::captured::Restriction;
-use model::plan::{Hook, LatencyTarget};
+use model::captured::RequestFilter;
+use model::plan::{InjectedFault, LatencyTarget};
 use model::profile::{PROFILES, Profile};
 use model::spec::JobSpec;
 use model::spec::axes::{Axes, Preset};
 use model::spec::iometer::{Cycle, Step};
 use model::sweep::Measure;
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use report::Format;
 use std::path::{Path, PathBuf};
 
@@ -37,11 +37,11 @@ pub struct Request {
     /// Paths of targets that may be written although their users may be hidden.
     pub unseen_users: Vec<PathBuf>,
     /// A fault to inject, for tests; otherwise `None`.
-    pub hook: Option<Hook>,
+    pub injected_fault: Option<InjectedFault>,
     /// Id or file of an earlier session whose jobs are measured again, alternating with the jobs of this request.
     pub against: Option<String>,
     /// How much slower the jobs of this request may be than those of the earlier session.
-    pub fail_if_slower: Option<Slower>,
+    pub fail_if_slower: Option<SlowdownLimit>,
     /// Whether the session remains in the history.
     pub keep: bool,
     /// The device expected below every target: name, path or serial number. `None` if any device
@@ -177,7 +177,7 @@ pub struct CaptureRequest {
     /// Path of the capture file.
     pub file: PathBuf,
     /// Which requests of the capture to include.
-    pub restriction: Restriction,
+    pub filter: RequestFilter,
     /// Format on standard output.
     pub format: &'static Format,
     /// Additional output files.

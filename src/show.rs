@@ -64,7 +64,7 @@ impl Showing {
     }
 
     fn style(&self) -> Style {
-        Style { ledger: self.ledger, course: self.explain, detail: self.detail, ..Style::default() }
+        Style { ledger: self.ledger, time_series: self.explain, detail: self.detail, ..Style::default() }
     }
 }
 
@@ -147,7 +147,7 @@ pub fn print_table(
     outlets: &Outlets,
     alternative: Option<&str>,
 ) -> Result<(), Failure> {
-    let format = report::that_writes::<SessionTable>(showing.format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<SessionTable>(showing.format).map_err(Failure::Usage)?;
     put(table, format, showing.style(), outlets, alternative)
 }
 
@@ -163,7 +163,7 @@ pub fn put<K: ReportKind + ?Sized>(
     alternative: Option<&str>,
 ) -> Result<(), Failure> {
     let (mut refused, mut written) = write_outlets(report, format, style, outlets);
-    match stdout::report(format, report, style) {
+    match stdout::print_report(format, report, style) {
         Ok(()) => written = true,
         Err(why) => refused.push(why.message().to_owned()),
     }
@@ -174,7 +174,9 @@ pub fn put<K: ReportKind + ?Sized>(
         Some(alternative) => alternative.to_owned(),
         None if written => "the report was written to the other outputs".into(),
         // The report exists nowhere else, so the message contains it.
-        None => format!("this is the only copy of the report:\n{}", stdout::as_text(format, report, style)),
+        None => {
+            format!("this is the only copy of the report:\n{}", stdout::render_as_text(format, report, style))
+        }
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
 }
@@ -204,8 +206,9 @@ fn write_outlets<K: ReportKind + ?Sized>(
     let mut refused = Vec::new();
     let mut written = false;
     for outlet in outlets.all.iter().filter(|o| !o.is_stdout()) {
-        let format = report::of_file::<K>(outlet.path_as_typed(), printed).unwrap_or(printed);
-        let done = stdout::rendered(format, report, style).and_then(|b| outlet.write(&b, &outlets.rules));
+        let format = report::format_of_file::<K>(outlet.path_as_typed(), printed).unwrap_or(printed);
+        let done =
+            stdout::render_for_file(format, report, style).and_then(|b| outlet.write(&b, &outlets.rules));
         match done {
             Ok(()) => written = true,
             Err(why) => refused.push(why.message().to_owned()),
@@ -224,12 +227,13 @@ pub fn print_plan(
     recipe: Option<&str>,
     format: &'static Format,
 ) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<Explained>(format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<Explained>(format).map_err(Failure::Usage)?;
     if let Some(text) = recipe.filter(|_| format.name == report::TEXT.name) {
-        stdout::text(&format!("{text}\n"))?;
+        stdout::print_text(&format!("{text}\n"))?;
     }
     let cost = analysis::strategy::cost::estimate_cost(&plan);
-    stdout::report(format, &Explained { plan, machine, cost }, Style::default()).map(|()| ExitCode::SUCCESS)
+    stdout::print_report(format, &Explained { plan, machine, cost }, Style::default())
+        .map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid, one per line.
@@ -247,7 +251,7 @@ pub fn print_cells(plan: &Plan) -> Result<ExitCode, Failure> {
         }
         out.push('\n');
     }
-    stdout::text(&out).map(|()| ExitCode::SUCCESS)
+    stdout::print_text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the cells of a grid that cannot be measured, one per line with the reason.
@@ -259,7 +263,7 @@ pub fn print_skipped(plan: &Plan) -> Result<ExitCode, Failure> {
     for cell in plan.study.grid().into_iter().flat_map(|g| &g.skipped) {
         out += &format!("{}: {}\n", cell.setting.describe(), cell.why);
     }
-    stdout::text(&out).map(|()| ExitCode::SUCCESS)
+    stdout::print_text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 /// Prints the library of access specifications: each name, and its lines in the syntax of `--line`.
@@ -274,7 +278,7 @@ pub fn print_specs() -> Result<ExitCode, Failure> {
             out += &format!("    {line}\n");
         }
     }
-    stdout::text(&out).map(|()| ExitCode::SUCCESS)
+    stdout::print_text(&out).map(|()| ExitCode::SUCCESS)
 }
 
 #[test]

@@ -31,7 +31,7 @@ use model::report::Producer;
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{show_bytes, show_count};
 use model::verification::{
-    Ending, Failures, Mark, OnHost, State, Verdict, Verification, Verifications, Verified,
+    Ending, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified, WriterProgress,
 };
 use model::{Known, name};
 use report::Style;
@@ -66,7 +66,12 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
             protected.add(file, "a state of this verification");
         }
         let outlets = show::outlets(&options.files.output, options.files.replace(), protected)?;
-        return conclude(options, vec![OnHost { host: None, outcome: Ok(outcome) }], &outlets, fleet);
+        return conclude(
+            options,
+            vec![HostVerification { host: None, outcome: Ok(outcome) }],
+            &outlets,
+            fleet,
+        );
     }
     let Planned { plan, machine } = fleet.settle(plan::plan(&to_request(options, &host_task)))?;
     // A problem that all hosts have is reported by one of them.
@@ -81,7 +86,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
     let outcome = match &host_task {
         HostTask::Write(state) => run.write_and_read(state.as_deref())?,
         HostTask::Check(state) => {
-            let mut outcome = run.outcome(state.mark);
+            let mut outcome = run.outcome(state.writer_progress);
             run.read(state, &mut outcome)?;
             outcome.notes.append(&mut run.notes);
             outcome
@@ -94,7 +99,7 @@ fn verify_in(fleet: &Fleet, options: &Args) -> Result<ExitCode, Failure> {
 /// Prints the outcome and returns the exit code.
 fn conclude(
     options: &Args,
-    hosts: Vec<OnHost>,
+    hosts: Vec<HostVerification>,
     outlets: &Outlets,
     fleet: &Fleet,
 ) -> Result<ExitCode, Failure> {
@@ -114,7 +119,7 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
     let outputs = if fleet.reports_results() { options.files.output.as_slice() } else { &[] };
     let replace = options.files.replace();
     let state = options.check.as_ref().or(options.state.as_ref());
-    let hosts = plan.part.map_or(1, |part| part.hosts);
+    let hosts = plan.fleet_rank.map_or(1, |part| part.hosts);
     let states = state.into_iter().flat_map(|file| (0..hosts).map(|by| fleet.file_of(file, Some(by))));
     let mut protected = ProtectedPaths::from_plan(plan, &machine.places);
     let mut new = outputs.to_vec();
@@ -250,7 +255,7 @@ fn workload(options: &Args, streams: Vec<StreamSpec>) -> Request {
 fn refuse_impossible(plan: &Plan, host_task: &HostTask, options: &Args) -> Result<(), Failure> {
     let is_made = plan.targets.iter().any(|t| t.role == Role::Made);
     match host_task {
-        HostTask::Write(..) if plan.part.is_some() && !is_made && options.shared.is_none() => Err(Failure::Usage(
+        HostTask::Write(..) if plan.fleet_rank.is_some() && !is_made && options.shared.is_none() => Err(Failure::Usage(
             "the hosts would overwrite each other's data in one file or device; type --shared segmented, which gives each host a part of it, or name a directory, where each host makes its own file"
                 .into(),
         )),
@@ -291,9 +296,9 @@ impl Keeper {
     /// Stores in the state file how far the writer got. The file is stable when this returns.
     ///
     /// # Errors
-    /// Why the mark is not stable.
-    fn keep(&mut self, mark: Mark) -> Result<(), String> {
-        self.state.mark = mark;
+    /// Why the progress is not stable.
+    fn keep(&mut self, writer_progress: WriterProgress) -> Result<(), String> {
+        self.state.writer_progress = writer_progress;
         let was = self.path.metadata().ok();
         files::replace_as(&self.path, self.state.text().as_bytes(), was.as_ref())
             .map_err(|e| format!("--state {}: {e}; writing was stopped", name::shown(&self.path)))
@@ -334,7 +339,7 @@ fn cannot_write_state(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Why it is invalid.
 fn read(path: &Path) -> Result<State, Failure> {
-    let text = files::text(path, MAX_STATE_BYTES).map_err(|e| e.to_string());
+    let text = files::read_text(path, MAX_STATE_BYTES).map_err(|e| e.to_string());
     text.and_then(|text| State::parse(&text)).map_err(|why| {
         Failure::Usage(format!("--check {}: {why}; name the file that --state wrote", name::shown(path)))
     })
@@ -414,7 +419,7 @@ impl<'a> VerifyRun<'a> {
     fn write_and_read(&mut self, state: Option<&Path>) -> Result<Verified, Failure> {
         let verification = self.verification;
         let path = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
-        let kept = State::new(path.clone(), verification, verification.mark(0));
+        let kept = State::new(path.clone(), verification, verification.progress_after(0));
         let mut keeper = match state {
             Some(file) => Some(Keeper::create(file, kept.clone())?),
             None => None,
@@ -429,11 +434,13 @@ impl<'a> VerifyRun<'a> {
             until: self.options.time.and_then(|ns| since.checked_add(Duration::from_nanos(ns))),
             stop: &self.stop,
             progress: &mut |done| self.show(since, done, verification.writes()),
-            marked: &mut |mark| {
-                if mark.synced.is_multiple_of(verification.blocks) && mark.synced < verification.writes() {
-                    live.begin(&words(mark.synced / verification.blocks + 1));
+            on_progress: &mut |writer_progress| {
+                if writer_progress.synced.is_multiple_of(verification.blocks)
+                    && writer_progress.synced < verification.writes()
+                {
+                    live.begin(&words(writer_progress.synced / verification.blocks + 1));
                 }
-                keeper.as_mut().map_or(Ok(()), |k| k.keep(mark))
+                keeper.as_mut().map_or(Ok(()), |k| k.keep(writer_progress))
             },
         };
         let written = verifier::write(&self.through, file, writing).map_err(|e| refused(&path, &e))?;
@@ -444,16 +451,16 @@ impl<'a> VerifyRun<'a> {
         if written.ending == Ending::Time {
             self.notes.push(format!(
                 "--time ended the writing after {} of {} writes",
-                show_count(written.mark.begun as f64),
+                show_count(written.writer_progress.begun as f64),
                 show_count(verification.writes() as f64)
             ));
         }
-        let mut outcome = self.outcome(written.mark);
+        let mut outcome = self.outcome(written.writer_progress);
         outcome.state = state.map(name::text);
-        let (mark, ending) = (written.mark, written.ending);
+        let (writer_progress, ending) = (written.writer_progress, written.ending);
         outcome.written = Some((written, took));
         if ending != Ending::Interrupted {
-            self.read_back_assigned(&State { mark, ..kept }, &mut outcome)?;
+            self.read_back_assigned(&State { writer_progress, ..kept }, &mut outcome)?;
         }
         outcome.notes.append(&mut self.notes);
         Ok(outcome)
@@ -472,10 +479,10 @@ impl<'a> VerifyRun<'a> {
         }
     }
 
-    fn outcome(&self, mark: Mark) -> Verified {
+    fn outcome(&self, writer_progress: WriterProgress) -> Verified {
         let target = self.plan.targets.first().map_or_else(String::new, |t| t.path.clone());
         let read_of = self.fleet.shifted_host(self.options.shift_hosts);
-        Verified { read_of, ..not_read(self.verification, mark, target, self.place.clone()) }
+        Verified { read_of, ..not_read(self.verification, writer_progress, target, self.place.clone()) }
     }
 
     /// Reads back, bypassing the page cache as far as possible.
@@ -490,9 +497,15 @@ impl<'a> VerifyRun<'a> {
         self.live.begin("reading back");
         let since = Instant::now();
         let mut progress = |done| self.show(since, done, verification.blocks);
-        let seen =
-            verifier::read_back(&self.through, file, verification, state.mark, &self.stop, &mut progress)
-                .map_err(|e| refused(&outcome.target, &e))?;
+        let seen = verifier::read_back(
+            &self.through,
+            file,
+            verification,
+            state.writer_progress,
+            &self.stop,
+            &mut progress,
+        )
+        .map_err(|e| refused(&outcome.target, &e))?;
         let none_read = seen.blocks == 0 && !seen.interrupted;
         if let Some(refusal) = refusal(&outcome.target, &seen.failures).filter(|_| none_read) {
             return Err(refusal);
@@ -557,7 +570,7 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     if verification.check().is_err() || end >= first_end {
         return None;
     }
-    let read = verifier::all_lost(&verification, state.mark, end);
+    let read = verifier::all_lost(&verification, state.writer_progress, end);
     if read.damaged == 0 {
         return None;
     }
@@ -565,15 +578,20 @@ fn truncated_outcome(options: &Args, state: &State) -> Option<Verified> {
     Some(Verified {
         read: Some((read, Duration::ZERO)),
         source: "the length of the target, which ends before the end of the first block".into(),
-        ..not_read(verification, state.mark, name::text(&path), place)
+        ..not_read(verification, state.writer_progress, name::text(&path), place)
     })
 }
 
 /// The outcome before anything was read back.
-fn not_read(verification: Verification, mark: Mark, target: String, place: Place) -> Verified {
+fn not_read(
+    verification: Verification,
+    writer_progress: WriterProgress,
+    target: String,
+    place: Place,
+) -> Verified {
     Verified {
         verification,
-        mark,
+        writer_progress,
         target,
         place,
         written: None,

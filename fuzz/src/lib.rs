@@ -12,7 +12,7 @@ use dialect::fio::{self, CommandLine};
 use dialect::iometer::{self, Overrides};
 use dialect::job;
 use machine::file_systems;
-use model::captured::{Captured, Ending, FORMAT, Origin, Restriction, Unit};
+use model::captured::{Captured, Ending, FORMAT, Origin, RequestFilter, RowUnit};
 use model::evidence::{BlockStat, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::spec::{JobSpec, keys};
 use model::verification::State;
@@ -161,12 +161,12 @@ fn check_bytes(bytes: &[u8]) {
     let _ = analysis::exit_code(&report);
     let style = report::Style {
         ledger: true,
-        course: true,
+        time_series: true,
         detail: report::Detail::All,
         width: 40,
         ..report::Style::default()
     };
-    for (format, _) in report::able::<model::report::Report>() {
+    for (format, _) in report::formats_that_write::<model::report::Report>() {
         assert!(format.bytes(&report, style).is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
     }
 }
@@ -192,7 +192,7 @@ pub fn verification(text: &str) {
     let Ok(state) = State::parse(text) else { return };
     let verification = &state.verification;
     for turn in [0, verification.blocks / 2, verification.blocks.saturating_sub(1)] {
-        let _ = verification.expected(turn, state.mark);
+        let _ = verification.expected(turn, state.writer_progress);
     }
     let _ = verification.stamp(verification.writes());
     assert!(State::parse(&state.text()).is_ok());
@@ -234,7 +234,7 @@ pub fn capture(bytes: &[u8]) {
 
 fn check_capture(bytes: &[u8]) {
     let Ok(mut reader) = Reader::new(bytes) else { return };
-    let mut profiler = Profiler::new(&reader.origin, &Restriction::default());
+    let mut profiler = Profiler::new(&reader.origin, &RequestFilter::default());
     while reader.block().is_some() {
         let (rows, names) = reader.last();
         profiler.add(rows, names);
@@ -245,13 +245,13 @@ fn check_capture(bytes: &[u8]) {
         format: FORMAT,
         file: String::new(),
         completeness: completeness(&reader.origin, reader.ending.as_ref()),
-        restricted: None,
+        filter: None,
         profile: profiler.finish(reader.ending.as_ref().map(|ending| ending.duration_ns), &reader.names),
         origin: reader.origin,
         ending: reader.ending,
         damage: reader.damage,
     };
-    for (format, _) in report::able::<Captured>() {
+    for (format, _) in report::formats_that_write::<Captured>() {
         let shown = format.bytes(&captured, report::Style { width: 40, ..report::Style::default() });
         assert!(shown.is_ok_and(|bytes| !bytes.is_empty()), "{}", format.name);
     }
@@ -298,7 +298,7 @@ fn pages(bytes: &[u8]) {
     for page in bytes.chunks(4096) {
         decoder.decode_page(page, &mut |_| (None, false), &mut merge.waiting);
     }
-    for unit in [Unit::Requests, Unit::Bios] {
+    for unit in [RowUnit::Requests, RowUnit::Bios] {
         let mut pairing = Pairing::new(Scope { unit, span: Some((8, 1 << 40)), start_ns: 7 });
         let (mut rows, mut issued) = (0_u64, 0_u64);
         let events = merge.waiting.clone();

@@ -14,7 +14,7 @@ use capture::capture_file::{Reader, Unreadable};
 use capture::completeness::completeness;
 use capture::foreign;
 use capture::profile::{Profiler, Selection};
-use model::captured::{Captured, FORMAT, Origin, Restriction, Unit};
+use model::captured::{Captured, FORMAT, Origin, RequestFilter, RowUnit};
 use model::name;
 use report::{EventLine, ReportKind, Style};
 use std::fs::File;
@@ -65,7 +65,7 @@ pub fn show(request: &CaptureRequest) -> Result<ExitCode, Failure> {
 pub(crate) fn exit_code(file: &Path, damage: Option<&str>, was_used: &str) -> ExitCode {
     if let Some(damage) = damage {
         let file = name::shown(file);
-        stderr::say(&format!("fathom: {file}: {damage}; only the part before that {was_used}"));
+        stderr::print(&format!("fathom: {file}: {damage}; only the part before that {was_used}"));
     }
     ExitCode::from(u8::from(damage.is_some()))
 }
@@ -80,12 +80,12 @@ pub(crate) fn decide_outputs<K: ReportKind>(
     capture: &Path,
 ) -> Result<Outlets, Failure> {
     for path in outputs {
-        if report::by_extension::<K>(path).is_none() && !output::is_stream(path) {
+        if report::format_by_extension::<K>(path).is_none() && !output::is_stream(path) {
             return Err(Failure::Usage(format!(
                 "-o {}: no format of {} has this extension; type {}",
                 name::shown(path),
                 K::NAME,
-                report::extensions::<K>()
+                report::file_extensions::<K>()
             )));
         }
     }
@@ -96,9 +96,9 @@ pub(crate) fn decide_outputs<K: ReportKind>(
 
 fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
     let mut reader = open(&request.file)?;
-    let format = report::that_writes::<Captured>(request.format).map_err(Failure::Usage)?;
+    let format = report::require_writer::<Captured>(request.format).map_err(Failure::Usage)?;
     let outlets = decide_outputs::<Captured>(&request.outputs, request.replace, &request.file)?;
-    let mut profiler = Profiler::new(&reader.origin, &request.restriction);
+    let mut profiler = Profiler::new(&reader.origin, &request.filter);
     each_block(&mut reader, |rows, names| profiler.add(rows, names));
     let captured_ns = reader.ending.as_ref().map(|ending| ending.duration_ns);
     let captured = Captured {
@@ -106,7 +106,7 @@ fn profile(request: &CaptureRequest) -> Result<ExitCode, Failure> {
         file: name::text(&request.file),
         completeness: completeness(&reader.origin, reader.ending.as_ref()),
         profile: profiler.finish(captured_ns.filter(|ns| *ns > 0), &reader.names),
-        restricted: (request.restriction != Restriction::default()).then(|| request.restriction.clone()),
+        filter: (request.filter != RequestFilter::default()).then(|| request.filter.clone()),
         origin: reader.origin,
         ending: reader.ending,
         damage: reader.damage,
@@ -129,7 +129,7 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
         )));
     }
     let mut reader = open(&request.file)?;
-    let mut selection = Selection::new(&request.restriction);
+    let mut selection = Selection::new(&request.filter);
     let mut out = Vec::with_capacity(BUFFER_BYTES + 1024);
     out.extend(if is_csv { EventLine::csv_heading() } else { EventLine::heading() }.as_bytes());
     while reader.block().is_some() {
@@ -164,9 +164,9 @@ fn list(request: &CaptureRequest) -> Result<ExitCode, Failure> {
 
 /// Prints the text so far and empties the buffer. Returns false if standard output is closed.
 fn print(out: &mut Vec<u8>) -> Result<bool, Failure> {
-    let shown = stdout::harmless(out, report::Content::Text);
+    let shown = stdout::escape_control_characters(out, report::Content::Text);
     out.clear();
-    stdout::piece(&shown)
+    stdout::print_piece(&shown)
 }
 
 /// Name of the export format, and extension of its files.
@@ -177,7 +177,7 @@ struct Standard;
 
 impl Write for Standard {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match stdout::piece(bytes) {
+        match stdout::print_piece(bytes) {
             Ok(true) => Ok(bytes.len()),
             Ok(false) => Err(io::ErrorKind::BrokenPipe.into()),
             Err(why) => Err(io::Error::other(why.message().to_owned())),
@@ -226,7 +226,7 @@ pub fn export(capture: &Path, to: &Path, replace: Replace) -> Result<ExitCode, F
     let file = growing.file().map_err(|e| cannot_write(&to, &e))?;
     let code = write(capture, Box::new(file), &to)?;
     growing.finish(&rules)?;
-    stdout::text(&format!("{}\n", name::shown(&to)))?;
+    stdout::print_text(&format!("{}\n", name::shown(&to)))?;
     Ok(code)
 }
 
@@ -236,9 +236,9 @@ fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, F
     // On devices with requests, each flush that a task asked for has its own row; the flushes that
     // the device received have further rows. Captures of bios and other tools' traces have one row
     // for each flush.
-    let owned = reader.origin.imported.is_none() && reader.origin.unit == Unit::Requests;
+    let owned = reader.origin.imported.is_none() && reader.origin.unit == RowUnit::Requests;
     // fio ends a name at white space.
-    let foreign = || reader.origin.asked.replace(char::is_whitespace, "_");
+    let foreign = || reader.origin.named_path.replace(char::is_whitespace, "_");
     let device = device_name(&reader.origin).map_or_else(foreign, |name| format!("/dev/{name}"));
     let to = BufWriter::with_capacity(BUFFER_BYTES, to);
     let mut log = foreign::Export::new(to, &device, owned).map_err(refuse)?;
@@ -252,7 +252,7 @@ fn write(capture: &Path, to: Box<dyn Write>, place: &Path) -> Result<ExitCode, F
         }
     }
     if log.left_out > 0 {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "{} requests were left out, because fio's iolog cannot express them",
             log.left_out
         ));

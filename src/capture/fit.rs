@@ -68,16 +68,16 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     }
     let mut protected = ProtectedPaths::default();
     protected.add(&args.capture, "the capture itself");
-    let rules = Rules { flag: "-o", protected, replace: Replace::by(args.force) };
+    let rules = Rules { flag: "-o", protected, replace: Replace::with_force(args.force) };
     let path = args.output.first();
     let outlet = path.map(|path| rules.decide(path)).transpose()?;
     let file = path.filter(|path| !output::is_stream(path));
     let job = fitted(&args.capture, file.map_or(Path::new(JOB_FILE), PathBuf::as_path))?;
     match outlet.filter(|outlet| !outlet.is_stdout()) {
-        None => stdout::text(&job.text)?,
+        None => stdout::print_text(&job.text)?,
         Some(outlet) => {
             outlet.write(job.text.as_bytes(), &rules)?;
-            stdout::text(&format!("{}\n", name::shown(outlet.path_as_typed())))?;
+            stdout::print_text(&format!("{}\n", name::shown(outlet.path_as_typed())))?;
         }
     }
     Ok(exit_code(&args.capture, job.damage.as_deref(), "was fitted"))
@@ -264,8 +264,8 @@ const CANNOT_TELL: u8 = 4;
 
 /// Runs the job and compares the captures.
 fn check(args: &FitArgs, target: &Path) -> Result<ExitCode, Failure> {
-    let format = report::that_writes::<FitCheck>(args.format).map_err(Failure::Usage)?;
-    let outlets = decide_outputs::<FitCheck>(&args.output, Replace::by(args.force), &args.capture)?;
+    let format = report::require_writer::<FitCheck>(args.format).map_err(Failure::Usage)?;
+    let outlets = decide_outputs::<FitCheck>(&args.output, Replace::with_force(args.force), &args.capture)?;
     let checked = compare(args, target)?;
     show::put(&checked, format, Style::default(), &outlets, None)?;
     Ok(ExitCode::from(match checked.word {

@@ -73,7 +73,7 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
         files.push(open(&other)?);
     }
     let origin = Origin {
-        asked: name::text(from),
+        named_path: name::text(from),
         imported: Some(language.name().into()),
         unit: language.unit(),
         queue: language == Language::Blktrace || language == Language::Blkparse,

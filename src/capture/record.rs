@@ -19,7 +19,7 @@ use machine::extents::FileExtents;
 use machine::root::Root;
 use machine::tracer::Tracer;
 use machine::{extents, host, tracer};
-use model::captured::{Ending, OfFiles, Origin, Unit};
+use model::captured::{Ending, OfFiles, Origin, RowUnit};
 use model::units::{show_bytes, show_count, show_ns};
 use model::{Known, name};
 use std::cell::RefCell;
@@ -58,19 +58,19 @@ pub fn capture(args: &CaptureArgs) -> Result<ExitCode, Failure> {
     if let Some(pid) = args.pid.filter(|pid| tracer::process_of(&root, *pid).0 != Some(*pid)) {
         return Err(Failure::Usage(format!("--pid {pid}: there is no such process; `ps -e` lists all")));
     }
-    if args.queue && subject.traced.unit == Unit::Bios {
+    if args.queue && subject.traced.unit == RowUnit::Bios {
         return Err(Failure::Usage(format!(
             "--queue: {} has no I/O scheduler in which requests could wait; leave --queue out, or name a device below it",
             subject.layer.name
         )));
     }
     for name in tracer::remove_leftovers() {
-        stderr::say(&format!("removed the tracer instance {name} of a killed fathom"));
+        stderr::print(&format!("removed the tracer instance {name} of a killed fathom"));
     }
     let tracer = Tracer::new(args.buffer).map_err(|e| refused(&e.to_string()))?;
     let place = Place::decide(args, target, "what is captured")?;
     if subject.holds(&root, &args.output) {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "{} is on {} itself, so its own writes are captured too; name a file elsewhere, such as in /dev/shm",
             name::shown(&args.output),
             subject.layer.name
@@ -107,7 +107,7 @@ impl Place {
         }
         let mut protected = ProtectedPaths::default();
         protected.add(source, what);
-        let rules = Rules { flag: "-o", protected, replace: Replace::by(args.force) };
+        let rules = Rules { flag: "-o", protected, replace: Replace::with_force(args.force) };
         Ok(Self { outlet: rules.decide(&args.output)?, rules })
     }
 }
@@ -144,7 +144,7 @@ fn print_outcome(path: &Path, outcome: &Outcome) -> Result<(), Failure> {
         text += &format!("{}\n", files.describe());
     }
     text += &format!("`fathom show {}` prints the profile of the load.\n", name::shown(path));
-    stdout::text(&text)
+    stdout::print_text(&text)
 }
 
 /// How often the kernel's buffers are emptied.
@@ -170,13 +170,13 @@ fn record_requests(
     let host = host::read_host(&Root::real());
     let origin = Origin {
         started: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        asked: args.target.as_deref().map(name::text).unwrap_or_default(),
+        named_path: args.target.as_deref().map(name::text).unwrap_or_default(),
         imported: None,
         device: Some(subject.layer.clone()),
         partition: subject.traced.partition.clone(),
         unit: subject.traced.unit,
         clock: "mono".into(),
-        queue: args.queue && subject.traced.unit == Unit::Requests,
+        queue: args.queue && subject.traced.unit == RowUnit::Requests,
         pid: args.pid,
         buffer_bytes: args.buffer,
         host: host.host,
@@ -188,7 +188,7 @@ fn record_requests(
     let writer = Writer::new(place.outlet.begin(&place.rules)?, &origin).map_err(cannot)?;
     let mut sink = Sink { writer, pid: args.pid, failed: None, of_others: 0, of_unknown: 0 };
     let until = args.time.map_or_else(|| "until Ctrl-C".into(), |ns| format!("for {}", show_ns(ns as f64)));
-    stderr::say(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
+    stderr::print(&format!("capturing {} {until}{}", subject.describe(), subject.describe_left_out()));
 
     let until_ns = args.time.map_or(u64::MAX, |ns| events.start_ns.saturating_add(ns));
     let mut flushed_ns = events.start_ns;
@@ -280,7 +280,7 @@ fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
         ))
     })?;
     if found.files == 0 {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "{shown} has no files yet; fathom keeps the requests to the files that are there when the capture ends"
         ));
     }
@@ -346,7 +346,7 @@ fn convert(from: &Path, args: &CaptureArgs) -> Result<ExitCode, Failure> {
     writer.into_inner().finish(&names, &ending).map_err(cannot)?;
     growing.finish(&place.rules)?;
     let out = name::shown(&args.output);
-    stdout::text(&format!(
+    stdout::print_text(&format!(
         "{out}: {} entries of {} ({}), {} long\n`fathom show {out}` prints the profile of the load.\n",
         show_count(ending.rows as f64),
         name::shown(from),

@@ -57,7 +57,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
         if self.list {
-            stdout::text(&list_interfaces())?;
+            stdout::print_text(&list_interfaces())?;
             return Ok(None);
         }
         let work = Work::Api(ApiSpec { sizes: self.bs, interfaces: self.interface, all: self.all });

@@ -14,7 +14,7 @@ use crate::show::SAME_COMMAND;
 use crate::{files, history, session, show};
 use analysis::Judging;
 use analysis::compare::{Options, accept_findings, compare_each, compare_sides};
-use model::comparison::{Comparison, ComparisonWord, Comparisons, Gate, Passing};
+use model::comparison::{Comparison, ComparisonAnswer, Comparisons, GateOutcome, SlowdownGate};
 use model::finding::CheckId;
 use model::name;
 use model::record::{FIO_RESULT, is_fio_result};
@@ -116,9 +116,9 @@ impl Args {
             return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
         }
         let all = compare_each(a, others, &options);
-        let format = report::that_writes::<Comparisons>(self.format).map_err(Failure::Usage)?;
+        let format = report::require_writer::<Comparisons>(self.format).map_err(Failure::Usage)?;
         show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
-        let answers: Vec<ComparisonWord> = all.others.iter().map(|other| other.comparison.answer).collect();
+        let answers: Vec<ComparisonAnswer> = all.others.iter().map(|other| other.comparison.answer).collect();
         Ok(exit_code(&answers, all.gate.as_ref()))
     }
 
@@ -155,14 +155,16 @@ const RANGE: &str = "..";
 
 /// The exit code of the gate and the answers. The first that applies: 1 for FAIL or INVALID, 2 for
 /// INCOMPARABLE, 4 for INCONCLUSIVE (0 or 1 with `--inconclusive`), 0.
-fn exit_code(answers: &[ComparisonWord], gate: Option<&Gate>) -> ExitCode {
+fn exit_code(answers: &[ComparisonAnswer], gate: Option<&SlowdownGate>) -> ExitCode {
     match gate.map(|gate| (gate.outcome, gate.counts_as)) {
-        Some((Passing::Failed | Passing::Invalid, _)) => ExitCode::from(1),
-        _ if answers.contains(&ComparisonWord::Invalid) => ExitCode::from(1),
-        _ if answers.contains(&ComparisonWord::Incomparable) => ExitCode::from(2),
-        Some((Passing::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
-        Some((Passing::Undecided, None)) => ExitCode::from(4),
-        Some((Passing::Undecided, Some(CountsAs::Pass)) | (Passing::Passed, _)) | None => ExitCode::SUCCESS,
+        Some((GateOutcome::Failed | GateOutcome::Invalid, _)) => ExitCode::from(1),
+        _ if answers.contains(&ComparisonAnswer::Invalid) => ExitCode::from(1),
+        _ if answers.contains(&ComparisonAnswer::Incomparable) => ExitCode::from(2),
+        Some((GateOutcome::Undecided, Some(CountsAs::Fail))) => ExitCode::from(1),
+        Some((GateOutcome::Undecided, None)) => ExitCode::from(4),
+        Some((GateOutcome::Undecided, Some(CountsAs::Pass)) | (GateOutcome::Passed, _)) | None => {
+            ExitCode::SUCCESS
+        }
     }
 }
 
@@ -181,7 +183,7 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
         }
         match find_ends(word) {
             Some((first, last)) => all.extend(list_range(word, &first, &last)?),
-            None => all.push(history::find(word)?),
+            None => all.push(history::find_session(word)?),
         }
     }
     Ok(all)
@@ -189,7 +191,7 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
 
 /// Finds the ends of a range; `None` if the word is not a range. Paths can contain two dots too, so both ends must exist.
 fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
-    let find_file = |word: &str| history::find(word).ok().filter(|p| p.is_file());
+    let find_file = |word: &str| history::find_session(word).ok().filter(|p| p.is_file());
     let split = |at: usize| Some((find_file(&word[..at])?, find_file(&word[at + RANGE.len()..])?));
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }

@@ -39,12 +39,12 @@ impl Args {
         let environment = Environment { read: &read, cpus: &cpus, clock: seed_from_clock() };
         let command_line = CommandLine::parse(&args, &environment).map_err(run::pointed_failure)?;
         if let Ask::Print(text) = &command_line.ask {
-            return stdout::text(text).map(|()| None);
+            return stdout::print_text(text).map(|()| None);
         }
         let Some(mut job) =
             diskspd::job(&command_line, &cpus, &crate::plan::find_problems).map_err(run::pointed_failure)?
         else {
-            return stdout::text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
+            return stdout::print_text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
         };
         fit_to_files(&command_line, &mut job)?;
         let tool_output = tool_output(&command_line, &job);

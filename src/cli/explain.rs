@@ -43,11 +43,11 @@ impl Args {
                 self.format.name
             )));
         }
-        stdout::text(&terms)?;
+        stdout::print_text(&terms)?;
         if pages.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
-        stdout::report(self.format, &Pages { pages, all }, Style::default()).map(|()| ExitCode::SUCCESS)
+        stdout::print_report(self.format, &Pages { pages, all }, Style::default()).map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use serde_json::Value;
 
     fn shown(format: &str, pages: Vec<CheckPage>, all: bool) -> String {
-        let bytes = report::find::<Pages>(format)
+        let bytes = report::find_format::<Pages>(format)
             .and_then(|f| f.bytes(&Pages { pages, all }, Style::default()).ok())
             .unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()

@@ -39,10 +39,10 @@ impl Args {
         let args = self.words.text();
         let line = CommandLine::parse(&args, &read_job_file).map_err(Failure::Usage)?;
         match &line.ask {
-            Ask::Print(text) => stdout::text(text).map(|()| None),
-            Ask::Version => stdout::text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
+            Ask::Print(text) => stdout::print_text(text).map(|()| None),
+            Ask::Version => stdout::print_text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
             Ask::ShowCommand => {
-                stdout::text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed_failure)?))
+                stdout::print_text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed_failure)?))
                     .map(|()| None)
             }
             Ask::Parse => {

@@ -56,7 +56,7 @@ impl Args {
         } else {
             page(&topic, stream::columns(Some(rustix::stdio::stdout())))?
         };
-        stdout::text(&text).map(|()| ExitCode::SUCCESS)
+        stdout::print_text(&text).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::capture::capture_file::{self, is_capture};
 use crate::cli::shared_flags::{OUTPUT, SAFETY, WHAT, format_names, formats_of, one_named, one_of};
 use crate::failure::Failure;
 use crate::files::output::Replace;
-use crate::history::{self, Change, Export, Filter, ListRequest, Removal, SESSION_FORM};
+use crate::history::{self, Change, DeleteRequest, Export, Filter, ListRequest, SESSION_FORM};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::history::{Listing, RowsOf};
 use model::report::{Report, Verdict};
@@ -208,7 +208,7 @@ impl ExportArgs {
             }
             (true, _) => {
                 let capture = self.sessions.into_iter().next().unwrap_or_default();
-                Ok(ExportAction::Capture(capture.into(), self.output, Replace::by(self.force)))
+                Ok(ExportAction::Capture(capture.into(), self.output, Replace::with_force(self.force)))
             }
         }
     }
@@ -240,7 +240,7 @@ pub struct DeleteArgs {
 
 impl DeleteArgs {
     /// Returns the request.
-    pub fn request(self) -> Removal {
-        Removal { sessions: self.sessions, sure: self.yes }
+    pub fn request(self) -> DeleteRequest {
+        DeleteRequest { sessions: self.sessions, sure: self.yes }
     }
 }

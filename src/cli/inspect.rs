@@ -62,7 +62,7 @@ impl DevicesArgs {
             Failure::Refused(format!("cannot list the block devices of this machine: {why}; `mount -t sysfs sysfs /sys` as root shows them"))
         })?;
         if self.names.is_empty() {
-            return stdout::report(self.format, &all, Style::default()).map(|()| ExitCode::SUCCESS);
+            return stdout::print_report(self.format, &all, Style::default()).map(|()| ExitCode::SUCCESS);
         }
         let mut named = Devices { format: all.format, devices: Vec::new(), empty: Vec::new() };
         for path in &self.names {
@@ -75,7 +75,7 @@ impl DevicesArgs {
                 None => named.empty.push(kernel_name),
             }
         }
-        stdout::report(self.format, &named, Style { detail: Detail::All, ..Style::default() })
+        stdout::print_report(self.format, &named, Style { detail: Detail::All, ..Style::default() })
             .map(|()| ExitCode::SUCCESS)
     }
 }

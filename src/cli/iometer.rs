@@ -44,7 +44,7 @@ impl Args {
         let args = self.words.text();
         let command_line = parse(&args).map_err(Failure::Usage)?;
         if command_line.asks_for_help {
-            return stdout::text(&iometer::options::help()).map(|()| None);
+            return stdout::print_text(&iometer::options::help()).map(|()| None);
         }
         let Some(file) = command_line.configuration.as_deref() else {
             return Err(Failure::Usage("no configuration file was typed; type /c FILE".into()));
@@ -53,7 +53,7 @@ impl Args {
         let overrides = Overrides { targets: command_line.targets.clone(), seconds: command_line.seconds };
         if command_line.asks_for_explanation {
             let text = iometer::explain(file, &text, &overrides).map_err(run::pointed_failure)?;
-            return stdout::text(&text).map(|()| None);
+            return stdout::print_text(&text).map(|()| None);
         }
         let job = iometer::read(file, &text, &overrides, &crate::plan::find_problems)
             .map_err(run::pointed_failure)?;

@@ -138,25 +138,26 @@ impl Cli {
         let words = insert_command(std::env::args_os().collect());
         let command = words.get(1).and_then(|word| word.to_str());
         if let Some((name, instead)) = RETIRED.iter().find(|(name, _)| command == Some(name)) {
-            stderr::say(&format!("fathom: `fathom {name}` no longer exists: {instead}"));
+            stderr::print(&format!("fathom: `fathom {name}` no longer exists: {instead}"));
             return Err(ExitCode::from(2));
         }
         let usage_exit_code = if command == Some("time") { OWN_FAILURE } else { 2 };
         if words.len() == 2 && words[1] == "-h" {
-            let printed = stdout::text(&help::first_steps());
-            return Err(printed.map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS));
+            let printed = stdout::print_text(&help::first_steps());
+            return Err(printed.map_or_else(|failure| failure.print(), |()| ExitCode::SUCCESS));
         }
         if let Some(advice) = usage_error::find_long_dash(&words) {
-            stderr::say(&format!("fathom: {advice}"));
+            stderr::print(&format!("fathom: {advice}"));
             return Err(ExitCode::from(usage_exit_code));
         }
         Self::parse_words(&words).map_err(|message| {
             let (plain, coloured) = (message.render().to_string(), message.render().ansi().to_string());
             if message.use_stderr() {
-                stderr::say_coloured(plain.trim_end(), coloured.trim_end());
+                stderr::print_coloured(plain.trim_end(), coloured.trim_end());
                 return ExitCode::from(usage_exit_code);
             }
-            stdout::coloured(&plain, &coloured).map_or_else(|failure| failure.tell(), |()| ExitCode::SUCCESS)
+            stdout::print_coloured(&plain, &coloured)
+                .map_or_else(|failure| failure.print(), |()| ExitCode::SUCCESS)
         })
     }
 

@@ -62,7 +62,7 @@ impl ToolOutput {
     pub(crate) fn new(tool: Tool, formats: &[&str], job_files: Vec<PathBuf>, job: &JobSpec) -> Self {
         Self {
             tool,
-            formats: formats.iter().filter_map(|name| report::find::<Report>(name)).collect(),
+            formats: formats.iter().filter_map(|name| report::find_format::<Report>(name)).collect(),
             output: None,
             bandwidth_log: false,
             status_interval: None,
@@ -94,7 +94,7 @@ pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode
             (Failure::Refused(text), Some(tool)) => Failure::Refused(in_names_of(tool, &text)),
             (failure, _) => failure,
         };
-        failure.tell();
+        failure.print();
         match failure {
             Failure::Interrupted => ExitCode::from(INTERRUPTED),
             _ => ExitCode::FAILURE,
@@ -105,7 +105,7 @@ pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode
 fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Failure> {
     for remark in tool_output.remarks.iter().filter(|_| tool_output.is_text() && tool_output.output.is_none())
     {
-        stderr::say(&format!("fathom: {remark}"));
+        stderr::print(&format!("fathom: {remark}"));
     }
     fleet::alone()?;
     let planned = plan::plan(request)?;
@@ -139,7 +139,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     // The format of `Showing` is not used for judging.
     let report = judge(&record, kept, annotations, &Showing::plain(report::TEXT));
     if kept.is_some() {
-        history::remember();
+        history::refresh_index();
     }
     write_states(&record, &finished.written, &rules);
     // If a log cannot be written, fail only after the report is written.
@@ -171,7 +171,7 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
             let Some(path) = &typed.state else { continue };
             let outlet = rules.decide(&name::path(path));
             if let Err(why) = outlet.and_then(|outlet| outlet.write(content.as_bytes(), &rules)) {
-                stderr::say(&format!("fathom: {}", why.message()));
+                stderr::print(&format!("fathom: {}", why.message()));
             }
         }
     }
@@ -195,7 +195,7 @@ fn print_so_far(
                 outputs.extend(rendered);
                 outlet.write(&outputs, rules)
             }
-            None => stdout::bytes(&rendered),
+            None => stdout::print_bytes(&rendered),
         };
         // A write error ends only the intermediate outputs. If it persists, the final output reports it.
         if written.is_err() {
@@ -208,7 +208,7 @@ fn print_so_far(
 /// Renders all formats one after another.
 fn render(report: &Report, tool_output: &ToolOutput) -> Result<Vec<u8>, Failure> {
     let style = Style { detail: Detail::Brief, ..Style::default() };
-    let all = tool_output.formats.iter().map(|format| stdout::rendered(format, report, style));
+    let all = tool_output.formats.iter().map(|format| stdout::render_for_file(format, report, style));
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
@@ -233,20 +233,22 @@ fn write_output(
             }
             outlet.write(&bytes, rules).map_err(|why| name_session(&why, report))?;
         }
-        None => stdout::bytes(&bytes).map_err(|why| name_session(&why, report))?,
+        None => stdout::print_bytes(&bytes).map_err(|why| name_session(&why, report))?,
     }
     // The result file of the tool has no place for the verdict.
     let has_no_place = tool_output.formats.iter().any(|format| format.name == report::IOMETER);
     if has_no_place || (tool_output.is_text() && to.is_none()) {
-        stderr::say(describe_verdict(report, tool_output).trim());
+        stderr::print(describe_verdict(report, tool_output).trim());
     }
     Ok(())
 }
 
 /// Whether a stream had more errors than its job ignores, or a sync failed.
 fn has_failed(report: &Report) -> bool {
-    let mut seen = report.results.iter().filter_map(|result| result.seen.as_ref());
-    seen.any(|seen| seen.errors.values().sum::<u64>() > seen.ignored_errors || seen.sync_error.is_some())
+    let mut observed = report.results.iter().filter_map(|result| result.observed.as_ref());
+    observed.any(|observed| {
+        observed.errors.values().sum::<u64>() > observed.ignored_errors || observed.sync_error.is_some()
+    })
 }
 
 /// Returns fathom's verdict as lines of text.

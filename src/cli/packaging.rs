@@ -38,7 +38,7 @@ impl ManArgs {
             render_pages().map_err(|e| Failure::Refused(format!("a manual page cannot be made: {e}")))?;
         let Some(dir) = self.dir else {
             // A roff page is printed unchanged.
-            return stdout::bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))
+            return stdout::print_bytes(pages.first().map_or(&[], |(_, page)| page.as_slice()))
                 .map(|()| ExitCode::SUCCESS);
         };
         if !dir.is_dir() {
@@ -258,7 +258,7 @@ impl CompletionsArgs {
         let mut script = Vec::new();
         let mut cli = Cli::command();
         clap_complete::generate(self.shell, &mut cli, "fathom", &mut script);
-        stdout::bytes(&script).map(|()| ExitCode::SUCCESS)
+        stdout::print_bytes(&script).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -43,7 +43,7 @@ impl Args {
     /// A usage failure that names the flag.
     pub fn request(self) -> Result<Option<(Request, Showing)>, Failure> {
         let Some(recipe) = self.name else {
-            stdout::text(&list_recipes())?;
+            stdout::print_text(&list_recipes())?;
             return Ok(None);
         };
         let given = self.measuring.typed_keys().to_vec();

@@ -82,7 +82,7 @@ impl Args {
         if let Some((language, file)) = file {
             let job = read(&file, language)?;
             for remark in &job.remarks {
-                stderr::say(&format!("fathom: {}: {remark}", file.display()));
+                stderr::print(&format!("fathom: {}: {remark}", file.display()));
             }
             use_job(&mut request, &given, JobSource::File(file, language.tool), job)?;
         } else {
@@ -146,7 +146,7 @@ fn check_host_counts(hosts: Vec<u32>) -> Result<Vec<u32>, Failure> {
 /// Detects the language of a job file by its content or, if it is plain text, by its name. `None` if it is not a job file.
 fn detect_language(path: &Path) -> Option<&'static Language> {
     let named = dialect::language_of_path(path);
-    match files::small(path, MAX_FILE_BYTES as u64) {
+    match files::read_if_small(path, MAX_FILE_BYTES as u64) {
         Small::Read(content) => match dialect::detect_tool(&content) {
             Some(tool) => dialect::language_of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),

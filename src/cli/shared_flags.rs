@@ -21,13 +21,13 @@ use machine::root::Root;
 use model::finding::{CheckId, CheckPage};
 use model::history::SessionTable;
 use model::name;
-use model::plan::Hook;
+use model::plan::InjectedFault;
 use model::report::{CountsAs, Report};
 use model::spec::iometer::LINE_KEYS;
 use model::spec::keys::{self, Group, Key};
 use model::spec::number::{MAX_TIME_NS, time};
 use model::spec::{JobSpec, PhaseSpec, StreamSpec, number};
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use report::{Detail, Format, ReportKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ pub(super) struct Measuring {
     expect_device: Option<String>,
     /// Fail on purpose, for fathom's own tests
     #[arg(long, hide = true, value_parser = one_of(&HOOKS))]
-    test_hook: Option<Hook>,
+    test_hook: Option<InjectedFault>,
 }
 
 /// The time limit of commands that decide how much to measure by the time that they have.
@@ -262,10 +262,10 @@ pub(crate) struct FleetArgs {
 }
 
 /// The values of the hidden `--test-hook`.
-const HOOKS: [(&str, &str, Hook); 3] = [
-    ("panic-worker", "", Hook::PanicWorker),
-    ("panic-main", "", Hook::PanicMain),
-    ("no-evidence", "", Hook::NoEvidence),
+const HOOKS: [(&str, &str, InjectedFault); 3] = [
+    ("panic-worker", "", InjectedFault::PanicWorker),
+    ("panic-main", "", InjectedFault::PanicMain),
+    ("no-evidence", "", InjectedFault::NoEvidence),
 ];
 
 impl Measuring {
@@ -299,7 +299,7 @@ impl Measuring {
             targets: targets.into_iter().collect(),
             destroy: self.destroy.iter().map(model::name::text).collect(),
             unseen_users: self.unseen.unseen_users,
-            hook: self.test_hook,
+            injected_fault: self.test_hook,
             keep: !self.no_history,
             expect_device: self.expect_device,
             ..Request::default()
@@ -332,7 +332,7 @@ impl ShowingArgs {
                 "{flag} applies to the report of one session, and several sessions are shown as a table; name only one, or leave {flag} out"
             )));
         }
-        report::that_writes::<SessionTable>(self.format).map_err(Failure::Usage)?;
+        report::require_writer::<SessionTable>(self.format).map_err(Failure::Usage)?;
         self.files.check::<SessionTable>()?;
         Ok(self.into_showing(explain, inconclusive))
     }
@@ -350,7 +350,7 @@ impl ShowingArgs {
             Some((flag, _)) => Err(Failure::Usage(format!(
                 "{flag} applies to the report of a measurement, and this is a capture; leave {flag} out"
             ))),
-            None => Ok((self.format, self.files.output, Replace::by(self.files.force))),
+            None => Ok((self.format, self.files.output, Replace::with_force(self.files.force))),
         }
     }
 
@@ -373,14 +373,15 @@ impl ShowingArgs {
 impl OutputArgs {
     /// Refuses files whose extension has no format for this kind of report.
     pub(super) fn check<K: ReportKind + ?Sized>(&self) -> Result<(), Failure> {
-        let is_known = |path: &Path| report::by_extension::<K>(path).is_some() || output::is_stream(path);
+        let is_known =
+            |path: &Path| report::format_by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
         let tip = usage_error::explain_diskspd_option(&format!("-o{}", path.display()));
         let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
         Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type {}{tip}",
             path.display(),
-            report::extensions::<K>()
+            report::file_extensions::<K>()
         )))
     }
 
@@ -389,12 +390,12 @@ impl OutputArgs {
         &self,
         printed: &'static Format,
     ) -> impl Iterator<Item = &'static Format> {
-        self.output.iter().filter_map(move |path| report::of_file::<K>(path, printed))
+        self.output.iter().filter_map(move |path| report::format_of_file::<K>(path, printed))
     }
 
     /// Which existing files may be replaced.
     pub(crate) fn replace(&self) -> Replace {
-        Replace::by(self.force)
+        Replace::with_force(self.force)
     }
 }
 
@@ -465,13 +466,14 @@ fn list_line_keys() -> String {
 
 /// Makes the parser for the name of a format of this kind of report. Its error lists these formats.
 pub(super) fn formats_of<K: ReportKind + ?Sized>() -> impl TypedValueParser<Value = &'static Format> {
-    let found = |name: String| report::find::<K>(&name).ok_or("there is no such format");
+    let found = |name: String| report::find_format::<K>(&name).ok_or("there is no such format");
     PossibleValuesParser::new(format_names::<K>()).try_map(found)
 }
 
 /// The names of the formats that write this kind of report, for help.
 pub(super) fn format_names<K: ReportKind + ?Sized>() -> impl Iterator<Item = PossibleValue> {
-    report::able::<K>().map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
+    report::formats_that_write::<K>()
+        .map(|(format, writer)| PossibleValue::new(format.name).help(writer.about))
 }
 
 /// Heading of flags about what to do.
@@ -508,8 +510,8 @@ const FAIL_ON: [(&str, &str, bool); 2] =
 
 impl SlowerArgs {
     /// The limit of `--fail-if-slower`, if typed.
-    pub(super) fn slower(&self) -> Option<Slower> {
-        self.fail_if_slower.map(|by| Slower { by, all: self.fail_on })
+    pub(super) fn slower(&self) -> Option<SlowdownLimit> {
+        self.fail_if_slower.map(|share| SlowdownLimit { share, all_numbers: self.fail_on })
     }
 }
 
@@ -574,7 +576,7 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     if std::fs::symlink_metadata(path).is_err() {
         return node;
     }
-    stderr::say(&format!(
+    stderr::print(&format!(
         "fathom: {typed} is the file in the current directory; for the block device type {}",
         name::shown(&node),
         typed = name::shown(path)

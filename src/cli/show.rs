@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::history;
 use crate::request::CaptureRequest;
 use crate::show::Showing;
-use model::captured::Restriction;
+use model::captured::RequestFilter;
 use model::name;
 use model::units::parse_duration_ns;
 use std::path::PathBuf;
@@ -58,7 +58,8 @@ impl Args {
     /// # Errors
     /// A usage failure that names the flag.
     pub fn into_action(self) -> Result<Action, Failure> {
-        let files = self.sessions.iter().map(|word| history::find(word)).collect::<Result<Vec<_>, _>>()?;
+        let files =
+            self.sessions.iter().map(|word| history::find_session(word)).collect::<Result<Vec<_>, _>>()?;
         if let [file] = files.as_slice()
             && is_capture(file)
         {
@@ -102,7 +103,7 @@ impl Args {
             return Err(Failure::Usage("--from must be before --to; type a later --to".into()));
         }
         let (format, outputs, replace) = self.showing.showing_of_capture()?;
-        let restriction = Restriction { from_ns: self.from, to_ns: self.to, task: self.task };
-        Ok(CaptureRequest { file, restriction, format, outputs, replace, events: self.events })
+        let filter = RequestFilter { from_ns: self.from, to_ns: self.to, task: self.task };
+        Ok(CaptureRequest { file, filter, format, outputs, replace, events: self.events })
     }
 }

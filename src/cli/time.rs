@@ -120,7 +120,7 @@ impl Args {
         if let Some((line, program)) = self.compare.iter().find_map(|l| Some((l, find_missing_program(l)?)))
             && self.prepare.is_none()
         {
-            stderr::say(&format!(
+            stderr::print(&format!(
                 "fathom: --compare {}: there is no program '{program}'; type the name or path of one",
                 name::quoted(line)
             ));
@@ -129,7 +129,7 @@ impl Args {
         match self.request() {
             Ok((request, showing)) => time::time(&request, &showing),
             Err(failure) => {
-                failure.tell();
+                failure.print();
                 ExitCode::from(OWN_FAILURE)
             }
         }

@@ -101,7 +101,7 @@ impl Args {
             selection,
             format: self.format,
             outputs: self.files,
-            replace: Replace::by(self.force),
+            replace: Replace::with_force(self.force),
         })
     }
 }

@@ -4,7 +4,7 @@
 //! 2. The rights that fathom has, and what it does without a missing one.
 //! 3. The load of other processes while fathom only watched.
 
-use crate::doctor::{Observation, fine, problem, to_answer};
+use crate::doctor::{Observation, fine, name_answer, problem};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::BusyProcess;
 use model::Known;
@@ -22,12 +22,12 @@ pub(super) fn check_host(observation: &Observation) -> Vec<DoctorAnswer> {
     // The idle watch as a session without I/O, which the checks of results can judge.
     let idle = observation.idle();
     let mut answers: Vec<DoctorAnswer> = check_hypervisor(&idle).into_iter().collect();
-    answers.push(to_answer("clock", Some(CheckId::D13), check_clock(observation)));
-    answers.push(to_answer("governor", Some(CheckId::D12), check_governor(observation)));
-    answers.push(to_answer("sleep states", Some(CheckId::D12), check_sleep_states(observation)));
+    answers.push(name_answer("clock", Some(CheckId::D13), check_clock(observation)));
+    answers.push(name_answer("governor", Some(CheckId::D12), check_governor(observation)));
+    answers.push(name_answer("sleep states", Some(CheckId::D12), check_sleep_states(observation)));
     answers.extend(idle.answer("I/O limits", CheckId::D04));
     answers.push(check_cgroup_limits(observation));
-    answers.push(to_answer("libraries", Some(CheckId::C02), check_libraries(observation)));
+    answers.push(name_answer("libraries", Some(CheckId::C02), check_libraries(observation)));
     answers
 }
 
@@ -47,10 +47,10 @@ fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
         );
-        return problem(Severity::Biased, sentence, cure);
+        return problem(Severity::Biases, sentence, cure);
     }
     if timing.cost_ns * 1e3 > EXPENSIVE_CLOCK_PS as f64 {
-        return problem(Severity::Biased, format!("A time stamp takes {cost} ({source})."), cure);
+        return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), cure);
     }
     let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
     fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
@@ -108,9 +108,9 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
     let (severity, check, sentence, with) = match (cpu, memory) {
         (None, None) => return DoctorAnswer::ok(ABOUT, "No parent cgroup sets one."),
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
-        (Some(cpu), None) => (Severity::Biased, CheckId::D11, cpu, "fewer --workers"),
+        (Some(cpu), None) => (Severity::Biases, CheckId::D11, cpu, "fewer --workers"),
         (Some(cpu), Some(memory)) => {
-            (Severity::Biased, CheckId::D11, format!("{cpu} {memory}"), "fewer --workers and --cache direct")
+            (Severity::Biases, CheckId::D11, format!("{cpu} {memory}"), "fewer --workers and --cache direct")
         }
     };
     let cure = format!("measure outside of this cgroup, or with {with}");
@@ -122,7 +122,7 @@ fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
         let cure = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
-        return problem(Severity::Rename, sentence, cure);
+        return problem(Severity::Relabels, sentence, cure);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
         Some(named) => problem(
@@ -144,13 +144,13 @@ const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<DoctorAnswer> {
     let mut answers = vec![
-        to_answer("io_uring", None, check_io_uring(observation)),
-        to_answer("own cgroup", Some(CheckId::D01), check_own_cgroup(observation)),
+        name_answer("io_uring", None, check_io_uring(observation)),
+        name_answer("own cgroup", Some(CheckId::D01), check_own_cgroup(observation)),
     ];
     answers.extend(check_raw_devices(observation));
-    answers.push(to_answer("tracing", None, check_tracing(observation)));
-    answers.push(to_answer("open files", None, check_open_files(observation)));
-    answers.push(to_answer("locked memory", None, check_locked_memory(observation)));
+    answers.push(name_answer("tracing", None, check_tracing(observation)));
+    answers.push(name_answer("open files", None, check_open_files(observation)));
+    answers.push(name_answer("locked memory", None, check_locked_memory(observation)));
     answers
 }
 
@@ -168,7 +168,7 @@ fn check_io_uring(observation: &Observation) -> Known<DoctorAnswer> {
             format!("{allow}to measure the same everywhere: --engine libaio"),
         ),
         Err(why) => problem(
-            Severity::Void,
+            Severity::Invalidates,
             format!(
                 "io_uring cannot be used: {denied}. libaio, which could replace it, cannot be used either: {why}."
             ),
@@ -203,7 +203,7 @@ fn check_raw_devices(observation: &Observation) -> impl Iterator<Item = DoctorAn
         ),
     };
     let devices = observation.rights.devices.iter();
-    devices.map(move |(name, answer)| to_answer(&format!("raw {name}"), None, describe_answer(answer)))
+    devices.map(move |(name, answer)| name_answer(&format!("raw {name}"), None, describe_answer(answer)))
 }
 
 fn check_tracing(observation: &Observation) -> Known<DoctorAnswer> {
@@ -264,9 +264,9 @@ pub(super) fn check_other_load(observation: &Observation) -> Vec<DoctorAnswer> {
     let idle = observation.idle();
     let mut answers = Vec::new();
     if !observation.place().layers.is_empty() {
-        answers.push(to_answer("requests of others", Some(CheckId::D01), check_requests(observation)));
+        answers.push(name_answer("requests of others", Some(CheckId::D01), check_requests(observation)));
     }
-    answers.push(to_answer("CPU", Some(CheckId::D08), check_cpu(observation)));
+    answers.push(name_answer("CPU", Some(CheckId::D08), check_cpu(observation)));
     answers.extend(idle.answer("stolen CPU time", CheckId::D10));
     answers.extend(idle.answer("waiting to be written", CheckId::D02));
     answers.extend(idle.answer("housekeeping", CheckId::D03));
@@ -290,7 +290,7 @@ fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
     }
     let busiest = describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes);
     let cure = "stop these processes or wait for them; `iotop -oP` shows them";
-    problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
+    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
 }
 
 fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
@@ -337,7 +337,7 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
     }
     let busiest = describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"));
     let cure = "stop these processes or wait for them; `top` shows them";
-    problem(Severity::Biased, format!("{sentence} {busiest}").trim(), cure)
+    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
 }
 
 /// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. A finding remains unchanged.
@@ -351,7 +351,7 @@ fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswe
         (_, Outcome::Finding) => answer,
         (Ok((true, share)), _) => {
             let sentence = format!("Only {share} of the memory is available.");
-            DoctorAnswer::finding("memory", Severity::Biased, sentence)
+            DoctorAnswer::finding("memory", Severity::Biases, sentence)
                 .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
@@ -384,12 +384,12 @@ mod tests {
     fn a_good_machine_has_no_finding() {
         let mut observation = in_order();
         let answers = check_host(&observation);
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Holds), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         observation.machine.facts.clear();
         observation.machine.virtual_by = Err("hidden".into());
         observation.machine.clocksource = Err("hidden".into());
         let answers = check_host(&observation);
-        assert!(answers.iter().all(|l| l.outcome == Outcome::NotChecked), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::NotChecked), "{answers:#?}");
     }
 
     #[test]
@@ -435,7 +435,7 @@ mod tests {
         observation.timing.cost_ns = 1001.0;
         assert_eq!(answer_about(&observation, "clock").check, Some(CheckId::D13));
         let eat = "LD_PRELOAD: /lib/libeatmydata.so\n/lib/libeatmydata.so\n";
-        assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Rename));
+        assert_eq!(with_fact(LIBRARIES, eat, "libraries").severity, Some(Severity::Relabels));
         assert_eq!(with_fact(LIBRARIES, "LD_PRELOAD: x.so\n", "libraries").severity, Some(Severity::Note));
     }
 }
@@ -451,7 +451,7 @@ mod rights_tests {
     fn missing_rights_are_reported_with_a_reason() {
         let mut observation = in_order();
         let answers = check_rights(&observation);
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Holds), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         let rights = &mut observation.rights;
         rights.io_uring = Err(IoUringDenied::Other("reason 1".into()));
         (rights.libaio, rights.cgroup) = (Err("no libaio".into()), Err("reason 2".into()));
@@ -460,27 +460,28 @@ mod rights_tests {
         let answers = check_rights(&observation);
         // Only io_uring would lock the memory.
         let (locked, answers): (Vec<DoctorAnswer>, Vec<DoctorAnswer>) =
-            answers.into_iter().partition(|l| l.about == "locked memory");
-        assert!(locked.iter().all(|l| l.outcome == Outcome::Holds), "{locked:#?}");
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Finding && !l.cure.is_empty()), "{answers:#?}");
+            answers.into_iter().partition(|a| a.about == "locked memory");
+        assert!(locked.iter().all(|a| a.outcome == Outcome::Holds), "{locked:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Finding && !a.cure.is_empty()), "{answers:#?}");
         for reason in ["reason 1", "reason 2", "reason 3", "reason 4"] {
-            assert!(answers.iter().any(|l| l.sentence.contains(reason)), "{reason}");
+            assert!(answers.iter().any(|a| a.sentence.contains(reason)), "{reason}");
         }
-        let worst = answers.iter().map(|l| l.severity).min().flatten();
-        assert_eq!(worst, Some(Severity::Void));
+        let worst = answers.iter().map(|a| a.severity).min().flatten();
+        assert_eq!(worst, Some(Severity::Invalidates));
     }
 
     #[test]
     fn advice_about_io_uring_names_only_what_helps_here() {
-        let answer = |denied: IoUringDenied, advice: Option<&'static str>| {
+        let io_uring_answer = |denied: IoUringDenied, advice: Option<&'static str>| {
             let mut observation = in_order();
             (observation.rights.io_uring, observation.rights.io_uring_advice) = (Err(denied), advice);
-            super::to_answer("io_uring", None, check_io_uring(&observation))
+            super::name_answer("io_uring", None, check_io_uring(&observation))
         };
-        let old = answer(IoUringDenied::OldKernel("4.19.0".into()), None);
+        let old = io_uring_answer(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
         assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
-        let sysctl = answer(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
+        let sysctl =
+            io_uring_answer(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
         assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
         // A low limit of locked memory is a finding.
         let mut observation = in_order();
@@ -519,10 +520,10 @@ mod neighbours_tests {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));
         let answers = check_other_load(&observation);
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Holds), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         (observation.start.files, observation.end.files) = Default::default();
         let answers = check_other_load(&observation);
-        assert!(answers.iter().all(|l| l.outcome == Outcome::NotChecked), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::NotChecked), "{answers:#?}");
     }
 
     #[test]
@@ -554,7 +555,10 @@ mod neighbours_tests {
         assert_eq!(with(stat, "cpu  50 0 50 900 0 0 0 0\n", "CPU").outcome, Outcome::Finding);
         let steal =
             |n: u64| with(stat, &format!("cpu  0 0 0 {} 0 0 0 {n}\n", 1000 - n), "stolen CPU time").severity;
-        assert_eq!((steal(11), steal(12), steal(102)), (None, Some(Severity::Biased), Some(Severity::Void)));
+        assert_eq!(
+            (steal(11), steal(12), steal(102)),
+            (None, Some(Severity::Biases), Some(Severity::Invalidates))
+        );
         for junk in ["", "cpu ", "cpu  1 2 3", "cpu  a b c d e f g h", "cpu  0 0 0 0 0 0 0 0"] {
             assert_eq!(with(stat, junk, "CPU").outcome, Outcome::NotChecked, "{junk}");
         }

@@ -21,7 +21,7 @@ use machine::root::Root;
 use machine::snapshot::SnapshotReader;
 use machine::{host, resolve, rights};
 use model::evidence::{Moment, Snapshot, TargetState};
-use model::finding::{CheckId, Diagnosis, DoctorAnswer, FORMAT, Group, Outcome, Severity};
+use model::finding::{AnswerGroup, CheckId, Diagnosis, DoctorAnswer, FORMAT, Outcome, Severity};
 use model::machine::{DirectIo, Machine, Place};
 use model::plan::Role;
 use model::units::{show_bytes, show_ns};
@@ -50,15 +50,18 @@ pub struct Request {
 /// If the target cannot be read, or is not a directory, file or block device.
 pub fn doctor(request: &Request) -> Result<ExitCode, Failure> {
     if std::io::stderr().is_terminal() {
-        stderr::say(&format!("watching other load for {} ...", show_ns(watch_duration().as_nanos() as f64)));
+        stderr::print(&format!(
+            "watching other load for {} ...",
+            show_ns(watch_duration().as_nanos() as f64)
+        ));
     }
     let observation = observe(&request.target)?;
-    stdout::report(request.format, &diagnose(observation), Style::default())?;
+    stdout::print_report(request.format, &diagnose(observation), Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn diagnose(observation: Observation) -> Diagnosis {
-    let group = |heading: &str, answers: Vec<DoctorAnswer>| Group { heading: heading.into(), answers };
+    let group = |heading: &str, answers: Vec<DoctorAnswer>| AnswerGroup { heading: heading.into(), answers };
     let mut groups = vec![
         group("The place", storage::check_place(&observation)),
         group("The stored data", storage::check_stored_data(&observation)),
@@ -83,13 +86,13 @@ fn diagnose(observation: Observation) -> Diagnosis {
     }
 }
 
-/// Returns an answer without a problem. [`to_answer`] adds the subject.
+/// Returns an answer without a problem. [`name_answer`] adds the subject.
 #[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
 fn fine(sentence: impl Into<String>) -> Known<DoctorAnswer> {
     Ok(DoctorAnswer::ok("", sentence))
 }
 
-/// Returns an answer with a problem, its effect on a number and its fix. [`to_answer`] adds the subject.
+/// Returns an answer with a problem, its effect on a number and its fix. [`name_answer`] adds the subject.
 #[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
 fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Known<DoctorAnswer> {
     Ok(DoctorAnswer::finding("", severity, sentence).cure(cure))
@@ -97,7 +100,7 @@ fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<Stri
 
 /// Adds the subject to an answer and, unless all is well, the check of results that answers the same question. An error is
 /// the reason why nothing could be observed.
-fn to_answer(about: &str, check: Option<CheckId>, observed: Known<DoctorAnswer>) -> DoctorAnswer {
+fn name_answer(about: &str, check: Option<CheckId>, observed: Known<DoctorAnswer>) -> DoctorAnswer {
     let answer = observed.unwrap_or_else(|why| DoctorAnswer::unknown(about, why));
     let check = check.filter(|_| answer.outcome != Outcome::Holds);
     DoctorAnswer { about: about.to_owned(), check, ..answer }
@@ -499,7 +502,7 @@ mod observation_tests {
 
     /// Returns the first answer whose subject begins with these words.
     pub(crate) fn find_answer(answers: Vec<DoctorAnswer>, about: &str) -> DoctorAnswer {
-        let answer = answers.into_iter().find(|l| l.about.starts_with(about));
+        let answer = answers.into_iter().find(|a| a.about.starts_with(about));
         answer.unwrap_or_else(|| panic!("nothing about {about}"))
     }
 

@@ -5,7 +5,7 @@
 //! results (`CheckId`) also works without a measurement, [`Idle`] asks that check. Devices with
 //! equal answers share a line.
 
-use crate::doctor::{Observation, fine, problem, quote_path, to_answer};
+use crate::doctor::{Observation, fine, name_answer, problem, quote_path};
 use analysis::idle::{Idle, severity_of_cached_share};
 use model::Known;
 use model::evidence::Pages;
@@ -55,11 +55,11 @@ fn check_backing_file(layer: &Layer) -> DoctorAnswer {
             let sentence =
                 format!("{name} goes through the page cache of {file}, so its speed can be that of memory.");
             let cure = format!("losetup --direct-io=on /dev/{name}");
-            (Some(CheckId::A12), problem(Severity::Rename, sentence, cure))
+            (Some(CheckId::A12), problem(Severity::Relabels, sentence, cure))
         }
         None => (None, Err(format!("the kernel does not show whether {file} is read past the page cache"))),
     };
-    to_answer(&format!("backing of {name}"), check, answer)
+    name_answer(&format!("backing of {name}"), check, answer)
 }
 
 /// Names the file that decided the answer about direct I/O in a directory, or reports that the directory has no such file.
@@ -110,7 +110,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
         )];
     }
     if observation.bytes == 0 {
-        let empty = DoctorAnswer::finding("size", Severity::Void, "The target is empty.");
+        let empty = DoctorAnswer::finding("size", Severity::Invalidates, "The target is empty.");
         return vec![empty.cure("name a directory, or a file with content")];
     }
     let Some(target) = observation.target() else { return Vec::new() };
@@ -118,8 +118,8 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
         // A file in memory is its own page cache.
         _ if observation.place().ram.is_some() => Vec::new(),
         Ok(pages) => vec![
-            to_answer("cached", Some(CheckId::A01), check_cached(observation, pages)),
-            to_answer("not written yet", Some(CheckId::D02), check_dirty(observation, pages)),
+            name_answer("cached", Some(CheckId::A01), check_cached(observation, pages)),
+            name_answer("not written yet", Some(CheckId::D02), check_dirty(observation, pages)),
         ],
         Err(why) => vec![DoctorAnswer::unknown("cached", why).check(CheckId::A01)],
     };
@@ -175,7 +175,7 @@ fn check_dirty(observation: &Observation, pages: &Pages) -> Known<DoctorAnswer> 
     }
     let bytes = show_bytes(dirty.saturating_mul(pages.page_bytes));
     let sentence = format!("{bytes} of the target are dirty in memory; a measurement would write them.");
-    problem(Severity::Biased, sentence, format!("sync {}", quote_path(&observation.path)))
+    problem(Severity::Biases, sentence, format!("sync {}", quote_path(&observation.path)))
 }
 
 /// Largest block of the default profile. A device with a smaller limit splits it.
@@ -224,8 +224,8 @@ const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask
 fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<DoctorAnswer> {
     let mut found: Vec<(Vec<&str>, DoctorAnswer)> = Vec::new();
     for layer in layers {
-        let answer = to_answer(check.about, check.id, (check.ask)(layer));
-        match found.iter_mut().find(|(_, l)| *l == answer) {
+        let answer = name_answer(check.about, check.id, (check.ask)(layer));
+        match found.iter_mut().find(|(_, known)| *known == answer) {
             Some((names, _)) => names.push(&layer.name),
             None => found.push((vec![&layer.name], answer)),
         }
@@ -262,7 +262,7 @@ fn check_counters(layer: &Layer) -> Known<DoctorAnswer> {
     }
     let sentence =
         "The counters are disabled (queue/iostats is 0), so no number can be compared with the device.";
-    problem(Severity::Biased, sentence, setting_command("iostats", "1"))
+    problem(Severity::Biases, sentence, setting_command("iostats", "1"))
 }
 
 fn check_largest_request(layer: &Layer) -> Known<DoctorAnswer> {
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_good_place_has_no_finding() {
         let answers = check_place(&in_order());
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Holds), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         assert_eq!(answers.len(), 4);
     }
 
@@ -343,7 +343,7 @@ mod tests {
         let answer = answer_about(&observation, "backing of loop3");
         assert_eq!(
             (answer.severity, answer.cure.as_str()),
-            (Some(Severity::Rename), "losetup --direct-io=on /dev/loop3")
+            (Some(Severity::Relabels), "losetup --direct-io=on /dev/loop3")
         );
         let mut observation = in_order();
         observation.machine.places[0].file_system.as_mut().unwrap_or_else(|| panic!()).options =
@@ -358,7 +358,7 @@ mod tests {
         (observation.role, observation.machine.places[0].direct) = (Role::Made, None);
         assert_eq!(answer_about(&observation, "direct I/O").outcome, Outcome::NotChecked);
         observation.witness = Some(("old".into(), DirectIo { memory_align: 0, offset_align: 0 }));
-        assert_eq!(answer_about(&observation, "direct I/O").severity, Some(Severity::Rename));
+        assert_eq!(answer_about(&observation, "direct I/O").severity, Some(Severity::Relabels));
         observation.witness = Some(("old".into(), DirectIo { memory_align: 512, offset_align: 512 }));
         assert!(answer_about(&observation, "direct I/O").sentence.contains("'old'"));
     }
@@ -417,7 +417,7 @@ mod data_tests {
     fn a_good_file_has_no_finding() {
         let mut observation = in_order();
         let answers = check_stored_data(&observation);
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Holds), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         observation.role = Role::Made;
         assert_eq!(check_stored_data(&observation).len(), 1);
     }
@@ -434,8 +434,8 @@ mod data_tests {
         };
         let all = (1_u64 << 30) / 4096;
         assert_eq!(pages(all / 25, Some(0)), (None, Outcome::Holds));
-        assert_eq!(pages(all / 10, Some(1)), (Some(Severity::Biased), Outcome::Finding));
-        assert_eq!(pages(all, None), (Some(Severity::Rename), Outcome::NotChecked));
+        assert_eq!(pages(all / 10, Some(1)), (Some(Severity::Biases), Outcome::Finding));
+        assert_eq!(pages(all, None), (Some(Severity::Relabels), Outcome::NotChecked));
         observation.end.targets[0].pages = Err("not yours".into());
         assert_eq!(answer_about(&observation, "cached").outcome, Outcome::NotChecked);
     }
@@ -446,7 +446,7 @@ mod data_tests {
         extents(&mut observation).hole_bytes = 1 << 19;
         assert_eq!(answer_about(&observation, "holes").outcome, Outcome::Holds);
         extents(&mut observation).unwritten_bytes = 1 << 20;
-        assert_eq!(answer_about(&observation, "holes").severity, Some(Severity::Void));
+        assert_eq!(answer_about(&observation, "holes").severity, Some(Severity::Invalidates));
         (extents(&mut observation).encoded_bytes, extents(&mut observation).shared_bytes) =
             (1 << 24, 1 << 23);
         assert_eq!(answer_about(&observation, "compressed").check, Some(CheckId::A07));
@@ -467,7 +467,7 @@ mod data_tests {
         extents(&mut observation).count = 100;
         assert_eq!(answer_about(&observation, "pieces").outcome, Outcome::Holds);
         observation.machine.places[0].layers[1].queue.insert("rotational".into(), "1\n".into());
-        assert_eq!(answer_about(&observation, "pieces").severity, Some(Severity::Biased));
+        assert_eq!(answer_about(&observation, "pieces").severity, Some(Severity::Biases));
         assert_eq!(answer_about(&observation, "pieces").check, Some(CheckId::B15));
     }
 }
@@ -497,7 +497,7 @@ mod device_tests {
     #[test]
     fn a_good_device_has_no_finding() {
         let answers = check_device(&in_order());
-        assert!(answers.iter().all(|l| l.outcome == Outcome::Holds), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
         // A partition and its disk count alike, so they share a line.
         assert_eq!(answers[0].about, "counters of sda1, sda");
     }
@@ -540,7 +540,7 @@ mod device_tests {
         let answer = answer_about(&observation, "counters");
         assert_eq!(
             (answer.about.as_str(), answer.severity),
-            ("counters of sda, sdb", Some(Severity::Biased))
+            ("counters of sda, sdb", Some(Severity::Biases))
         );
         assert_eq!(answer.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
     }
@@ -559,7 +559,7 @@ mod device_tests {
     #[test]
     fn a_slow_link_is_found() {
         let mut observation = in_order();
-        assert!(check_device(&observation).iter().all(|l| l.outcome == Outcome::Holds));
+        assert!(check_device(&observation).iter().all(|a| a.outcome == Outcome::Holds));
         let disk = &mut observation.machine.places[0].layers[1];
         for (file, value) in [("current_link_speed", "8.0 GT/s PCIe"), ("max_link_speed", "16.0 GT/s PCIe")] {
             disk.device.insert(file.into(), value.into());

@@ -33,7 +33,7 @@ use analysis::strategy::Summary;
 use launcher::Launched;
 use model::plan::Planned;
 use model::record::{Header, Interval, Run, RunEnd, RunStart};
-use model::verification::{OnHost, State, Verified};
+use model::verification::{HostVerification, State, Verified};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -302,8 +302,8 @@ impl Fleet {
     ///
     /// # Errors
     /// If the measurement ended early, and another host reports it.
-    pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
-        several!(self, hosts => hosts.collect_verified(own), alone => Ok(Some(vec![OnHost { host: None, outcome: Ok(own) }])))
+    pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<HostVerification>>, Failure> {
+        several!(self, hosts => hosts.collect_verified(own), alone => Ok(Some(vec![HostVerification { host: None, outcome: Ok(own) }])))
     }
 
     /// The exit code for the reason that ended the measurement early; `None` if it did not end

@@ -40,7 +40,7 @@ impl StudyPlan for LatencyTarget {
         if condition.result.is_some() {
             return Err("a load curve has a single result; leave the name out, as in iops<20000".into());
         }
-        if condition.limit.is_of_percentile() {
+        if condition.limit.is_on_percentile() {
             return Err("a load curve has no condition on a percentile; type --p99 10ms --fail-if 'iops<20000', which fails if the highest rate within that latency is lower".into());
         }
         Ok(())

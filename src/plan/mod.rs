@@ -35,7 +35,7 @@ use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
 use model::job::{Access, Job, Order, Phase, Stream};
-use model::plan::{MAKING_NS, Plan, Planned, Rerun, Role, Strategy, Target};
+use model::plan::{EarlierSession, MAKING_NS, Plan, Planned, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
@@ -143,14 +143,14 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
         quick_ns: is_quick.then_some(profile::ROWS_UNTIL_NS),
         budget_ns,
         origins: origins.all,
-        hook: request.hook,
+        injected_fault: request.injected_fault,
         expect_device,
         against,
         study,
         precondition,
         op_log,
         typed: request.job.typed.clone(),
-        part: None,
+        fleet_rank: None,
     };
     Ok(Planned { plan, machine })
 }
@@ -436,14 +436,14 @@ fn append_baseline_jobs(
     jobs: &mut Vec<Job>,
     targets: &mut Targets,
     origins: &mut Origins,
-) -> Result<Rerun, Failure> {
+) -> Result<EarlierSession, Failure> {
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
             "the two sides alternate, which --until steady does not allow; leave --against or --until out",
         ));
     }
-    let file = history::find(word)?;
+    let file = history::find_session(word)?;
     let record = session::read(&file)?;
     let old = &record.header.plan;
     if !old.study.can_be_rerun() {
@@ -452,7 +452,7 @@ fn append_baseline_jobs(
             old.title
         )));
     }
-    let own = old.against.as_ref().map_or(old.jobs.len(), |a| a.from.min(old.jobs.len()));
+    let own = old.against.as_ref().map_or(old.jobs.len(), |a| a.first_job.min(old.jobs.len()));
     let matching_jobs = find_matching_jobs(jobs, old.jobs.get(..own).unwrap_or_default());
     if matching_jobs.is_empty() {
         let names = |jobs: &[Job]| jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>().join(", ");
@@ -462,7 +462,7 @@ fn append_baseline_jobs(
             names(jobs)
         )));
     }
-    let from = jobs.len();
+    let first_job = jobs.len();
     for index in &matching_jobs {
         jobs.push(renumber_targets(&record, &old.jobs[*index], denial, targets).map_err(
             |why| match why {
@@ -472,12 +472,17 @@ fn append_baseline_jobs(
         )?);
     }
     let headline = matching_jobs.iter().position(|index| *index == old.headline).unwrap_or(0);
-    let session = history::id(&file);
+    let session = history::session_id(&file);
     let words = format!("{} workloads of {session} again, alternating", matching_jobs.len());
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = judge_baseline(&record, &file);
-    baseline_report.results.retain(|r| jobs[from..].iter().any(|j| j.name == r.job.name));
-    Ok(Rerun { session, from, headline: from + headline, then: Box::new(baseline_report) })
+    baseline_report.results.retain(|r| jobs[first_job..].iter().any(|j| j.name == r.job.name));
+    Ok(EarlierSession {
+        session,
+        first_job,
+        headline: first_job + headline,
+        earlier_report: Box::new(baseline_report),
+    })
 }
 
 /// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of
@@ -538,7 +543,7 @@ fn judge_baseline(record: &Record, file: &std::path::Path) -> Report {
 pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<(Planned, bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;
-    if let Some(part) = old.part {
+    if let Some(part) = old.fleet_rank {
         return Err(refuse(&format!(
             "it was measured on {} hosts, and one host cannot continue it; start a new sweep",
             part.hosts
@@ -584,7 +589,7 @@ fn choose_seed(
         return (seed, None);
     }
     let seed_again = targets.iter().enumerate().filter(keeps_blocks).find_map(|(index, target)| {
-        match history::last_on(&target.path) {
+        match history::last_session_on(&target.path) {
             Ok(Some((id, before))) => draws_again(seed, jobs, index, target, &before).then_some(Ok(id)),
             Ok(None) => None,
             Err(why) => Some(Err(why.message().to_owned())),

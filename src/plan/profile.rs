@@ -58,7 +58,7 @@ pub(super) fn profile_jobs(
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
     let profile = origins.choose("--profile", given.profile, given.chosen(), |p| p.name.into());
-    let differs = profile.card.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
+    let differs = profile.style.map_or(&[][..], |c| c.differs).iter().map(|d| (*d).to_owned());
     let mut tests = Tests {
         request,
         profile,
@@ -208,7 +208,7 @@ impl Tests<'_> {
     /// Whether tests may be left out: only if the output of the profile's tool is shown, which
     /// names them. Other profiles are complete or refused.
     fn may_leave_out(&self) -> bool {
-        self.profile.card.is_some()
+        self.profile.style.is_some()
     }
 
     /// Returns the alignment that direct I/O to the target needs, and a sentence about it, if the test's block size is no multiple of it.
@@ -272,8 +272,8 @@ impl Tests<'_> {
         }
         differs.extend(left_out);
         let layout =
-            |style: ToolStyle| ToolLayout { tool: style.tool.into(), display: style.display, rows, differs };
-        jobs.study = profile.card.map(layout).map_or_else(Default::default, Into::into);
+            |style: ToolStyle| ToolLayout { tool: style.tool.into(), kind: style.kind, rows, differs };
+        jobs.study = profile.style.map(layout).map_or_else(Default::default, Into::into);
         Ok(jobs)
     }
 }

@@ -12,7 +12,7 @@ use model::spec::JobSpec;
 use model::spec::axes::Preset;
 use model::spec::number::ATTEMPTS;
 use model::units::{parse_duration_ns, show_block, show_bytes, show_ns};
-use model::verdict::{Condition, Limit, Slower};
+use model::verdict::{Condition, Limit, SlowdownLimit};
 
 /// How often a run may be measured if it is disturbed each time.
 pub(super) fn choose_attempts(spec: &JobSpec, origins: &mut Origins) -> u32 {
@@ -169,7 +169,10 @@ pub(super) fn check_conditions(
 ///
 /// # Errors
 /// A usage failure if no earlier session is measured along with this one, or `--settle` has no condition.
-pub(super) fn check_slower(request: &Request, origins: &mut Origins) -> Result<Option<Slower>, Failure> {
+pub(super) fn check_slower(
+    request: &Request,
+    origins: &mut Origins,
+) -> Result<Option<SlowdownLimit>, Failure> {
     let given = request.fail_if_slower;
     if given.is_some() && request.against.is_none() {
         return Err(Failure::Usage(
@@ -184,7 +187,7 @@ pub(super) fn check_slower(request: &Request, origins: &mut Origins) -> Result<O
                 .into(),
         ));
     }
-    origins.note("--fail-if-slower", given, Slower::to_flags);
+    origins.note("--fail-if-slower", given, SlowdownLimit::to_flags);
     Ok(given)
 }
 

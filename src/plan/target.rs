@@ -991,7 +991,7 @@ fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
         );
         return Err(not_a_disk(format!("a trace ({})", language.name()), &then));
     }
-    let Small::Read(content) = files::small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
+    let Small::Read(content) = files::read_if_small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
     if is_fio_result(&content) {
         return Err(not_a_disk("a result of fio".into(), "name a directory, another file or a block device"));
     }

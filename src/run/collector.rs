@@ -68,7 +68,7 @@ impl Collector {
     /// Makes the collector for the streams of a phase, some of which may report their workers separately.
     pub fn for_phase(phase: &Phase, interval_ns: u64) -> Self {
         // Workers that log each operation need no separate reports.
-        let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.apart_ns().is_none());
+        let by_block = |s: &Stream| s.each_worker_ns.filter(|_| s.separate_bucket_ns().is_none());
         let each_worker = phase.streams.iter().map(by_block).collect();
         Self { each_worker, ..Self::new(phase.streams.len(), interval_ns) }
     }
@@ -221,10 +221,10 @@ fn add_lanes(lanes: &mut Vec<LaneEnd>, worker: u32, block: &Block, bucket: Optio
             end.bytes += tally.bytes;
             end.latency.merge(&tally.latency);
             let Some(number) = bucket.and_then(|number| usize::try_from(number).ok()) else { continue };
-            if end.course.len() <= number {
-                end.course.resize(number + 1, Bucket::default());
+            if end.time_series.len() <= number {
+                end.time_series.resize(number + 1, Bucket::default());
             }
-            end.course[number] = end.course[number].plus(Bucket::from_histogram(&tally.latency));
+            end.time_series[number] = end.time_series[number].plus(Bucket::from_histogram(&tally.latency));
         }
     }
 }
@@ -314,7 +314,7 @@ pub(crate) fn interval_ns(phase: &Phase) -> u64 {
     let (shortest, longest) = INTERVAL_NS;
     let interval = (time_ns / 100).clamp(shortest, longest);
     // A worker that logs each operation sends no separate reports.
-    let by_block = phase.streams.iter().filter(|s| s.apart_ns().is_none());
+    let by_block = phase.streams.iter().filter(|s| s.separate_bucket_ns().is_none());
     let spans = phase
         .streams
         .iter()
@@ -577,8 +577,8 @@ fn workers_are_separate_if_requested() {
     let lanes = collector.finish().remove(0).lanes;
     let summary = |lane: &LaneEnd| {
         let read = &lane.kinds[&Kind::Read];
-        let course: Vec<u64> = read.course.iter().map(|b| b.count).collect();
-        (lane.worker, lane.lane, read.bytes, read.latency.count(), course)
+        let time_series: Vec<u64> = read.time_series.iter().map(|b| b.count).collect();
+        (lane.worker, lane.lane, read.bytes, read.latency.count(), time_series)
     };
     let all: Vec<_> = lanes.iter().map(summary).collect();
     assert_eq!(all, [(0, 0, 12 * 4096, 12, vec![6, 6]), (1, 0, 20 * 4096, 20, vec![10, 10])]);

@@ -28,8 +28,8 @@ use model::captured::Origin;
 use model::evidence::{Moment, Probe, Snapshot};
 use model::histogram::Histogram;
 use model::job::{Cache, Kind, Phase, ReplayPace};
-use model::plan::{Hook, Role};
-use model::record::{AtDriver, Frame, Still, StreamEnd, WorkerStates};
+use model::plan::{InjectedFault, Role};
+use model::record::{AtDriver, Frame, Stops, StreamEnd, WorkerStates};
 use model::units::show_count;
 use model::{Known, name};
 use std::io;
@@ -76,10 +76,10 @@ impl Measurement {
     /// Records what changed since `last` while workers run, and updates `last`.
     pub(super) fn store_changes(&mut self, last: &mut Snapshot) -> Result<(), Failure> {
         assert!(
-            self.plan.hook != Some(Hook::PanicMain),
+            self.plan.injected_fault != Some(InjectedFault::PanicMain),
             "a fault that was injected on purpose (--test-hook panic-main)"
         );
-        if self.plan.hook == Some(Hook::NoEvidence) {
+        if self.plan.injected_fault == Some(InjectedFault::NoEvidence) {
             last.at_ns = self.now_ns();
             return Ok(());
         }
@@ -161,7 +161,7 @@ const ACCOUNT_EVERY: Duration = Duration::from_millis(100);
 /// The watchdog thread, ended when dropped.
 pub(super) struct StallWatchdog {
     is_over: Arc<AtomicBool>,
-    thread: Option<io::Result<JoinHandle<Known<Still>>>>,
+    thread: Option<io::Result<JoinHandle<Known<Stops>>>>,
 }
 
 impl StallWatchdog {
@@ -177,7 +177,7 @@ impl StallWatchdog {
     ///
     /// # Errors
     /// Why the watchdog could not observe, or cannot separate stops from waits for a CPU.
-    pub(super) fn end(mut self) -> Known<Still> {
+    pub(super) fn end(mut self) -> Known<Stops> {
         let thread = self.thread.take().ok_or("it has ended")?;
         let thread = thread.map_err(|e| format!("fathom cannot start a thread: {e}"))?;
         self.is_over.store(true, Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Drop for StallWatchdog {
 /// Measures how late the watchdog thread wakes up.
 struct Sleeper {
     queue: Known<RunQueue>,
-    seen: Still,
+    seen: Stops,
     workers: Known<Sampler>,
     /// When the thread's CPU wait was last read.
     read_at: Instant,
@@ -208,12 +208,12 @@ impl Sleeper {
         let queue = RunQueue::open().map_err(|e| format!("/proc/thread-self/schedstat: {e}"));
         let workers = Ok(Sampler::new());
         let read_at = Instant::now();
-        let mut sleeper = Self { queue, seen: Still::default(), workers, read_at, waited_ns: 0 };
+        let mut sleeper = Self { queue, seen: Stops::default(), workers, read_at, waited_ns: 0 };
         sleeper.waited_ns = sleeper.read_wait_ns();
         sleeper
     }
 
-    fn until(mut self, is_over: &AtomicBool) -> Known<Still> {
+    fn until(mut self, is_over: &AtomicBool) -> Known<Stops> {
         let mut woken = Instant::now();
         for nap in NAPS_MS.into_iter().cycle().map(Duration::from_millis) {
             if let Ok(workers) = &mut self.workers
@@ -250,7 +250,7 @@ impl Sleeper {
         let still = late.saturating_sub(waiting);
         if still >= STALL_FROM {
             let ns = still.as_nanos() as u64;
-            self.seen.times += 1;
+            self.seen.count += 1;
             self.seen.longest_ns = self.seen.longest_ns.max(ns);
             self.seen.total_ns = self.seen.total_ns.saturating_add(ns);
         }
@@ -476,10 +476,10 @@ fn lateness_without_cpu_wait_is_a_stop() {
     let ms = Duration::from_millis;
     watch.note(ms(99), ms(0));
     watch.note(ms(1_000), ms(950));
-    assert_eq!(watch.seen, Still::default());
+    assert_eq!(watch.seen, Stops::default());
     watch.note(ms(1_000), ms(100));
     watch.note(ms(200), ms(0));
-    let seen = Still { times: 2, longest_ns: 900_000_000, total_ns: 1_100_000_000, workers: None };
+    let seen = Stops { count: 2, longest_ns: 900_000_000, total_ns: 1_100_000_000, workers: None };
     assert_eq!(watch.seen, seen);
 }
 

@@ -23,7 +23,7 @@ use engine::workers::Workers;
 use model::evidence::Snapshot;
 use model::job::Kind;
 use model::plan::Strategy;
-use model::record::{Attempt, Record, RunEnd, RunEnding, RunStart, Still, StreamEnd};
+use model::record::{Attempt, Record, RunEnd, RunEnding, RunStart, Stops, StreamEnd};
 use model::units::show_count;
 use model::{Known, record};
 use std::cell::Cell;
@@ -42,7 +42,7 @@ pub(super) struct FollowResult {
     /// did not fail.
     pub(super) failure: Option<String>,
     /// How often and how long fathom was stopped or frozen.
-    pub(super) still: Known<Still>,
+    pub(super) stops: Known<Stops>,
 }
 
 impl Measurement {
@@ -80,7 +80,7 @@ impl Measurement {
                 workers.stop();
             }
             if let Some(why) = workers.find_stuck() {
-                return Ok(FollowResult { failure: Some(why), still: watchdog.end() });
+                return Ok(FollowResult { failure: Some(why), stops: watchdog.end() });
             }
             let at = opened.elapsed();
             if Duration::from_nanos(self.now_ns() - last.at_ns) >= EVIDENCE_EVERY && at < total {
@@ -98,7 +98,7 @@ impl Measurement {
                 self.live.show_recent(recent);
             }
         }
-        Ok(FollowResult { failure: stop_rules.failure(), still: watchdog.end() })
+        Ok(FollowResult { failure: stop_rules.failure(), stops: watchdog.end() })
     }
 
     /// Shows the progress of each host in the live view if several measure, at most every

@@ -311,7 +311,7 @@ impl Measurement {
     /// `None` except for a sweep on several hosts.
     fn summarize(&mut self, at: &Attempt) -> Result<(Summary, Option<RunEnd>), Failure> {
         let by = strategy::disturbed::disturbances(&self.last_run);
-        let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, by });
+        let disturbed = (!by.is_empty()).then_some(Disturbed { attempt: at.attempt, disturbances: by });
         let phases = self.last_run.runs.iter().filter_map(|r| r.end.as_ref());
         let limit_iops = analysis::under_way::limit_iops(&self.last_run);
         let own = Summary { disturbed, limit_iops, ..Summary::from_phases(*at, phases) };
@@ -365,7 +365,7 @@ impl Measurement {
         let repeated = if repeated > 0 { format!(" ({repeated} repeated)") } else { String::new() };
         let at_most = if at_most { "at most " } else { "" };
         let repetition =
-            if self.plan.against.as_ref().is_some_and(|a| at.job >= a.from) { ", again" } else { "" };
+            if self.plan.against.as_ref().is_some_and(|a| at.job >= a.first_job) { ", again" } else { "" };
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
@@ -455,7 +455,7 @@ impl Measurement {
         let mut stop_rules = StopRules::for_phase(&phase);
         let total = Duration::from_nanos(phase.warmup_ns + phase.time_ns + phase.cooldown_ns);
         self.live.begin_run(&start, &first, phase.streams.iter().map(Stream::total_depth).sum());
-        let FollowResult { failure, still } =
+        let FollowResult { failure, stops } =
             self.follow(&mut workers, &mut stop_rules, &mut collector, first.clone(), opened, total)?;
         self.fleet.end_phase(workers.late_ns());
         self.live.end_run();
@@ -495,7 +495,7 @@ impl Measurement {
             sync_ns: synced.took_ns,
             sync_failures: synced.failures,
             process_ns,
-            still: Some(still),
+            stops: Some(stops),
             notes,
         };
         self.session.append(&Frame::RunEnd(Box::new(end.clone())))?;
@@ -638,7 +638,7 @@ impl Measurement {
         let before = match (self.session.runs(), self.session.is_kept()) {
             (0, _) => String::new(),
             (_, true) => {
-                let id = crate::history::id(self.session.path());
+                let id = crate::history::session_id(self.session.path());
                 format!("; all runs so far are kept: `fathom show {id}`")
             }
             (_, false) => "; the report has all runs so far".into(),
@@ -666,7 +666,7 @@ impl EarlierSession {
     /// Takes the runs that ended without an interruption.
     fn from_record(mut record: Record) -> Self {
         let ended = |r: &&Run| r.end.as_ref().is_some_and(|e| e.ending != RunEnding::Interrupted);
-        let runs = record.measured().into_iter().filter(ended).cloned().collect();
+        let runs = record.all_attempts().into_iter().filter(ended).cloned().collect();
         Self { tries: cell_attempts(&record), preconditioned: record.preconditioned.take(), runs }
     }
 

@@ -16,7 +16,7 @@ use model::job::{
 };
 use model::payload;
 use model::payload::{Maker, Set, split_mix};
-use model::plan::{Hook, Plan};
+use model::plan::{InjectedFault, Plan};
 use model::record::Written;
 use model::units::show_bytes;
 use std::collections::BTreeMap;
@@ -236,7 +236,9 @@ impl Measurement {
             log: false,
             replay: replay.map(|(_, counts)| counts),
             chooses_late: stream.bursts.is_some() || matches!(stream.pace, Pace::Each { .. }),
-            by_target: stream.apart_ns().map(|bucket_ns| ByTargetSpec { bucket_ns, targets: targets.len() }),
+            by_target: stream
+                .separate_bucket_ns()
+                .map(|bucket_ns| ByTargetSpec { bucket_ns, targets: targets.len() }),
             spin_ns: stream.think_spin_ns,
             verify: stream.verify.clone(),
             maker: self.payloads.maker(&stream.data, split_mix(data_seed ^ 0x7061_796c))?,
@@ -280,7 +282,7 @@ impl Measurement {
         if let Some(pieces) = targets.first().and_then(|t| t.pieces()) {
             sources = sources.into_iter().map(|source| source::in_pieces(source, pieces.clone())).collect();
         }
-        if self.plan.hook == Some(Hook::PanicWorker) && number.overall == 0 {
+        if self.plan.injected_fault == Some(InjectedFault::PanicWorker) && number.overall == 0 {
             let inner = sources.remove(0);
             sources.insert(0, Box::new(Panicking { inner, left: HOOK_OPERATIONS }));
         }

@@ -17,7 +17,7 @@ use machine::root::Root;
 use machine::test_file::TestFile;
 use machine::{extents, kept_file, page_cache, safety};
 use model::evidence::Moment;
-use model::fleet::Part;
+use model::fleet::FleetRank;
 use model::job::{Cache, OwnBlocks, Phase, Shared, Stream, TaskNumber};
 use model::plan::{Common, MadeFor, Plan, Role, Target};
 use model::record::{SyncFailure, SyncedBy, Trial, WorkerEnd};
@@ -530,12 +530,17 @@ fn parts(plan: &Plan, target: usize) -> Result<Vec<Parts>, Failure> {
     let Some((stream, shared)) = plan.streams().find(sharing).and_then(|s| Some((s, s.shared?))) else {
         return Ok(vec![Parts::Rest(0..bytes)]);
     };
-    stream_parts(stream, shared, bytes, plan.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 }))
-        .map_err(Failure::Usage)
+    stream_parts(
+        stream,
+        shared,
+        bytes,
+        plan.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 }),
+    )
+    .map_err(Failure::Usage)
 }
 
 /// Returns the parts of a shared file that a host writes.
-fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: Part) -> Result<Vec<Parts>, String> {
+fn stream_parts(stream: &Stream, shared: Shared, bytes: u64, part: FleetRank) -> Result<Vec<Parts>, String> {
     let (workers, base) = (u64::from(stream.workers), stream.access.offset_bytes.min(bytes));
     let tasks = u64::from(part.hosts) * workers;
     let span = (bytes - base).min(stream.access.span_bytes);
@@ -671,7 +676,7 @@ fn all_hosts_write_each_byte_of_the_file_once() {
         (stream.access.offset_bytes, stream.access.span_bytes) = (70_000, u64::MAX);
         let mut written = vec![0_u8; bytes as usize];
         for rank in 0..2 {
-            let part = Part { rank, hosts: 2, neighbours: 0 };
+            let part = FleetRank { rank, hosts: 2, neighbours: 0 };
             let parts = stream_parts(&stream, Shared { layout, passes: None }, bytes, part)
                 .unwrap_or_else(|why| panic!("{why}"));
             for byte in parts.into_iter().flat_map(Parts::places).flatten() {

@@ -63,7 +63,7 @@ pub struct Request {
 /// Runs the commands and reports. The exit code is that of the command; [`OWN_FAILURE`] if fathom fails.
 pub fn time(request: &Request, showing: &Showing) -> ExitCode {
     measure(request, showing).unwrap_or_else(|failure| {
-        failure.tell();
+        failure.print();
         ExitCode::from(OWN_FAILURE)
     })
 }
@@ -130,11 +130,11 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let record = session.record()?;
     let report = show::judge(&record, file.as_deref(), model::report::Annotations::default(), showing);
     let style = Style { detail: showing.detail, ..Style::default() };
-    stderr::write(&stdout::fitted(showing.format, &report, style, &std::io::stderr())?);
+    stderr::write(&stdout::render_to_fit(showing.format, &report, style, &std::io::stderr())?);
     match show::write_files(&report, showing.format, style, &outlets) {
         // A failed command determines the exit code, even if a file could not be written.
         Err(failure) if !exit.is_success() => {
-            failure.tell();
+            failure.print();
             Ok(exit_code(exit, &report))
         }
         printed => printed.map(|()| exit_code(exit, &report)),
@@ -299,6 +299,6 @@ fn make_stable(signalled: &Signalled) -> FinalSync {
 pub fn sync_all() -> ExitCode {
     let began = Instant::now();
     rustix::fs::sync();
-    let printed = stdout::text(&format!("{}\n", began.elapsed().as_nanos()));
+    let printed = stdout::print_text(&format!("{}\n", began.elapsed().as_nanos()));
     printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }

@@ -153,8 +153,8 @@ fn run(
         let ended = request.pid.is_some() && unseen.is_some();
         remarks.extend(unseen.filter(|_| ended || number == 0));
         let watched = Watched {
-            first: number == 0,
-            headed: false,
+            is_first: number == 0,
+            has_headings: false,
             time: jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
             devices: seen.devices,
             cpu: cpu_shares.filter(|_| with_cpu),
@@ -704,10 +704,10 @@ impl Shown {
     /// # Errors
     /// If a file or standard output cannot be written.
     fn show(&mut self, mut watched: Watched) -> Result<bool, Failure> {
-        watched.headed = self.is_headed();
+        watched.has_headings = self.is_headed();
         for outlet in &self.outlets {
             let format = renewed(outlet.path_as_typed()).unwrap_or(self.format);
-            outlet.write(&stdout::rendered(format, &watched, Style::default())?, &self.rules)?;
+            outlet.write(&stdout::render_for_file(format, &watched, Style::default())?, &self.rules)?;
         }
         self.pages.add(&watched);
         if self.pages.written.elapsed() >= PAGE_EVERY {
@@ -720,8 +720,8 @@ impl Shown {
         if !self.printed {
             return Ok(true);
         }
-        let Some(lines) = stdout::part(self.format, &watched)? else { return Ok(false) };
-        let before = self.lines.filter(|_| !watched.headed).map_or(0, |lines| lines.since_headings);
+        let Some(lines) = stdout::print_next(self.format, &watched)? else { return Ok(false) };
+        let before = self.lines.filter(|_| !watched.has_headings).map_or(0, |lines| lines.since_headings);
         self.lines = Some(Lines { since_headings: before + lines, last_interval: lines });
         Ok(true)
     }
@@ -733,7 +733,8 @@ impl Shown {
     fn write_pages(&mut self) -> Result<(), Failure> {
         for outlet in &self.pages.outlets {
             let Some(format) = page(outlet.path_as_typed()) else { continue };
-            outlet.write(&stdout::rendered(format, &self.pages.load, Style::default())?, &self.rules)?;
+            outlet
+                .write(&stdout::render_for_file(format, &self.pages.load, Style::default())?, &self.rules)?;
         }
         self.pages.written = Instant::now();
         Ok(())
@@ -759,12 +760,12 @@ impl Pages {
 
 /// The format of a page of the load over time; `None` for other files.
 fn page(path: &Path) -> Option<&'static Format> {
-    report::by_extension::<LoadOverTime>(path)
+    report::format_by_extension::<LoadOverTime>(path)
 }
 
 /// The format of a file that is replaced at every interval; `None` for other files.
 fn renewed(path: &Path) -> Option<&'static Format> {
-    report::by_extension::<Watched>(path).filter(|format| format.extension == RENEWED)
+    report::format_by_extension::<Watched>(path).filter(|format| format.extension == RENEWED)
 }
 
 /// Protects the watched targets from being overwritten.

@@ -133,9 +133,9 @@ impl Busiest {
         self.read_descriptors(&most, devices);
         Processes {
             seconds,
-            most: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
-            more: moved.len().saturating_sub(MAX_SHOWN),
-            hidden: seen.hidden(),
+            listed: most.into_iter().map(|m| self.process(m, requests, seconds)).collect(),
+            unlisted: moved.len().saturating_sub(MAX_SHOWN),
+            unreadable: seen.hidden(),
             calls_not_known: None,
         }
     }
@@ -321,7 +321,7 @@ impl Calls {
         let counts = self.counted.take();
         processes.calls_not_known = self.why_unknown();
         let known = processes.calls_not_known.is_none();
-        for process in processes.most.iter_mut().filter(|_| known) {
+        for process in processes.listed.iter_mut().filter(|_| known) {
             let Some(before) = self.followed.get(&followed(process)) else { continue };
             process.calls = Some(ProcessCalls {
                 seconds,
@@ -336,7 +336,7 @@ impl Calls {
         }
         self.owners.clear();
         self.since = now;
-        let shown: Vec<Followed> = processes.most.iter().filter(|p| !p.kernel).map(followed).collect();
+        let shown: Vec<Followed> = processes.listed.iter().filter(|p| !p.kernel).map(followed).collect();
         if let Err(why) = self.follow(shown) {
             self.broken = Some(why);
         }
@@ -594,8 +594,8 @@ fn threads_are_sampled_and_a_missing_process_has_ended() {
         .sample(&[], &mut Events::none())
         .unwrap_or_else(|e| panic!("{e}"))
         .unwrap_or_else(|| panic!("it rests"));
-    assert!(seen.most.iter().all(|p| p.pid == std::process::id() && p.tid.is_some()), "{seen:?}");
-    assert!(seen.most.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
+    assert!(seen.listed.iter().all(|p| p.pid == std::process::id() && p.tid.is_some()), "{seen:?}");
+    assert!(seen.listed.iter().any(|p| p.read_calls_per_s > 0.0), "{seen:?}");
     let mut gone = Busiest::new(&root, SampledTasks::ThreadsOf(u32::MAX), interval, &[]);
     assert_eq!(gone.sample(&[], &mut Events::none()), Err(format!("process {} has ended", u32::MAX)));
 }

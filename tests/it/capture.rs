@@ -188,9 +188,10 @@ fn captured_requests_can_be_listed_and_filtered() {
     }
     let page = stage.fathom("show --format html", &file).stdout;
     assert!(page.contains("Offsets of reads") && page.contains("cell shade-5"), "{page}");
-    let course = &shown(&stage, "")["profile"]["course"];
-    let all: u64 = course["of"][0]["requests"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
-    assert_eq!(all, requests(&shown(&stage, ""), "read"), "{course:#}");
+    let time_series = &shown(&stage, "")["profile"]["course"];
+    let all: u64 =
+        time_series["of"][0]["requests"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(all, requests(&shown(&stage, ""), "read"), "{time_series:#}");
     let refused = stage.fathom("show --ledger", &file);
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }

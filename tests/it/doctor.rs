@@ -29,9 +29,11 @@ impl Diagnosis {
 
     /// The only answer whose subject begins like this.
     #[track_caller]
-    fn observation(&self, about: &str) -> &Value {
-        let looks = self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
-        let all: Vec<&Value> = looks.filter(|l| l["about"].as_str().unwrap().starts_with(about)).collect();
+    fn find_answer(&self, about: &str) -> &Value {
+        let answers =
+            self.0["groups"].as_array().unwrap().iter().flat_map(|g| g["looks"].as_array().unwrap());
+        let all: Vec<&Value> =
+            answers.filter(|answer| answer["about"].as_str().unwrap().starts_with(about)).collect();
         assert_eq!(all.len(), 1, "about {about}: {all:#?}");
         all[0]
     }
@@ -39,9 +41,9 @@ impl Diagnosis {
     /// Fails unless the answer has this outcome; returns the answer.
     #[track_caller]
     fn expect_answer(&self, about: &str, outcome: &str) -> &Value {
-        let look = self.observation(about);
-        assert_eq!(look["outcome"], outcome, "{look:#}");
-        look
+        let answer = self.find_answer(about);
+        assert_eq!(answer["outcome"], outcome, "{answer:#}");
+        answer
     }
 }
 
@@ -78,7 +80,7 @@ fn holes_are_found_before_measuring() {
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &hollow));
     let holes = seen.expect_answer("holes", "finding");
     assert_eq!((&holes["check"], &holes["severity"]), (&"A04".into(), &"void".into()));
-    assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "a look keeps no session");
+    assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "fathom doctor keeps no session");
 
     let text = stage.fathom("doctor", &hollow);
     let (_, list) = text.stdout.split_once("What to do before you measure:\n").unwrap();
@@ -184,8 +186,8 @@ fn users_without_rights_see_what_was_not_checked() {
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     let seen = Diagnosis::from_outcome(&stage.fathom_unprivileged(WORDS, &file));
     for about in ["cached", "how it is stored"] {
-        let look = seen.expect_answer(about, "not_checked");
-        assert!(look["sentence"].as_str().unwrap().contains("permission denied"), "{look:#}");
+        let answer = seen.expect_answer(about, "not_checked");
+        assert!(answer["sentence"].as_str().unwrap().contains("permission denied"), "{answer:#}");
     }
     // Missing rights are not a fault of the machine, so they are only notes.
     assert_eq!(seen.expect_answer("own cgroup", "finding")["severity"], "note");

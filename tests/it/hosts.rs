@@ -136,7 +136,7 @@ mod together {
         }
         assert!(sum.count() > 0 && reads(&all) == sum, "{} of {}", reads(&all).count(), sum.count());
         // The ranks have different seeds, so they read different offsets.
-        let parts: Vec<_> = own.iter().map(|r| r.header.plan.part.unwrap().rank).collect();
+        let parts: Vec<_> = own.iter().map(|r| r.header.plan.fleet_rank.unwrap().rank).collect();
         assert!(parts.contains(&0) && parts.contains(&1));
         assert_ne!(own[0].header.plan.host_seed(), own[1].header.plan.host_seed());
         assert!(own.iter().all(|r| r.header.plan.jobs == all.header.plan.jobs));

@@ -1,4 +1,4 @@
-//! Profiles that print results like a well-known tool: their tests, cards and scores.
+//! Profiles that print results like a well-known tool: their tests, layouts and scores.
 //!
 //! Source of AS SSD's score: <https://ssd-tester.com/text_score.php>.
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
 
-/// The card of a report.
+/// The results of a report in the layout of a tool.
 fn card(out: &Outcome) -> Value {
     out.report().0["card"].clone()
 }
@@ -22,7 +22,7 @@ fn differs(card: &Value) -> String {
     card["differs"].as_array().unwrap().iter().map(|d| d.as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// A row of a card by its name.
+/// A row of a layout by its name.
 fn row<'a>(card: &'a Value, name: &str) -> &'a Value {
     card["rows"].as_array().unwrap().iter().find(|r| r["name"] == name).unwrap()
 }

@@ -49,7 +49,7 @@ impl Written {
     /// Waits until this many writes are known to be stable.
     fn until_synced(&self, writes: u64) {
         let since = Instant::now();
-        while self.state().is_none_or(|s| s.mark.synced < writes) {
+        while self.state().is_none_or(|s| s.writer_progress.synced < writes) {
             assert!(since.elapsed() < Duration::from_secs(30), "{writes} writes were never stable");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -191,7 +191,7 @@ fn lost_stable_data_of_a_killed_writer_are_damage() {
     let marked = running.while_stopped(|| {
         std::thread::sleep(Duration::from_millis(100));
         std::fs::copy(&written.file, &then).unwrap();
-        written.state().unwrap().mark.synced
+        written.state().unwrap().writer_progress.synced
     });
     // Write every block once more, wherever the kill interrupts a pass.
     written.until_synced(marked + 2 * BLOCKS + 8);
@@ -239,7 +239,7 @@ fn only_writes_in_flight_may_be_torn() {
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, None);
     let state = written.state().unwrap();
-    let expected = (0..BLOCKS).filter_map(|turn| state.verification.expected(turn, state.mark));
+    let expected = (0..BLOCKS).filter_map(|turn| state.verification.expected(turn, state.writer_progress));
     let flying = expected.into_iter().find(|e| e.begun.is_some()).unwrap();
     let half = |sequence: u64, sectors: usize| {
         let mut data = vec![0; sectors * stamp::SECTOR];
@@ -438,7 +438,7 @@ fn state_without_a_stable_write_proves_nothing() {
     let written = Written::new(&stage);
     verified(&written.start(&stage, "--passes 1").end());
     let mut state = written.state().unwrap();
-    state.mark = state.verification.mark(0);
+    state.writer_progress = state.verification.progress_after(0);
     // As before the first write: the content of the file is unknown.
     std::fs::write(&written.state, state.text()).unwrap();
     written.put(0, &vec![0; (BLOCKS * BLOCK) as usize]);

@@ -12,7 +12,7 @@ use model::Known;
 use model::evidence::{
     BlockFlow, BlockStat, CgroupIo, Extents, Moment, Probe, Snapshot, TargetState, cgroup_v1, cgroup_v2,
 };
-use model::fleet::Part;
+use model::fleet::FleetRank;
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream, SyncCall};
 use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
@@ -153,10 +153,10 @@ impl<'a> Case<'a> {
         let rounds = runs::rounds_that_count(record, at);
         let first = rounds.as_ref().map_or(0, |r| r.first_run);
         let same_load = |r: &&Run| r.start.offered_iops == offered;
-        let case_run = |run| CaseRun::new(run, index, streams, plan.part);
+        let case_run = |run| CaseRun::new(run, index, streams, plan.fleet_rank);
         let all = record.complete_runs(at, phase).filter(same_load).filter_map(case_run);
         let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = all.partition(|r| r.run.start.repeat >= first);
-        let replaced = record.aside.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
+        let replaced = record.uncounted_runs.iter().filter(|r| (r.start.job, r.start.phase) == (at, phase));
         let replaced = replaced.filter(same_load).filter_map(case_run).collect();
         let host = runs.first().map_or(0, |r| r.run.start.host);
         let machine = record.header.hosts.get(host);
@@ -173,7 +173,7 @@ impl<'a> Case<'a> {
             phase_index: phase,
             stream_index: index,
             stream,
-            name: name + &job.part_name(phase, index),
+            name: name + &job.stream_suffix(phase, index),
             job,
             runs,
             earlier,
@@ -196,7 +196,10 @@ impl<'a> Case<'a> {
         let streams = &plan.jobs.get(self.job_index)?.phases.get(self.phase_index)?.streams;
         let same_load = |r: &&Run| r.start.offered_iops == self.offered_iops;
         let last = self.record.runs_of(self.job_index, self.phase_index).filter(same_load).last()?;
-        Some(Self { runs: vec![CaseRun::new(last, self.stream_index, streams, plan.part)?], ..self.clone() })
+        Some(Self {
+            runs: vec![CaseRun::new(last, self.stream_index, streams, plan.fleet_rank)?],
+            ..self.clone()
+        })
     }
 
     /// Failed syncs and closes after a run, of the targets that this stream writes.
@@ -559,7 +562,7 @@ impl Amount {
 }
 
 impl<'a> CaseRun<'a> {
-    fn new(run: &'a Run, index: usize, planned: &'a [Stream], part: Option<Part>) -> Option<Self> {
+    fn new(run: &'a Run, index: usize, planned: &'a [Stream], part: Option<FleetRank>) -> Option<Self> {
         let end = run.end.as_ref()?;
         let stream = end.streams.iter().find(|s| s.stream == index)?;
         Some(Self { run, end, stream, planned, ranks_on_same_kernel: part.map_or(0, |part| part.neighbours) })

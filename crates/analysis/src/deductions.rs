@@ -96,7 +96,7 @@ fn row_if_sound<'a>(answered: &'a CaseAnswers, measured: &'a Measured) -> Option
     let phase = answered.case.job.phases.get(answered.case.phase_index)?;
     let alone = phase.streams.len() == 1 && answered.case.has_storage();
     let rates = measured.total.as_ref().filter(|t| t.iops > 0.0 && t.mb_per_s > 0.0)?;
-    (alone && answered.is_sound() && answered.case.stream.is_unheld()).then_some(ResultRow {
+    (alone && answered.is_sound() && answered.case.stream.submits_without_waiting()).then_some(ResultRow {
         name: &measured.name,
         stream: &answered.case.stream,
         rates,

@@ -2,7 +2,7 @@
 
 use crate::studies;
 use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted_ids};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
 
@@ -78,10 +78,10 @@ fn is_invalid(report: &Report) -> bool {
 }
 
 /// Returns the first finding that relabels the main number and that the user did not accept.
-fn find_relabelling(report: &Report) -> Option<&Finding> {
+fn find_relabelling(report: &Report) -> Option<&Checked> {
     let main = main_results(report);
-    report.findings.iter().find(|f| {
-        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename) && !f.accepted;
+    report.checks.iter().find(|f| {
+        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Relabels) && !f.accepted;
         acts && main.iter().any(|result| f.about.contains(&result.name))
     })
 }
@@ -105,10 +105,10 @@ const OTHER_LOAD_GROUP: char = 'D';
 /// because a number was not measured.
 fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     let main = main_results(report);
-    let findings = &report.findings;
+    let checks = &report.checks;
     let forgives = studies::forgives_other_load(&report.study);
     let blocks = |r: &&Measured| {
-        let is_forgiven = forgives && is_withheld_by_others(r, findings);
+        let is_forgiven = forgives && is_withheld_by_others(r, checks);
         r.verdict == Verdict::Invalid && !is_forgiven && main.iter().all(|result| result.name != r.name)
     };
     let quoted = studies::conclusion(&report.study).quoted(&report.results);
@@ -120,11 +120,11 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
         return BTreeSet::new();
     }
     let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {
-        results.iter().flat_map(|result| unaccepted_ids(&result.name, findings, severities)).collect()
+        results.iter().flat_map(|result| unaccepted_ids(&result.name, checks, severities)).collect()
     };
-    let mut ids = acting(&main, &[Severity::Void, Severity::Rename]);
+    let mut ids = acting(&main, &[Severity::Invalidates, Severity::Relabels]);
     // Findings about other load (group D) need no acceptance if the study forgives other load.
-    let of_others = acting(&others, &[Severity::Void]);
+    let of_others = acting(&others, &[Severity::Invalidates]);
     ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != OTHER_LOAD_GROUP));
     ids
 }

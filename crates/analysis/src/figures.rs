@@ -17,8 +17,8 @@ use crate::case::{Case, CaseRun};
 use kernel_text::each_cpu;
 use model::evidence::Moment;
 use model::figures::{
-    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedLane, ObservedLaneKind, ObservedTarget,
-    ObservedWorkers, Stretch,
+    Observed, ObservedCpu, ObservedDisk, ObservedInterval, ObservedKind, ObservedLane, ObservedLaneKind,
+    ObservedTarget, ObservedWorkers,
 };
 use model::histogram::{Distribution, Histogram};
 use model::job::{ALL_ERRORS, IoPriority, Kind, StopRule};
@@ -27,7 +27,7 @@ use model::plan::Role;
 use model::record::{
     Cell, Disturbed, KindEnd, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd, WorkerEnd,
 };
-use model::report::{Cost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
+use model::report::{CpuCost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
 use stats::intervals::{self, Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub(crate) fn list_disturbed_runs(case: &Case) -> Vec<DisturbedRun> {
             attempt: ran.run.start.attempt,
             counts,
             why: by.map(Disturbed::describe),
-            by: by.map_or_else(Vec::new, |d| d.by.clone()),
+            by: by.map_or_else(Vec::new, |d| d.disturbances.clone()),
             iops: rates.iops,
             mb_per_s: rates.bytes_per_s / MB,
         })
@@ -114,7 +114,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
 }
 
 /// Returns the cost of an operation for the workers of the stream; `None` without operations or CPU times.
-pub(crate) fn cost_per_operation(case: &Case) -> Option<Cost> {
+pub(crate) fn cost_per_operation(case: &Case) -> Option<CpuCost> {
     let workers = || case.workers();
     let ops: f64 = case.runs.iter().map(CaseRun::issued_of_all_kinds).sum();
     let cpu: f64 = workers().map(|w| w.user_ns as f64 + w.system_ns as f64).sum();
@@ -124,7 +124,7 @@ pub(crate) fn cost_per_operation(case: &Case) -> Option<Cost> {
     let per_op = |value: &dyn Fn(&WorkerEnd) -> f64| workers().map(value).sum::<f64>() / ops;
     let counted: Result<Vec<[u64; 2]>, &String> = workers().map(|w| w.counted.as_ref().copied()).collect();
     let events = |i: usize| counted.as_ref().ok().map(|c| c.iter().map(|c| c[i] as f64).sum::<f64>() / ops);
-    Some(Cost {
+    Some(CpuCost {
         user_ns: per_op(&|w| w.user_ns as f64),
         system_ns: per_op(&|w| w.system_ns as f64),
         switches: per_op(&|w| w.switches[0] as f64 + w.switches[1] as f64),
@@ -258,7 +258,7 @@ fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
 /// Adds up the complete runs of a case, or takes its last run if none is complete.
 pub(crate) fn observe_case(case: &Case) -> Observed {
     match case.with_cut_run() {
-        Some(cut) => Observed { is_cut: true, ..add_up_runs(&cut) },
+        Some(cut) => Observed { is_from_incomplete_run: true, ..add_up_runs(&cut) },
         None => add_up_runs(case),
     }
 }
@@ -275,8 +275,8 @@ fn add_up_runs(case: &Case) -> Observed {
             .collect(),
         window_ns: sum(|s| s.window_ns),
         ended_ns: case.ends.iter().map(|e| e.at_ns).max().unwrap_or(0),
-        in_order: is_in_order(case),
-        is_cut: false,
+        succeeded: has_succeeded(case),
+        is_from_incomplete_run: false,
         kinds: Kind::ALL.into_iter().filter_map(|kind| Some((kind, observe_kind(case, kind)?))).collect(),
         errors: count_errors(case),
         ignored_errors: count_ignored_errors(case),
@@ -298,7 +298,7 @@ fn add_up_runs(case: &Case) -> Observed {
 }
 
 /// Whether a run ended or Ctrl-C ended the session, and no run failed.
-fn is_in_order(case: &Case) -> bool {
+fn has_succeeded(case: &Case) -> bool {
     let all = case.record.end.as_ref().map(|end| &end.ending);
     let begun = !case.ends.is_empty() || all == Some(&RunEnding::Interrupted);
     begun && !case.ends.iter().any(|e| matches!(e.ending, RunEnding::Failed(_)))
@@ -314,7 +314,7 @@ fn observe_kind(case: &Case, kind: Kind) -> Option<ObservedKind> {
         short: issued.fold(0, |sum: u64, issued| sum.saturating_add(issued.short)),
         latency,
         service: case.open_loop(kind).map(|open| Distribution::from(&open.service)),
-        course: join_intervals(case, kind),
+        time_series: join_intervals(case, kind),
         priorities: latencies_by_priority(case, kind),
     })
 }
@@ -329,14 +329,14 @@ fn latencies_by_priority(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Di
 }
 
 /// Joins the intervals of all runs to one time series. The time of a run counts from the first interval of any stream.
-fn join_intervals(case: &Case, kind: Kind) -> Vec<Stretch> {
+fn join_intervals(case: &Case, kind: Kind) -> Vec<ObservedInterval> {
     let mut out = Vec::new();
     let mut before = 0_u64;
     for ran in &case.runs {
         let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
         for row in intervals_of(ran) {
             let Cell { ops, bytes, .. } = row.cells.get(&kind).copied().unwrap_or_default();
-            out.push(Stretch {
+            out.push(ObservedInterval {
                 start_ns: before.saturating_add(row.start_ns.saturating_sub(began)),
                 ns: row.end_ns - row.start_ns,
                 ops,
@@ -354,7 +354,7 @@ fn observe_lanes(case: &Case) -> Vec<ObservedLane> {
     let lane_kind = |kind: &LaneKind| ObservedLaneKind {
         bytes: kind.bytes,
         latency: Distribution::from(&kind.latency),
-        course: kind.course.clone(),
+        time_series: kind.time_series.clone(),
     };
     let lane = |lane: &LaneEnd| ObservedLane {
         worker: lane.worker,
@@ -581,17 +581,21 @@ fn nothing_completed_is_none_and_not_zero() {
 #[test]
 fn all_runs_are_added_up() {
     let seen = observed_in(&Fixture::honest());
-    assert!(seen.in_order && !seen.is_cut && seen.errors.is_empty());
+    assert!(seen.succeeded && !seen.is_from_incomplete_run && seen.errors.is_empty());
     assert_eq!((seen.window_ns, seen.targets.len()), (5_000_000_000, 1));
     let read = &seen.kinds[&Kind::Read];
     assert_eq!((read.bytes, read.latency.count), (50_000 * 4096, 50_000));
     assert_eq!((seen.kinds.len(), read.service.is_none()), (1, true));
-    let ops: u64 = read.course.iter().map(|s| s.ops).sum();
+    let ops: u64 = read.time_series.iter().map(|s| s.ops).sum();
     assert_eq!(ops, read.latency.count);
-    let ends = read.course.iter().map(|s| s.start_ns + s.ns);
-    let gaps =
-        read.course.iter().skip(1).zip(ends).filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
-    assert_eq!(gaps.count(), 0, "{:?}", read.course);
+    let ends = read.time_series.iter().map(|s| s.start_ns + s.ns);
+    let gaps = read
+        .time_series
+        .iter()
+        .skip(1)
+        .zip(ends)
+        .filter(|(next, end)| next.start_ns.abs_diff(*end) > 1_000_000);
+    assert_eq!(gaps.count(), 0, "{:?}", read.time_series);
     assert_eq!((seen.disks.len(), seen.disks[0].name.as_str()), (1, "vda"));
     assert_eq!(seen.disks[0].stat.read.ios, 55_000);
     assert!(seen.workers.wall_ns > 0 && seen.workers.user_ns > 0);
@@ -607,7 +611,7 @@ fn uncounted_values_are_absent() {
         end.streams[0].issued.entry(Kind::Read).or_default().errors.insert(5, 2);
     });
     let seen = observe_case(&crate::case::cases(&record)[0]);
-    assert!(!seen.in_order && seen.is_cut && seen.errors.get(&5) == Some(&10));
+    assert!(!seen.succeeded && seen.is_from_incomplete_run && seen.errors.get(&5) == Some(&10));
 }
 
 #[test]
@@ -623,7 +627,10 @@ fn an_interrupted_run_is_observed_only_without_a_complete_one() {
     let count = |seen: &Observed| seen.kinds[&Kind::Read].latency.count;
     let (one, cut) = (seen(&[1]), seen(&[0, 1]));
     assert_eq!([count(&seen(&[])), count(&one), count(&cut)], [20_000, 10_000, 10_000]);
-    assert_eq!([one.is_cut, cut.is_cut, one.in_order, cut.in_order], [false, true, true, true]);
+    assert_eq!(
+        [one.is_from_incomplete_run, cut.is_from_incomplete_run, one.succeeded, cut.succeeded],
+        [false, true, true, true]
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::checks::{Answer, Answers, Check, Detail, Evidence, Rename};
 use crate::{case, checks, fleet};
 use model::Known;
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Phase;
 use model::record::Record;
 use model::report::Measured;
@@ -89,13 +89,13 @@ impl CaseAnswers<'_> {
 
     /// Returns the ids of the checks that invalidate the number, without accepted ones.
     pub(crate) fn void_by(&self) -> impl Iterator<Item = CheckId> {
-        let voids = self.found().filter(|(_, f)| f.severity == Severity::Void).map(|(c, _)| c.id);
+        let voids = self.found().filter(|(_, f)| f.severity == Severity::Invalidates).map(|(c, _)| c.id);
         voids.filter(|id| !self.accept.contains(id))
     }
 
     /// Whether the number may keep the name that was requested: there are runs, and no finding relabels or invalidates it.
     pub(crate) fn is_sound(&self) -> bool {
-        !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Rename)
+        !self.case.runs.is_empty() && self.found().all(|(_, f)| f.severity > Severity::Relabels)
     }
 
     /// Returns the changes that findings make to the name.
@@ -109,36 +109,36 @@ impl CaseAnswers<'_> {
     }
 }
 
-/// Returns all answers as findings, with equal ones merged. Findings come first, then checks that could not be done,
+/// Merges the equal answers of all results. Findings come first, then checks that could not be done,
 /// then checks that hold; each group worst first.
-pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Finding> {
-    let mut out: Vec<MergedFinding> = Vec::new();
+pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Checked> {
+    let mut out: Vec<MergedCheck> = Vec::new();
     for one in answered {
         for (check, answer) in &one.answers {
-            let Some(new) = MergedFinding::new(check, answer, &one.case.name) else { continue };
+            let Some(new) = MergedCheck::new(check, answer, &one.case.name) else { continue };
             match out.iter_mut().find(|m| m.equals(&new)) {
                 Some(same) => same.absorb(new),
                 None => out.push(new),
             }
         }
     }
-    let mut findings: Vec<Finding> = out.into_iter().map(MergedFinding::into_finding).collect();
-    for finding in &mut findings {
-        finding.accepted = finding.outcome == Outcome::Finding && accept.contains(&finding.id);
+    let mut checks: Vec<Checked> = out.into_iter().map(MergedCheck::into_checked).collect();
+    for checked in &mut checks {
+        checked.accepted = checked.outcome == Outcome::Finding && accept.contains(&checked.id);
     }
     // A stable sort keeps answers of one check in the order of the jobs.
-    findings.sort_by_key(|f| (f.outcome, f.severity, f.id));
-    findings
+    checks.sort_by_key(|f| (f.outcome, f.severity, f.id));
+    checks
 }
 
-/// Converts an answer to a finding; `None` if the check does not apply.
-pub(crate) fn to_finding(
+/// Returns a check with its answer, as reports have it; `None` if the check does not apply.
+pub(crate) fn to_checked(
     id: CheckId,
     name: &str,
     fix: &str,
     answer: &Known<Answer>,
     about: Vec<String>,
-) -> Option<Finding> {
+) -> Option<Checked> {
     let (outcome, severity, sentence, cure, evidence) = match answer {
         Ok(Answer::DoesNotApply) => return None,
         Ok(Answer::Finding(f)) => {
@@ -150,7 +150,7 @@ pub(crate) fn to_finding(
         }
         Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
     };
-    Some(Finding {
+    Some(Checked {
         id,
         name: name.to_owned(),
         outcome,
@@ -165,57 +165,57 @@ pub(crate) fn to_finding(
 
 /// Returns the ids of accepted findings that affect a result. A note affects no number, so accepting it changes
 /// nothing.
-pub(crate) fn accepted_checks(result: &Measured, findings: &[Finding]) -> Vec<CheckId> {
+pub(crate) fn accepted_ids(result: &Measured, checks: &[Checked]) -> Vec<CheckId> {
     let acts =
-        |f: &&Finding| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
-    let mut ids: Vec<CheckId> = findings.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
+        |f: &&Checked| f.severity.is_some_and(|s| s < Severity::Note) && f.about.contains(&result.name);
+    let mut ids: Vec<CheckId> = checks.iter().filter(|f| f.accepted).filter(acts).map(|f| f.id).collect();
     ids.sort();
     ids.dedup();
     ids
 }
 
-/// A finding whose evidence is still separated by result.
-struct MergedFinding {
-    finding: Finding,
+/// A check with its answer, whose evidence is still separated by result.
+struct MergedCheck {
+    checked: Checked,
     evidence: Vec<(String, Evidence)>,
 }
 
-impl MergedFinding {
+impl MergedCheck {
     fn new(check: &Check, answer: &Known<Answer>, about: &str) -> Option<Self> {
-        let mut finding = to_finding(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
-        let numbers = std::mem::take(&mut finding.evidence);
-        Some(Self { evidence: vec![(about.to_owned(), numbers)], finding })
+        let mut checked = to_checked(check.id, check.name, check.fix, answer, vec![about.to_owned()])?;
+        let numbers = std::mem::take(&mut checked.evidence);
+        Some(Self { evidence: vec![(about.to_owned(), numbers)], checked })
     }
 
     fn equals(&self, other: &Self) -> bool {
-        let key = |m: &Self| (m.finding.id, m.finding.outcome, m.finding.severity);
-        key(self) == key(other) && self.finding.sentence == other.finding.sentence
+        let key = |m: &Self| (m.checked.id, m.checked.outcome, m.checked.severity);
+        key(self) == key(other) && self.checked.sentence == other.checked.sentence
     }
 
     fn absorb(&mut self, other: Self) {
-        self.finding.about.extend(other.finding.about);
+        self.checked.about.extend(other.checked.about);
         self.evidence.extend(other.evidence);
     }
 
     /// Joins the evidence. With several results, keys have the name of the result as a prefix.
-    fn into_finding(mut self) -> Finding {
+    fn into_checked(mut self) -> Checked {
         let alone = self.evidence.len() == 1;
         for (about, numbers) in self.evidence {
             let named =
                 numbers.into_iter().map(|(k, v)| (if alone { k } else { format!("{about}: {k}") }, v));
-            self.finding.evidence.extend(named);
+            self.checked.evidence.extend(named);
         }
-        self.finding
+        self.checked
     }
 }
 
 /// Returns the findings of this severity about a result.
 pub(crate) fn findings_about<'f>(
-    findings: &'f [Finding],
+    checks: &'f [Checked],
     result: &str,
     severity: Severity,
-) -> impl Iterator<Item = &'f Finding> {
-    findings.iter().filter(move |f| {
+) -> impl Iterator<Item = &'f Checked> {
+    checks.iter().filter(move |f| {
         let acts = f.outcome == Outcome::Finding && f.severity == Some(severity);
         acts && f.about.iter().any(|name| name == result)
     })
@@ -366,7 +366,9 @@ fn find_invalidating_check<'c, 'r>(
     let mut answers = Answers::new();
     for check in checks::all().filter(|check| NEED_NO_RUN.contains(&check.id)) {
         match check.ask(case, &answers) {
-            Ok(Answer::Finding(found)) if found.severity == Severity::Void && !accept.contains(&check.id) => {
+            Ok(Answer::Finding(found))
+                if found.severity == Severity::Invalidates && !accept.contains(&check.id) =>
+            {
                 return Some((case, check, found));
             }
             answer => answers.insert(check.id, answer),
@@ -444,12 +446,12 @@ fn every_check_is_asked() {
 fn equal_answers_about_several_jobs_are_one_finding() {
     let record = Fixture { jobs: 3, runs: 1, ..Fixture::honest() }.record();
     let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
-    let findings = merge(&answered, &[CheckId::E05]);
-    let e05: Vec<_> = findings.iter().filter(|f| f.id == CheckId::E05).collect();
+    let checks = merge(&answered, &[CheckId::E05]);
+    let e05: Vec<_> = checks.iter().filter(|f| f.id == CheckId::E05).collect();
     assert_eq!(e05.len(), 1);
     assert_eq!(e05[0].about.len(), 3);
     assert!(e05[0].accepted && e05[0].evidence.keys().any(|k| k.ends_with(": runs")));
-    assert_eq!(findings.iter().filter(|f| f.id == CheckId::A13).count(), 1, "holds are one per check");
+    assert_eq!(checks.iter().filter(|f| f.id == CheckId::A13).count(), 1, "holds are one per check");
 }
 
 #[test]
@@ -458,8 +460,8 @@ fn a_finding_advises_the_fix_of_its_page_with_names_filled_in() {
     let merged = (checks::all().find(|c| c.id == CheckId::B01).unwrap().fires.unwrap())();
     for (id, record, disk) in [(CheckId::A01, cached, "DISK"), (CheckId::B01, merged, "vda")] {
         let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
-        let findings = merge(&answered, &[]);
-        let found = findings.iter().find(|f| f.id == id).unwrap();
+        let checks = merge(&answered, &[]);
+        let found = checks.iter().find(|f| f.id == id).unwrap();
         let fix = checks::all().find(|c| c.id == id).unwrap().fix;
         assert!(!fix.is_empty());
         assert_eq!(found.cure, fix.replace("DISK", disk));
@@ -478,10 +480,10 @@ fn findings_come_first_and_worst_first() {
     };
     let record = fixture.record();
     let answered: Vec<_> = crate::case::cases(&record).into_iter().map(ask).collect();
-    let findings = merge(&answered, &[]);
-    let order: Vec<_> = findings.iter().map(|f| (f.outcome, f.severity)).collect();
+    let checks = merge(&answered, &[]);
+    let order: Vec<_> = checks.iter().map(|f| (f.outcome, f.severity)).collect();
     assert!(order.is_sorted(), "{order:?}");
-    assert_eq!(findings[0].id, CheckId::B12);
+    assert_eq!(checks[0].id, CheckId::B12);
     assert!(answered[0].is_void() && !answered[0].is_sound());
 }
 

@@ -8,7 +8,7 @@ use model::machine::{Cgroup, DirectIo, FileSystem, Layer, LayerKind, Machine, Pl
 use model::plan::{LatencyTarget, Plan, Role};
 use model::record::{
     Ceiling, Cell, Clock, End, Header, Interval, Issued, KindEnd, OpenLoop, Record, Run, RunEnd, RunEnding,
-    RunStart, SelfTest, Still, StreamEnd, SyncFailure, SyncedBy, ThreadIo, WorkerEnd, Written,
+    RunStart, SelfTest, Stops, StreamEnd, SyncFailure, SyncedBy, ThreadIo, WorkerEnd, Written,
 };
 use model::{Known, evidence};
 use std::collections::BTreeMap;
@@ -293,7 +293,7 @@ impl Fixture {
                 .into_iter()
                 .collect(),
             process_ns: Some([(cpu / 2.0) as u64; 2]),
-            still: Some(Ok(Still::default())),
+            stops: Some(Ok(Stops::default())),
             notes: Vec::new(),
         }
     }
@@ -585,7 +585,15 @@ pub(crate) fn together(fixtures: &[Fixture]) -> Record {
     let end = End { ending: RunEnding::Complete, notes: Vec::new(), clock_drift_ppm: Some(1.0) };
     let prepared = first.snapshot(Moment::AfterPrepare, WINDOW_NS, &Counters::in_use());
     let evidence = vec![prepared];
-    Record { header, evidence, preconditioned: None, runs, aside: Vec::new(), fleet: None, end: Some(end) }
+    Record {
+        header,
+        evidence,
+        preconditioned: None,
+        runs,
+        uncounted_runs: Vec::new(),
+        fleet: None,
+        end: Some(end),
+    }
 }
 
 /// A closed loop and loads that were offered, three runs of each.

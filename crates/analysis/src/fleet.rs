@@ -9,8 +9,8 @@ use crate::checks::{self, Answer, Check, Detail, Evidence, list_hosts};
 use model::Known;
 use model::finding::CheckId;
 use model::fleet::{
-    Fairness, Fleet, FleetFigures, HostFigures, HostRate, HostResult, HostSeen, HostsFinding, StartFigures,
-    Which,
+    AnswerOfHosts, Fairness, Fleet, FleetFigures, HostFigures, HostGroup, HostRate, HostRecord, HostResult,
+    StartFigures,
 };
 use model::record::Record;
 use model::report::{Limiter, Measured, Report, Verdict};
@@ -43,8 +43,8 @@ pub(crate) fn merge_answers(
 /// Returns the answer of a check over all hosts: the worst finding of any host, otherwise why a host could not do the
 /// check, otherwise that it holds. `None` if no host ran the check.
 fn merge_answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>> {
-    let asked = fleet.asked.iter().find(|asked| asked.id == id && asked.about == about)?;
-    if let Some(HostsFinding { hosts, finding: worst }) = &asked.found {
+    let on_hosts = fleet.checks.iter().find(|one| one.id == id && one.about == about)?;
+    if let Some(AnswerOfHosts { hosts, checked: worst }) = &on_hosts.found {
         return Some(Ok(Answer::Finding(Detail {
             severity: worst.severity?,
             sentence: format!("{}: {}", shorten_names(fleet, hosts), worst.sentence),
@@ -53,15 +53,15 @@ fn merge_answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>
             renames: None,
         })));
     }
-    if let Some(HostsFinding { hosts, finding: first }) = &asked.not_checked {
+    if let Some(AnswerOfHosts { hosts, checked: first }) = &on_hosts.not_checked {
         return Some(Err(format!("{}: {}", shorten_names(fleet, hosts), first.sentence)));
     }
-    (asked.held > 0)
+    (on_hosts.held > 0)
         .then(|| Ok(Answer::Holds("it holds on every host that ran the check".into(), Evidence::new())))
 }
 
 /// Returns the names of these hosts, shortened.
-fn shorten_names(fleet: &Fleet, which: &Which) -> String {
+fn shorten_names(fleet: &Fleet, which: &HostGroup) -> String {
     let name = |rank: &u32| fleet.hosts.get(*rank as usize).map(|h| h.name.as_str());
     list_hosts(&which.first.iter().filter_map(name).collect::<Vec<_>>(), which.count as usize)
 }
@@ -70,7 +70,7 @@ fn shorten_names(fleet: &Fleet, which: &Which) -> String {
 pub(crate) fn complete_results(record: &Record, mut results: Vec<Measured>) -> Vec<Measured> {
     let Some(fleet) = &record.fleet else { return results };
     for result in &mut results {
-        let host_result = |host: &'_ HostSeen| host.results.iter().find(|r| r.name == result.name).cloned();
+        let host_result = |host: &'_ HostRecord| host.results.iter().find(|r| r.name == result.name).cloned();
         let seen: Vec<HostResult> = fleet.hosts.iter().filter_map(host_result).collect();
         if let Some(other) = seen.iter().find_map(|r| r.renamed.as_ref()) {
             (result.true_name, result.renamed) = (other.clone(), true);
@@ -134,7 +134,7 @@ fn rate_sums(fleet: &Fleet) -> BTreeMap<&str, f64> {
     sums
 }
 
-fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> HostFigures {
+fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostRecord) -> HostFigures {
     let host_rate = |r: &HostResult| {
         let sum = sums.get(r.name.as_str()).copied().unwrap_or(0.0);
         let at = |i: usize| r.latency_ns.iter().map(|(kind, both)| (kind.word().into(), both[i])).collect();
@@ -164,7 +164,7 @@ fn host_figures(sums: &BTreeMap<&str, f64>, rank: usize, seen: &HostSeen) -> Hos
 /// Returns how evenly the rate of a result is divided among the hosts; `None` with fewer than two rates, or
 /// if all are 0.
 fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
-    let rate = |host: &HostSeen| host.results.iter().find(|r| r.name == name).and_then(|r| r.iops);
+    let rate = |host: &HostRecord| host.results.iter().find(|r| r.name == name).and_then(|r| r.iops);
     let rates: Vec<(&str, f64)> =
         fleet.hosts.iter().filter_map(|host| Some((host.name.as_str(), rate(host)?))).collect();
     let (slowest, least) = *rates.iter().min_by(|(_, a), (_, b)| a.total_cmp(b))?;
@@ -203,7 +203,8 @@ fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
 fn start_figures(fleet: &Fleet) -> Option<StartFigures> {
     let mut spreads: Vec<u64> = fleet.runs.iter().filter_map(|r| r.spread_ns).collect();
     spreads.sort_unstable();
-    let outside = |r: &&model::fleet::RunSeen| r.spread_ns.zip(r.clock_error_ns).is_some_and(|(s, e)| s > e);
+    let outside =
+        |r: &&model::fleet::RunOnHosts| r.spread_ns.zip(r.clock_error_ns).is_some_and(|(s, e)| s > e);
     let common = fleet.runs.iter().filter(|r| r.longest_ns > 0);
     Some(StartFigures {
         runs: spreads.len() as u32,
@@ -237,46 +238,50 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
 #[cfg(test)]
 use crate::{Judging, fixture::Fixture, judge};
 #[cfg(test)]
-use model::finding::Finding;
+use model::finding::Checked;
 #[cfg(test)]
-use model::fleet::{CheckedOnHosts, Limited, Lost, RunSeen, SlowestHost};
+use model::fleet::{CheckedOnHosts, LimitedHosts, Lost, RunOnHosts, SlowestHost};
 #[cfg(test)]
 use model::job::Kind;
 
 /// Two hosts with merged runs. `other` and `findings` are those of the second host.
 #[cfg(test)]
-fn two(other: HostResult, findings: &[Finding]) -> Record {
+fn two(other: HostResult, checks: &[Checked]) -> Record {
     let mut record = Fixture::honest().record();
     let report = judge(&record, &Judging::default());
-    let host = |(rank, name): (u32, &str), result: HostResult| HostSeen {
+    let host = |(rank, name): (u32, &str), result: HostResult| HostRecord {
         rank,
         name: name.into(),
         verdict: Some(result.verdict),
         results: vec![result],
-        ..HostSeen::default()
+        ..HostRecord::default()
     };
-    let mut asked = CheckedOnHosts::on(0, &report.findings);
+    let mut on_hosts = CheckedOnHosts::from_host(0, &report.checks);
     // The second host was asked the same checks, and gave the same answers except for `findings`.
-    let same = report.findings.iter().filter(|f| findings.iter().all(|other| other.id != f.id));
-    let second_findings: Vec<Finding> = same.cloned().chain(findings.iter().cloned()).collect();
-    CheckedOnHosts::add(&mut asked, CheckedOnHosts::on(1, &second_findings));
+    let same = report.checks.iter().filter(|f| checks.iter().all(|other| other.id != f.id));
+    let second_findings: Vec<Checked> = same.cloned().chain(checks.iter().cloned()).collect();
+    CheckedOnHosts::add(&mut on_hosts, CheckedOnHosts::from_host(1, &second_findings));
     let mut limited = Vec::new();
     for (rank, result) in [(0, &host_result_with(10_000.0)), (1, &other)] {
         let sentence = "A limit binds.".into();
         let limiter = Limiter { name: result.limiter.clone(), sentence, evidence: BTreeMap::new() };
         let slowest = SlowestHost { rank, iops: result.iops.unwrap_or(0.0) };
-        Limited::add(&mut limited, [Limited { result: result.name.clone(), hosts: 1, slowest, limiter }]);
+        LimitedHosts::add(
+            &mut limited,
+            [LimitedHosts { result: result.name.clone(), hosts: 1, slowest, limiter }],
+        );
     }
     let hosts = vec![host((0, "a"), host_result_with(10_000.0)), host((1, "b"), other)];
-    let run = RunSeen {
+    let run = RunOnHosts {
         spread_ns: Some(900),
         clock_error_ns: Some(500),
         common_ns: 9,
         longest_ns: 10,
-        ..RunSeen::default()
+        ..RunOnHosts::default()
     };
     record.runs.iter_mut().for_each(|run| run.evidence.clear());
-    record.fleet = Some(Box::new(Fleet { hosts, asked, limited, runs: vec![run], ..Fleet::default() }));
+    record.fleet =
+        Some(Box::new(Fleet { hosts, checks: on_hosts, limited, runs: vec![run], ..Fleet::default() }));
     record
 }
 
@@ -320,13 +325,13 @@ fn the_worst_finding_of_any_host_counts_and_names_it() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report_b = judge(&cached.record(), &Judging::default());
     let about = host_result_with(1.0).name;
-    let mut found: Vec<Finding> = report_b.findings.into_iter().filter(|f| f.id == CheckId::A01).collect();
+    let mut found: Vec<Checked> = report_b.checks.into_iter().filter(|f| f.id == CheckId::A01).collect();
     found.iter_mut().for_each(|f| f.about = vec![about.clone()]);
     let result =
         HostResult { renamed: Some("4K random read, page cache".into()), ..host_result_with(10_000.0) };
     let report = judge(&two(result, &found), &Judging::default());
     assert_eq!((report.verdict, report.verdict_by), (Verdict::Suspect, Some(CheckId::A01)));
-    let finding = report.findings.iter().find(|f| f.id == CheckId::A01).unwrap();
+    let finding = report.checks.iter().find(|f| f.id == CheckId::A01).unwrap();
     assert!(finding.sentence.starts_with("b: "), "{}", finding.sentence);
     assert_eq!(report.headline.name, "4K random read, page cache, 2 hosts");
 }

@@ -15,7 +15,7 @@ use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
 use crate::verdict::{Judged, type_accept, unaccepted_ids};
 use model::comparison;
-use model::finding::{Finding, Severity};
+use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
 use model::report::{AnswerWord, Measured, ReportAnswer, RunFigures};
@@ -49,7 +49,7 @@ const MAX_NAMED: usize = 3;
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`Conclusion::subject`]).
 pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
-    let Judged { record, answered, results, acting } = *judged;
+    let Judged { record, answered, results, counted_checks } = *judged;
     let mut all = Vec::new();
     let may_decide_twice = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
@@ -63,7 +63,9 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         };
         let before = all.len();
         match &subject {
-            Subject::Load(curve, target) => all.push(gate_of_load(condition, curve, target, results, acting)),
+            Subject::Load(curve, target) => {
+                all.push(gate_of_load(condition, curve, target, results, counted_checks))
+            }
             Subject::Results(about) => {
                 for GatedResult { result, cell_runs } in about {
                     let (Some(answers), Some(result)) = (answered.get(*result), results.get(*result)) else {
@@ -78,7 +80,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
                             case,
                             result,
                             cell_runs,
-                            acting,
+                            counted_checks,
                         };
                         all.push(number.into_gate());
                     }
@@ -110,7 +112,7 @@ pub(crate) fn gate_without_number(condition: &Condition, limit: &Limit) -> Gate 
     Gate {
         condition: condition.to_flag(),
         result: condition.result.clone().unwrap_or_default(),
-        number: limit.number(),
+        metric_name: limit.metric_name(),
         unit: unit_of(limit).into(),
         limit: limit.value(),
         value: None,
@@ -141,7 +143,7 @@ struct GatedNumber<'a> {
     /// The runs that count; `None` if all runs of the result count.
     cell_runs: Option<&'a [CellRun]>,
     /// The findings that act on results.
-    acting: &'a [Finding],
+    counted_checks: &'a [Checked],
 }
 
 /// A number estimated from its runs.
@@ -162,7 +164,7 @@ impl GatedNumber<'_> {
             _ if self.result.void => {
                 ReportAnswer { word: AnswerWord::Invalid, sentence: self.explain_withheld() }
             }
-            Ok(estimate) => require_true_name(&self.result.name, self.acting, self.decide(estimate)),
+            Ok(estimate) => require_true_name(&self.result.name, self.counted_checks, self.decide(estimate)),
             Err(why) => self.decide_by_counting().unwrap_or_else(|| ReportAnswer {
                 word: AnswerWord::Inconclusive,
                 sentence: format!("{}, {why}.", self.describe_measured()),
@@ -179,12 +181,12 @@ impl GatedNumber<'_> {
             sentence,
             ..gate_without_number(self.condition, &self.limit)
         };
-        Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_near()), ..gate }
+        Gate { runs_needed: gate.runs_needed.filter(|_| gate.is_undecided_near_limit()), ..gate }
     }
 
     /// Explains why the number is withheld, and what to type.
     fn explain_withheld(&self) -> String {
-        match find_unaccepted_finding(&self.result.name, self.acting, &[Severity::Void]) {
+        match find_unaccepted_finding(&self.result.name, self.counted_checks, &[Severity::Invalidates]) {
             Some(f) if self.result.total.is_none() => format!(
                 "{} has no number: no operation completed within a measured window. {} {} explains it.",
                 self.result.name, f.id, f.name
@@ -194,7 +196,7 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                type_accept(&unaccepted_ids(&self.result.name, self.acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -207,7 +209,7 @@ impl GatedNumber<'_> {
 
     /// Names the number: `sync p99 of etcd`.
     fn name_number(&self) -> String {
-        format!("{} of {}", self.limit.number(), self.result.name)
+        format!("{} of {}", self.limit.metric_name(), self.result.name)
     }
 
     /// Describes the measured value, even if few operations support it: `sync p99 of etcd was 9.34 ms against 10 ms`.
@@ -301,7 +303,7 @@ impl GatedNumber<'_> {
     /// Compares the number with the limit.
     fn decide(&self, estimate: &GatedEstimate) -> ReportAnswer {
         let limit = self.limit.value();
-        let ([low, high], of_latency) = (estimate.bounds, self.limit.is_of_percentile());
+        let ([low, high], of_latency) = (estimate.bounds, self.limit.is_on_percentile());
         let (within, beyond) =
             if of_latency { (high <= limit, low > limit) } else { (low >= limit, high < limit) };
         // The value of all runs together must agree: one slow run hardly moves the mean of eight.
@@ -387,12 +389,12 @@ impl GatedNumber<'_> {
 }
 
 /// Severities of findings that keep a condition from passing.
-const NOT_AS_REQUESTED: &[Severity] = &[Severity::Void, Severity::Rename];
+const NOT_AS_REQUESTED: &[Severity] = &[Severity::Invalidates, Severity::Relabels];
 
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number. The
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> ReportAnswer {
-    match find_unaccepted_finding(result, acting, NOT_AS_REQUESTED) {
+fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAnswer) -> ReportAnswer {
+    match find_unaccepted_finding(result, counted_checks, NOT_AS_REQUESTED) {
         Some(f) if answer.word == AnswerWord::Pass => ReportAnswer {
             word: AnswerWord::Invalid,
             sentence: format!(
@@ -400,7 +402,7 @@ fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> 
                 answer.sentence,
                 f.id,
                 f.name,
-                type_accept(&unaccepted_ids(result, acting, NOT_AS_REQUESTED))
+                type_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,
@@ -410,10 +412,13 @@ fn require_true_name(result: &str, acting: &[Finding], answer: ReportAnswer) -> 
 /// Returns the first finding about a result that has one of these severities and that the user did not accept.
 fn find_unaccepted_finding<'f>(
     result: &str,
-    acting: &'f [Finding],
+    counted_checks: &'f [Checked],
     severities: &[Severity],
-) -> Option<&'f Finding> {
-    severities.iter().flat_map(|severity| findings_about(acting, result, *severity)).find(|f| !f.accepted)
+) -> Option<&'f Checked> {
+    severities
+        .iter()
+        .flat_map(|severity| findings_about(counted_checks, result, *severity))
+        .find(|f| !f.accepted)
 }
 
 /// Returns the percentile with this name as a share. An unknown name gets a share that no number of operations
@@ -468,7 +473,7 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Gat
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).
 pub(crate) fn combine_with_slower(
     answer: Option<ReportAnswer>,
-    gate: Option<&comparison::Gate>,
+    gate: Option<&comparison::SlowdownGate>,
 ) -> Option<ReportAnswer> {
     let slower = gate.map(|g| ReportAnswer { word: g.outcome.word(), sentence: g.sentence.clone() });
     let answers: Vec<ReportAnswer> = [answer, slower].into_iter().flatten().collect();
@@ -497,7 +502,7 @@ fn gate_of_load(
     curve: &LoadCurve,
     target: &MetLoad,
     results: &[Measured],
-    acting: &[Finding],
+    counted_checks: &[Checked],
 ) -> Gate {
     let limit = &condition.limit;
     let at = |iops: Option<u64>| {
@@ -508,7 +513,7 @@ fn gate_of_load(
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
     let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
-    let ReportAnswer { word, sentence } = require_true_name(name, acting, answer);
+    let ReportAnswer { word, sentence } = require_true_name(name, counted_checks, answer);
     Gate {
         result: name.to_owned(),
         value: met.map(|m| m.0),
@@ -615,7 +620,7 @@ mod tests {
             "a missed condition decides"
         );
         assert_eq!(report.gates.len(), 2);
-        assert_eq!(judge_with(&eight_runs(), "read.p50>1h", &[]).gates[0].number, "read p50");
+        assert_eq!(judge_with(&eight_runs(), "read.p50>1h", &[]).gates[0].metric_name, "read p50");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use checks::is_remote;
 pub use exit::{exit_code, exit_code_of};
 use findings::CaseAnswers;
 pub use findings::{InvalidBeforeRun, find_invalid_before_run};
-use model::finding::{CheckId, Finding};
+use model::finding::{CheckId, Checked};
 use model::job::Kind;
 use model::machine::Machine;
 use model::record::Record;
@@ -80,7 +80,8 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
             let rerun = conclude(&rerun, options);
             let against =
                 compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
-            report.answer = gate::combine_with_slower(report.answer, against.in_turns.gate.as_ref());
+            report.answer =
+                gate::combine_with_slower(report.answer, against.workload_comparison.gate.as_ref());
             report.against = Some(against);
             report
         }
@@ -102,22 +103,22 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let accepting = |case| CaseAnswers { accept: options.accept.clone(), ..findings::ask(case) };
     let answered: Vec<CaseAnswers> = cases.into_iter().map(accepting).collect();
     let mut results = fleet::complete_results(record, answered.iter().map(build_result).collect());
-    let mut findings = findings::merge(&answered, &options.accept);
-    let accepted = studies::accept(record, &answered, &mut findings);
+    let mut checks = findings::merge(&answered, &options.accept);
+    let accepted = studies::accept(record, &answered, &mut checks);
     let question = studies::question(&header.plan.study);
-    let is_acting = |f: &&Finding| !question.is_expected(record, &answered, f);
-    let acting: Vec<Finding> = findings.iter().filter(is_acting).cloned().collect();
+    let is_counted = |f: &&Checked| !question.is_expected(record, &answered, f);
+    let counted_checks: Vec<Checked> = checks.iter().filter(is_counted).cloned().collect();
     for (result, answers) in results.iter_mut().zip(&answered) {
-        result.accepted = findings::accepted_checks(result, &acting);
-        result.verdict = verdict::result_verdict(result, &acting).verdict;
+        result.accepted = findings::accepted_ids(result, &counted_checks);
+        result.verdict = verdict::result_verdict(result, &counted_checks).verdict;
         // Hundreds of results with time series would make the report too large.
         if !header.plan.study.has_many_results() {
-            result.course = figures::time_series::course(&answers.case);
-            result.latencies = figures::time_series::latencies(result.seen.as_ref());
+            result.time_series = figures::time_series::recorded_series(&answers.case);
+            result.latencies = figures::time_series::latencies(result.observed.as_ref());
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
-    let judged = Judged { record, answered: &answered, results: &results, acting: &acting };
+    let judged = Judged { record, answered: &answered, results: &results, counted_checks: &counted_checks };
     let study = question.conclude(&judged);
     let conclusion = studies::conclusion(&study);
     let head = conclusion.head(&judged, &conclusion.quoted(&results));
@@ -142,7 +143,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         results,
         hosts: header.hosts.iter().map(|h| h.host.clone()).collect(),
         fleet: None,
-        findings,
+        checks,
         busy_machine: notes::busy_machine(record),
         notes: accepted
             .into_iter()
@@ -157,7 +158,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.annotations.clone(),
+        annotations: options.annotations.clone(),
         study,
         preconditioned: record.preconditioned.clone(),
         against: None,
@@ -188,15 +189,15 @@ fn build_result(answered: &CaseAnswers) -> Measured {
         data: case.runs.iter().find_map(|r| r.stream.data),
         limiter: limiter::find_limiter(answered),
         runs: figures::figures_of_runs(case, &case.runs),
-        way: figures::figures_of_runs(case, &case.earlier),
+        uncounted_runs: figures::figures_of_runs(case, &case.earlier),
         disturbed: figures::list_disturbed_runs(case),
         ledger: case::ledger::ledger(case),
         series: figures::time_series::seconds_of_runs(case),
-        course: None,
+        time_series: None,
         latencies: std::collections::BTreeMap::new(),
         replay: figures::replay::compare(case).map(Box::new),
         steadiness: figures::steadiness::steadiness(case),
-        seen: Some(figures::observe_case(case)),
+        observed: Some(figures::observe_case(case)),
     }
 }
 

@@ -104,7 +104,7 @@ fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
         _ => None,
     })?;
     // If memory served the operations and a CPU was busy with them, the CPU is the limiter. The name of the result mentions it too.
-    let busy = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Rename);
+    let busy = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Relabels);
     Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
 }
 
@@ -113,10 +113,10 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
     // Each check with the mildest severity at which its finding is the limiter. A milder finding is only part of the
     // cause.
     let deciding = [
-        (CheckId::D04, Severity::Biased, THROTTLE),
-        (CheckId::D11, Severity::Rename, "CPU quota"),
-        (CheckId::D06, Severity::Rename, "CPU"),
-        (CheckId::D08, Severity::Rename, "run queue"),
+        (CheckId::D04, Severity::Biases, THROTTLE),
+        (CheckId::D11, Severity::Relabels, "CPU quota"),
+        (CheckId::D06, Severity::Relabels, "CPU"),
+        (CheckId::D08, Severity::Relabels, "run queue"),
     ];
     deciding.into_iter().find_map(|(id, mildest, name)| {
         let found = answered.finding(id).filter(|f| f.severity <= mildest)?;

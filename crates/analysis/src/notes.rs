@@ -107,7 +107,7 @@ impl Remark {
 
 /// Describes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
 fn describe_disturbed_runs(record: &Record) -> Option<String> {
-    let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let attempts: Vec<Attempt> = record.all_attempts().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
         attempts.iter().filter(is).map(|a| a.unit(Pairing::Runs)).collect::<BTreeSet<_>>().len()
     };
@@ -124,7 +124,7 @@ fn describe_disturbed_runs(record: &Record) -> Option<String> {
 
 /// Returns the warnings about a busy machine, for the top of the report; empty if the machine was idle enough.
 pub(crate) fn busy_machine(record: &Record) -> Vec<String> {
-    let attempts: Vec<Attempt> = record.measured().into_iter().map(Run::attempt).collect();
+    let attempts: Vec<Attempt> = record.all_attempts().into_iter().map(Run::attempt).collect();
     let mut out = Vec::new();
     if let Some(neighbour) = find_neighbour(record) {
         let repeats =

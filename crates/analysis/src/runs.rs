@@ -283,7 +283,7 @@ pub fn cell_attempts(record: &Record) -> Vec<CellAttempt> {
         let end = run.end.as_ref().filter(|e| e.ending != RunEnding::Interrupted)?;
         Some(CellAttempt::from_attempt(run.attempt(), record.header.plan.jobs.get(run.start.job)?, end))
     };
-    record.measured().into_iter().filter_map(attempt_of).collect()
+    record.all_attempts().into_iter().filter_map(attempt_of).collect()
 }
 
 /// Returns the runs that count. The time of a run starts at the end of the previous counting one, because the attempts in
@@ -291,7 +291,8 @@ pub fn cell_attempts(record: &Record) -> Vec<CellAttempt> {
 pub(crate) fn counting_cell_runs(runs: &[CellAttempt]) -> Vec<CellRun> {
     let attempts: Vec<Attempt> = runs.iter().map(|run| run.attempt).collect();
     let mut previous_end_ns = None;
-    let counting = runs.iter().zip(record::counting(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
+    let counting =
+        runs.iter().zip(record::which_count(&attempts, Pairing::Runs)).filter(|(_, counts)| *counts);
     let with_whole_time = |(attempt, _): (&CellAttempt, bool)| {
         let took_ns =
             previous_end_ns.map_or(attempt.run.took_ns, |previous| attempt.ended_ns.saturating_sub(previous));
@@ -326,7 +327,7 @@ fn only_the_last_rounds_count() {
     assert_eq!((case.runs.len(), case.earlier.len(), case.unsteady_rounds), (5, 3, None));
     let report = crate::judge(&record, &crate::Judging::default());
     let numbers = |runs: &[model::report::RunFigures]| runs.iter().map(|r| r.run).collect::<Vec<_>>();
-    assert_eq!(numbers(&report.results[0].way), [0, 1, 2]);
+    assert_eq!(numbers(&report.results[0].uncounted_runs), [0, 1, 2]);
     assert_eq!(numbers(&report.results[0].runs), [3, 4, 5, 6, 7]);
     assert!(report.notes[0].contains("steady after 8 rounds"), "{:?}", report.notes);
     record.runs.truncate(3);

@@ -45,7 +45,7 @@ const DAMAGES: &[Damage] = &[
     |r| r.header.plan.targets.clear(),
     |r| r.header.plan.headline = 99,
     |r| {
-        use model::profile::{CellSource, Display, LayoutRow, ToolLayout};
+        use model::profile::{CellSource, LayoutKind, LayoutRow, ToolLayout};
         let at = |job, phase| Some(CellSource { job, phase });
         let row = |name: &str, latency| LayoutRow {
             name: name.into(),
@@ -54,7 +54,7 @@ const DAMAGES: &[Damage] = &[
             write: at(usize::MAX, usize::MAX),
         };
         let rows = vec![row("Seq", false), row("4K", true), row("4K-64Thrd", false), row("4K", false)];
-        let layout = ToolLayout { tool: String::new(), display: Display::Score, rows, differs: Vec::new() };
+        let layout = ToolLayout { tool: String::new(), kind: LayoutKind::Score, rows, differs: Vec::new() };
         r.header.plan.study = layout.into();
     },
     |r| r.header.plan.jobs.iter_mut().for_each(|j| j.phases.clear()),
@@ -170,8 +170,8 @@ fn has_only_numbers(report: &Report) -> bool {
     altered
         .results
         .iter_mut()
-        .chain(altered.against.iter_mut().flat_map(|a| &mut a.again.results))
-        .for_each(|r| r.seen = None);
+        .chain(altered.against.iter_mut().flat_map(|a| &mut a.measured_again.results))
+        .for_each(|r| r.observed = None);
     serde_json::from_str::<Report>(&text).is_ok_and(|back| back == altered)
 }
 
@@ -242,7 +242,7 @@ fn checks_that_need_counters_never_hold_without_them() {
             [CheckId::A01, CheckId::A02, CheckId::A09, CheckId::A12, CheckId::A13, CheckId::B05, CheckId::D01]
         {
             let holds =
-                report.findings.iter().any(|f| f.id == id && f.outcome == model::finding::Outcome::Holds);
+                report.checks.iter().any(|f| f.id == id && f.outcome == model::finding::Outcome::Holds);
             assert!(!holds, "{id} holds without counters");
         }
     }
@@ -253,7 +253,7 @@ fn each_check_that_fires_reaches_the_report_under_its_id() {
     for check in checks::all() {
         let Some(fires) = check.fires else { continue };
         let report = judged(&fires());
-        assert!(report.findings.iter().any(|f| f.id == check.id && f.severity.is_some()), "{}", check.id);
+        assert!(report.checks.iter().any(|f| f.id == check.id && f.severity.is_some()), "{}", check.id);
         assert_ne!(report.headline.name, "nothing");
     }
 }

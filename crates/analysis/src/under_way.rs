@@ -13,7 +13,7 @@ use crate::strategy::{StrategyPlan, disturbed};
 use crate::{case, studies};
 use model::Known;
 use model::evidence::{Moment, Snapshot};
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::machine::Machine;
@@ -241,11 +241,11 @@ const GROUP_OF_ALL_RUNS: char = 'E';
 
 /// Returns the findings about the one run of a record, worst first. Leaves out notes, findings of checks
 /// that need all runs, and findings that the record's study exists to show.
-pub fn findings_of_run(record: &Record) -> Vec<Finding> {
+pub fn findings_of_run(record: &Record) -> Vec<Checked> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let measured = case::cases_of_job(record, job).into_iter().filter(|case| !case.runs.is_empty());
     let answered: Vec<_> = measured.map(ask).collect();
-    let acts = |f: &Finding| {
+    let acts = |f: &Checked| {
         f.outcome == Outcome::Finding
             && f.severity.is_some_and(|s| s < Severity::Note)
             && f.id.group() != GROUP_OF_ALL_RUNS
@@ -257,7 +257,7 @@ pub fn findings_of_run(record: &Record) -> Vec<Finding> {
 /// Returns the operations per second that the hard limits of the cgroup allow in the run of a record. `None` without a limit, or if this
 /// host offers only a part of each load.
 pub fn limit_iops(record: &Record) -> Option<f64> {
-    let job = record.runs.first().filter(|_| record.header.plan.part.is_none())?.start.job;
+    let job = record.runs.first().filter(|_| record.header.plan.fleet_rank.is_none())?.start.job;
     case::cases_of_job(record, job).iter().filter(|c| !c.runs.is_empty()).find_map(most_iops)
 }
 

@@ -7,7 +7,7 @@
 use crate::case::no_run;
 use crate::findings::{CaseAnswers, findings_about, join_names};
 use crate::limiter;
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::record::{Record, RunEnding};
 use model::report::{Counts, Headline, Limiter, Measured, QuotedRate, Verdict};
 use model::units::show_count;
@@ -55,7 +55,7 @@ impl ReasonedVerdict {
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
-    findings: &[Finding],
+    checks: &[Checked],
     counts_as: impl Fn(&Measured) -> Verdict,
 ) -> ReasonedVerdict {
     let nothing =
@@ -63,16 +63,16 @@ pub(crate) fn session_verdict(
     let Some((first, worst)) = first.zip(quoted.iter().map(|r| counts_as(r)).max()) else { return nothing() };
     let deciding = std::iter::once(first).chain(quoted.iter().copied()).filter(|r| counts_as(r) == worst);
     deciding.min_by_key(|r| Reverse(r.verdict)).map_or_else(nothing, |result| {
-        let reasoned = result_verdict(result, findings);
+        let reasoned = result_verdict(result, checks);
         ReasonedVerdict { verdict: reasoned.verdict.min(worst), ..reasoned }
     })
 }
 
 /// Returns the verdict on one result, with the reason in one sentence. A finding that the user accepts withholds no
 /// number, but the result is suspect.
-pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> ReasonedVerdict {
-    let found_all = |severity| findings_about(findings, &result.name, severity);
-    if let Some(f) = deciding_finding(result, findings) {
+pub(crate) fn result_verdict(result: &Measured, checks: &[Checked]) -> ReasonedVerdict {
+    let found_all = |severity| findings_about(checks, &result.name, severity);
+    if let Some(f) = deciding_finding(result, checks) {
         return verdict_by_finding(Verdict::Invalid, f, "invalidates");
     }
     if result.total.is_none() {
@@ -80,18 +80,18 @@ pub(crate) fn result_verdict(result: &Measured, findings: &[Finding]) -> Reasone
         let why = if result.runs.is_empty() { no_run() } else { no_operation() };
         return ReasonedVerdict::new(Verdict::Invalid, format!("{} has no number: {why}.", result.name));
     }
-    if let Some(f) = found_all(Severity::Void).next() {
+    if let Some(f) = found_all(Severity::Invalidates).next() {
         let reason = format!("{} {} is accepted for {}: {}", f.id, f.name, join_names(&f.about), f.sentence);
         return ReasonedVerdict { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
-    if let Some(f) = found_all(Severity::Rename).next() {
+    if let Some(f) = found_all(Severity::Relabels).next() {
         return relabelled(f);
     }
-    if let Some(f) = found_all(Severity::Biased).next() {
+    if let Some(f) = found_all(Severity::Biases).next() {
         return verdict_by_finding(Verdict::Suspect, f, "biases");
     }
-    let is_unchecked = |f: &&Finding| MUST_BE_ANSWERED.contains(&f.id) && f.outcome == Outcome::NotChecked;
-    if let Some(f) = findings.iter().filter(is_unchecked).find(|f| f.about.contains(&result.name)) {
+    let is_unchecked = |f: &&Checked| MUST_BE_ANSWERED.contains(&f.id) && f.outcome == Outcome::NotChecked;
+    if let Some(f) = checks.iter().filter(is_unchecked).find(|f| f.about.contains(&result.name)) {
         let reason = format!("{}: {}.", join_names(&f.about), f.sentence);
         return ReasonedVerdict { verdict: Verdict::Suspect, reason, by: Some(f.id) };
     }
@@ -106,24 +106,24 @@ pub(crate) fn not_measured(record: &Record) -> Option<ReasonedVerdict> {
 }
 
 /// Whether a result has no number only because of other load on the machine (checks D).
-pub(crate) fn is_withheld_by_others(result: &Measured, findings: &[Finding]) -> bool {
-    let mut ids = void_findings(result, findings).map(|f| f.id).peekable();
+pub(crate) fn is_withheld_by_others(result: &Measured, checks: &[Checked]) -> bool {
+    let mut ids = void_findings(result, checks).map(|f| f.id).peekable();
     ids.peek().is_some() && ids.all(|id| id.group() == 'D')
 }
 
 /// Returns the findings that invalidate a result, without accepted ones.
-fn void_findings<'f>(result: &Measured, findings: &'f [Finding]) -> impl Iterator<Item = &'f Finding> {
-    findings_about(findings, &result.name, Severity::Void).filter(|f| !f.accepted)
+fn void_findings<'f>(result: &Measured, checks: &'f [Checked]) -> impl Iterator<Item = &'f Checked> {
+    findings_about(checks, &result.name, Severity::Invalidates).filter(|f| !f.accepted)
 }
 
 /// Returns the finding that decides that a result has no number. Other load is not enough to make a session
 /// invalid, so another finding comes first.
-fn deciding_finding<'f>(result: &Measured, findings: &'f [Finding]) -> Option<&'f Finding> {
-    void_findings(result, findings).min_by_key(|f| f.id.group() == 'D')
+fn deciding_finding<'f>(result: &Measured, checks: &'f [Checked]) -> Option<&'f Checked> {
+    void_findings(result, checks).min_by_key(|f| f.id.group() == 'D')
 }
 
 /// Counts the quoted results by verdict.
-fn count_by_verdict(quoted: &[&Measured], findings: &[Finding]) -> Counts {
+fn count_by_verdict(quoted: &[&Measured], checks: &[Checked]) -> Counts {
     let count = |verdict| quoted.iter().filter(|r| r.verdict == verdict).count();
     let counts = Counts {
         valid: count(Verdict::Valid),
@@ -131,11 +131,11 @@ fn count_by_verdict(quoted: &[&Measured], findings: &[Finding]) -> Counts {
         invalid: count(Verdict::Invalid),
         sentence: None,
     };
-    Counts { sentence: (quoted.len() > 1).then(|| describe_counts(&counts, quoted, findings)), ..counts }
+    Counts { sentence: (quoted.len() > 1).then(|| describe_counts(&counts, quoted, checks)), ..counts }
 }
 
 /// Describes the counts: `8 results: 2 valid, 5 suspect, 1 without a number (RND4K Q1T1 read: CPU busy)`.
-fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) -> String {
+fn describe_counts(counts: &Counts, quoted: &[&Measured], checks: &[Checked]) -> String {
     let all = show_count(quoted.len() as f64);
     if counts.valid == quoted.len() {
         return format!("{all} results, all valid");
@@ -147,13 +147,13 @@ fn describe_counts(counts: &Counts, quoted: &[&Measured], findings: &[Finding]) 
         .map(|(count, word)| format!("{} {word}", show_count(count as f64)))
         .collect();
     let invalid: Vec<&Measured> = quoted.iter().copied().filter(|r| r.verdict == Verdict::Invalid).collect();
-    format!("{all} results: {}{}", parts.join(", "), reasons_without(&invalid, findings))
+    format!("{all} results: {}{}", parts.join(", "), reasons_without(&invalid, checks))
 }
 
 /// Returns why results have no number: ` (RND4K Q1T1 read: CPU busy)`, or for several results ` (CPU busy in 3, I/O
 /// errors in 1)`.
-fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
-    let reasons: Vec<String> = invalid.iter().map(|r| why_without(r, findings)).collect();
+fn reasons_without(invalid: &[&Measured], checks: &[Checked]) -> String {
+    let reasons: Vec<String> = invalid.iter().map(|r| why_without(r, checks)).collect();
     let parts: Vec<String> = if invalid.len() <= MAX_NAMED {
         invalid.iter().zip(&reasons).map(|(r, why)| format!("{}: {why}", r.name)).collect()
     } else {
@@ -175,8 +175,8 @@ fn reasons_without(invalid: &[&Measured], findings: &[Finding]) -> String {
 }
 
 /// Returns why a result has no number, in a few words: `CPU busy`. The names of most checks are that short.
-pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
-    match deciding_finding(result, findings) {
+pub(crate) fn why_without(result: &Measured, checks: &[Checked]) -> String {
+    match deciding_finding(result, checks) {
         Some(f) if f.id == CheckId::B12 => "I/O errors".into(),
         Some(f) if f.id == CheckId::D01 => "other load on the disk".into(),
         Some(f) if f.id == CheckId::D08 => "CPU busy".into(),
@@ -188,24 +188,20 @@ pub(crate) fn why_without(result: &Measured, findings: &[Finding]) -> String {
 }
 
 /// Returns a verdict whose reason is a finding.
-fn verdict_by_finding(verdict: Verdict, finding: &Finding, verb: &str) -> ReasonedVerdict {
-    let Finding { id, name, sentence, .. } = finding;
+fn verdict_by_finding(verdict: Verdict, finding: &Checked, verb: &str) -> ReasonedVerdict {
+    let Checked { id, name, sentence, .. } = finding;
     let reason = format!("{id} {name} {verb} {}: {sentence}", join_names(&finding.about));
     ReasonedVerdict { verdict, reason, by: Some(*id) }
 }
 
 /// Returns the verdict on a result that a finding relabels.
-pub(crate) fn relabelled(finding: &Finding) -> ReasonedVerdict {
+pub(crate) fn relabelled(finding: &Checked) -> ReasonedVerdict {
     verdict_by_finding(Verdict::Suspect, finding, "relabels")
 }
 
 /// Returns the ids of the findings about a result that have one of these severities and that the user did not accept.
-pub(crate) fn unaccepted_ids(
-    result: &str,
-    findings: &[Finding],
-    severities: &[Severity],
-) -> BTreeSet<CheckId> {
-    let about_it = severities.iter().flat_map(|severity| findings_about(findings, result, *severity));
+pub(crate) fn unaccepted_ids(result: &str, checks: &[Checked], severities: &[Severity]) -> BTreeSet<CheckId> {
+    let about_it = severities.iter().flat_map(|severity| findings_about(checks, result, *severity));
     about_it.filter(|f| !f.accepted).map(|f| f.id).collect()
 }
 
@@ -227,12 +223,12 @@ pub(crate) struct ReportHead {
     pub(crate) limiter: Limiter,
 }
 
-/// The results, and the findings that act on numbers.
+/// The results, and the checks that count for their verdicts: all except findings that the study is expected to have.
 pub(crate) struct Judged<'r> {
     pub(crate) record: &'r Record,
     pub(crate) answered: &'r [CaseAnswers<'r>],
     pub(crate) results: &'r [Measured],
-    pub(crate) acting: &'r [Finding],
+    pub(crate) counted_checks: &'r [Checked],
 }
 
 impl Judged<'_> {
@@ -244,9 +240,13 @@ impl Judged<'_> {
             return head;
         }
         let counts_as = |r: &Measured| {
-            if is_withheld_by_others(r, self.acting) { r.verdict.min(Verdict::Suspect) } else { r.verdict }
+            if is_withheld_by_others(r, self.counted_checks) {
+                r.verdict.min(Verdict::Suspect)
+            } else {
+                r.verdict
+            }
         };
-        let verdict = session_verdict(self.headline_job_result(), quoted, self.acting, counts_as);
+        let verdict = session_verdict(self.headline_job_result(), quoted, self.counted_checks, counts_as);
         ReportHead { verdict, ..head }
     }
 
@@ -266,8 +266,8 @@ impl Judged<'_> {
         let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
         ReportHead {
             headline: Headline { accepted, ..headline },
-            verdict: session_verdict(first, quoted, self.acting, |r| r.verdict),
-            counts: count_by_verdict(quoted, self.acting),
+            verdict: session_verdict(first, quoted, self.counted_checks, |r| r.verdict),
+            counts: count_by_verdict(quoted, self.counted_checks),
             limiter: limiter_of(first),
         }
     }
@@ -419,7 +419,7 @@ fn counts_name_up_to_two_results_without_a_number_and_count_the_reasons_of_more(
         Measured { name: name.into(), verdict, ..measured }
     };
     let (first, other) = (result("first", Verdict::Valid), result("other", Verdict::Suspect));
-    let sentence = |quoted: &[&Measured], findings: &[Finding]| count_by_verdict(quoted, findings).sentence;
+    let sentence = |quoted: &[&Measured], checks: &[Checked]| count_by_verdict(quoted, checks).sentence;
     let counted = count_by_verdict(&[&first, &other], &[]);
     assert_eq!((counted.valid, counted.suspect, counted.invalid), (1, 1, 0));
     assert_eq!(counted.sentence.as_deref(), Some("2 results: 1 valid, 1 suspect"));
@@ -429,15 +429,15 @@ fn counts_name_up_to_two_results_without_a_number_and_count_the_reasons_of_more(
     let (a, b) = (&holes.results[0], result("b", Verdict::Invalid));
     let b = Measured { runs: Vec::new(), ..b };
     assert_eq!(
-        sentence(&[&first, a, &b], &holes.findings).as_deref(),
+        sentence(&[&first, a, &b], &holes.checks).as_deref(),
         Some("3 results: 1 valid, 2 without a number (a: holes read; b: no run)")
     );
     assert_eq!(
-        sentence(&[a, &b, a], &holes.findings).as_deref(),
+        sentence(&[a, &b, a], &holes.checks).as_deref(),
         Some("3 results: 3 without a number (holes read in 2, no run in 1)")
     );
     assert_eq!(
-        sentence(&[&first, a, a, a], &holes.findings).as_deref(),
+        sentence(&[&first, a, a, a], &holes.checks).as_deref(),
         Some("4 results: 1 valid, 3 without a number (holes read)")
     );
     // The worst is shown, and the headline first if it is as bad.

@@ -5,7 +5,7 @@
 //! count of writes and no count of flushes.
 
 use model::Known;
-use model::captured::{Completeness, Counter, Ending, Origin, Unit};
+use model::captured::{Completeness, Counter, Ending, Origin, RowUnit};
 use model::evidence::BlockStat;
 use model::units::show_count;
 
@@ -42,7 +42,7 @@ fn counters(origin: &Origin, ending: &Ending) -> Known<Vec<Counter>> {
     let (before, after) = (text(&origin.stat)?, text(&ending.stat)?);
     let queue = origin.device.as_ref().and_then(|device| device.queue.get("iostats"));
     // With `iostats` 0 the kernel counts no requests, but still counts bios.
-    if origin.unit == Unit::Requests && queue.is_some_and(|text| text.trim() == "0") {
+    if origin.unit == RowUnit::Requests && queue.is_some_and(|text| text.trim() == "0") {
         return Err("the kernel does not count (iostats is 0)".into());
     }
     let counted = BlockStat::parse(&after)?.since(&BlockStat::parse(&before)?);

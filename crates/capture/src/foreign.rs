@@ -14,7 +14,7 @@
 //! The events of blktrace and blkparse are ordered and paired like the kernel's trace (`trace::pairing`).
 
 use crate::capture_file::read_full;
-use model::captured::{Ending, Op, Unit};
+use model::captured::{Ending, Op, RowUnit};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use trace::pairing::{Merge, Pairing, Scope};
@@ -82,10 +82,10 @@ impl Language {
     }
 
     /// Returns the unit of the rows that this kind of trace gives.
-    pub fn unit(self) -> Unit {
+    pub fn unit(self) -> RowUnit {
         match self {
-            Self::Blktrace | Self::Blkparse => Unit::Requests,
-            Self::Iolog(_) | Self::Msr => Unit::Operations,
+            Self::Blktrace | Self::Blkparse => RowUnit::Requests,
+            Self::Iolog(_) | Self::Msr => RowUnit::Operations,
         }
     }
 
@@ -205,7 +205,7 @@ struct Paired {
 
 impl Paired {
     fn new() -> Self {
-        let pairing = Pairing::new(Scope { unit: Unit::Requests, span: None, start_ns: 0 });
+        let pairing = Pairing::new(Scope { unit: RowUnit::Requests, span: None, start_ns: 0 });
         Self { merge: Merge::default(), pairing, names: Names::default(), first_ns: None, events: 0 }
     }
 

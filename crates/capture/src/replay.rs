@@ -16,7 +16,7 @@
 //! The crate `engine` submits the steps.
 
 use crate::file_requests::merge_ranges;
-use model::captured::{Op, Origin, Unit};
+use model::captured::{Op, Origin, RowUnit};
 use model::histogram::Histogram;
 use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
 use std::cmp::Reverse;
@@ -69,8 +69,8 @@ pub(crate) struct Operations {
 
 impl Operations {
     pub(crate) fn from_origin(origin: &Origin, changes: &Changes) -> Self {
-        let flushes_are_rows = origin.imported.is_none() && origin.unit == Unit::Requests;
-        let sizes_change = origin.unit != Unit::Operations;
+        let flushes_are_rows = origin.imported.is_none() && origin.unit == RowUnit::Requests;
+        let sizes_change = origin.unit != RowUnit::Operations;
         Self { flushes_are_rows, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
     }
 

@@ -291,7 +291,7 @@ impl ByTarget {
         let by_target = spec.by_target?;
         let buckets = spec.time_ns.div_ceil(by_target.bucket_ns.max(1));
         let buckets = if by_target.bucket_ns > 0 { buckets as usize } else { 0 };
-        let kind = || LaneKind { course: vec![Bucket::default(); buckets], ..LaneKind::default() };
+        let kind = || LaneKind { time_series: vec![Bucket::default(); buckets], ..LaneKind::default() };
         Some(Self {
             bucket_ns: by_target.bucket_ns,
             from_ns: spec.warmup_ns.max(spec.delay_ns),
@@ -308,8 +308,8 @@ impl ByTarget {
         counts.latency.record(latency_ns);
         // An operation that completes at or shortly after the end of the window belongs to the last bucket.
         let at = end_ns.saturating_sub(self.from_ns).checked_div(self.bucket_ns).unwrap_or(0) as usize;
-        let last = counts.course.len().saturating_sub(1);
-        if let Some(bucket) = counts.course.get_mut(at.min(last)) {
+        let last = counts.time_series.len().saturating_sub(1);
+        if let Some(bucket) = counts.time_series.get_mut(at.min(last)) {
             let sum_of_squares = (latency_ns as f64).powi(2);
             let (min_ns, max_ns, sum_ns) = (latency_ns, latency_ns, latency_ns);
             *bucket = bucket.plus(Bucket { count: 1, min_ns, max_ns, sum_ns, sum_of_squares });
@@ -389,7 +389,7 @@ fn operations_are_counted_by_target_and_bucket() {
     let ends = all.ends(3);
     let counts_of = |end: &LaneEnd, kind| {
         let counts = &end.kinds[&kind];
-        (end.worker, end.lane, counts.bytes, counts.course.iter().map(|b| b.count).collect::<Vec<_>>())
+        (end.worker, end.lane, counts.bytes, counts.time_series.iter().map(|b| b.count).collect::<Vec<_>>())
     };
     assert_eq!(counts_of(&ends[0], Kind::Read), (3, 0, 3 * 512, vec![2, 1, 0]));
     assert_eq!(counts_of(&ends[1], Kind::Write), (3, 1, 512, vec![0, 0, 1]));
@@ -398,7 +398,7 @@ fn operations_are_counted_by_target_and_bucket() {
     let mut all = ByTarget::from_spec(&totals).expect("it is asked for");
     all.count(&op(0, Kind::Read), 1000, 40);
     let read = &all.ends(0)[0].kinds[&Kind::Read];
-    assert_eq!((read.latency.count(), read.course.len()), (1, 0));
+    assert_eq!((read.latency.count(), read.time_series.len()), (1, 0));
 }
 
 #[test]

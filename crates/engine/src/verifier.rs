@@ -2,7 +2,7 @@
 //! checked.
 //!
 //! 1. `run_work` opens the engine and keeps its queue full. A `Work` returns the next step and takes completions.
-//! 2. [`write()`] writes every block once per pass, with a sync at each mark. No two writes to a block are in flight together.
+//! 2. [`write()`] writes every block once per pass, with a sync after each `sync_every` writes. No two writes to a block are in flight together.
 //! 3. [`read_back`] reads every block that may have been written, once, in random order. Blocks after the end of a truncated target are
 //!    lost and not read.
 //!
@@ -18,7 +18,7 @@ use crate::spec::{STALL_LIMIT_NS, WorkerSpec};
 use model::job::{Cache, Kind, Options};
 use model::stamp;
 use model::stamp::{Expected, Sound};
-use model::verification::{Ending, Failures, LISTED, Lost, Mark, ReadBack, Verification, Written};
+use model::verification::{Ending, Failures, LISTED, Lost, ReadBack, Verification, WriterProgress, Written};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -194,21 +194,21 @@ pub struct Writing<'a> {
     /// The verification to write.
     pub verification: &'a Verification,
     /// Time after which no further write begins; `None` without a limit. The writing continues
-    /// until it has made at least one mark.
+    /// until at least one sync has succeeded.
     pub until: Option<Instant>,
     /// Set by another thread to end the writing early.
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
     pub progress: &'a mut dyn FnMut(u64),
-    /// Called when everything up to a mark is durable, before any further write. An error ends the writing.
-    pub marked: &'a mut dyn FnMut(Mark) -> Result<(), String>,
+    /// Called after each sync, before any further write. An error ends the writing.
+    pub on_progress: &'a mut dyn FnMut(WriterProgress) -> Result<(), String>,
 }
 
 /// Writes a verification to an open file. Every block is written once per pass, and nothing is in flight between two passes, so that no two
 /// writes to a block are in flight together.
 ///
 /// # Errors
-/// If the engine fails, the target does not answer, or a mark could not be stored.
+/// If the engine fails, the target does not answer, or the progress could not be stored.
 pub fn write(through: &Through, file: File, writing: Writing) -> Result<Written, String> {
     let block_bytes = writing.verification.block_bytes;
     let mut work = Writer {
@@ -224,9 +224,11 @@ pub fn write(through: &Through, file: File, writing: Writing) -> Result<Written,
     let Writer { begun, synced, ending, failures, lost, .. } = work;
     match lost {
         Some(why) => Err(why),
-        None => {
-            Ok(Written { mark: Mark { synced, begun }, ending: ending.unwrap_or(Ending::Complete), failures })
-        }
+        None => Ok(Written {
+            writer_progress: WriterProgress { synced, begun },
+            ending: ending.unwrap_or(Ending::Complete),
+            failures,
+        }),
     }
 }
 
@@ -237,7 +239,7 @@ struct Writer<'a> {
     synced: u64,
     ending: Option<Ending>,
     failures: Failures,
-    /// Why a mark could not be stored; `None` if all marks were stored.
+    /// Why the progress could not be stored; `None` if it was always stored.
     lost: Option<String>,
 }
 
@@ -304,7 +306,7 @@ impl Work for Writer<'_> {
             self.ending = Some(if over { Ending::Complete } else { Ending::Time });
         }
         let begun = if self.ending.is_some() { self.synced } else { verification.next_sync(self.synced) };
-        if let Err(why) = (self.writing.marked)(Mark { synced: self.synced, begun }) {
+        if let Err(why) = (self.writing.on_progress)(WriterProgress { synced: self.synced, begun }) {
             self.lost = Some(why);
             self.ending = Some(Ending::Failed);
         }
@@ -315,7 +317,7 @@ impl Work for Writer<'_> {
     }
 }
 
-/// Reads back and checks what the verification wrote to an open file, up to `mark`.
+/// Reads back and checks what the verification wrote to an open file, up to `writer_progress`.
 ///
 /// # Errors
 /// If the engine fails or the target does not answer.
@@ -323,13 +325,13 @@ pub fn read_back(
     through: &Through,
     file: File,
     verification: &Verification,
-    mark: Mark,
+    writer_progress: WriterProgress,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<ReadBack, String> {
     let mut work = Reader {
         verification,
-        mark,
+        writer_progress,
         end: end_of(&file),
         stop,
         progress,
@@ -357,8 +359,8 @@ fn end_of_writes(verification: &Verification) -> u64 {
 }
 
 /// Returns the result for a target that ends before the first block. Every block with a begun write is lost.
-pub fn all_lost(verification: &Verification, mark: Mark, end: u64) -> ReadBack {
-    let begun = mark.begun.min(verification.blocks);
+pub fn all_lost(verification: &Verification, writer_progress: WriterProgress, end: u64) -> ReadBack {
+    let begun = writer_progress.begun.min(verification.blocks);
     let lost = Lost { from_bytes: end, to_bytes: end_of_writes(verification), blocks: begun };
     ReadBack {
         unwritten: verification.blocks - begun,
@@ -370,7 +372,7 @@ pub fn all_lost(verification: &Verification, mark: Mark, end: u64) -> ReadBack {
 
 struct Reader<'a> {
     verification: &'a Verification,
-    mark: Mark,
+    writer_progress: WriterProgress,
     /// Size of the target in bytes.
     end: u64,
     stop: &'a AtomicBool,
@@ -411,7 +413,7 @@ impl Work for Reader<'_> {
                 return Step::End;
             }
             self.turn += 1;
-            let Some(expected) = self.verification.expected(self.turn - 1, self.mark) else {
+            let Some(expected) = self.verification.expected(self.turn - 1, self.writer_progress) else {
                 self.seen.unwritten += 1;
                 continue;
             };

@@ -12,7 +12,7 @@ use crate::merge::HostReports;
 use crate::message::{EarlyEnd, Message};
 use crate::transport::HEARTBEAT_INTERVAL;
 use history::session::Session;
-use model::fleet::{Fleet, HostSeen, Lost, Which};
+use model::fleet::{Fleet, HostGroup, HostRecord, Lost};
 use model::name;
 use model::record::{End, Record, RunEnding};
 use model::units::{show_bytes, show_count};
@@ -97,7 +97,7 @@ impl Hosts {
         self.notice(seen, &record);
         let file = seen.session.is_kept().then(|| name::text(seen.session.path()));
         let left = self.state().agreed;
-        let rest: Vec<_> = record.measured().into_iter().skip(left).cloned().collect();
+        let rest: Vec<_> = record.all_attempts().into_iter().skip(left).cloned().collect();
         let rest = self.local_run_parts(&rest, &[], Vec::new());
         let own = HostReports::on(self.rank as u32, &self.names[self.rank], &record, file, rest);
         if self.rank > 0 {
@@ -215,7 +215,7 @@ impl Hosts {
         all: HostReports,
         broken_run_notes: Vec<String>,
     ) -> Result<Option<MergedOutcome>, Failure> {
-        let HostReports { mut hosts, asked, limited, rest } = all;
+        let HostReports { mut hosts, checks, limited, rest } = all;
         let reported: BTreeSet<u32> = hosts.iter().map(|host| host.rank).collect();
         let silent: Vec<usize> = (0..self.size).filter(|rank| !reported.contains(&(*rank as u32))).collect();
         hosts.extend(silent.iter().map(|rank| self.silent(*rank)));
@@ -247,11 +247,11 @@ impl Hosts {
         let failed = matches!(ending, RunEnding::Failed(_));
         let missing = (silent.len() > 1).then(|| {
             let which = silent.iter().map(|rank| *rank as u32);
-            format!("{} sent no results", merge::join_names(&Which::from_ranks(which), &self.names))
+            format!("{} sent no results", merge::join_names(&HostGroup::from_ranks(which), &self.names))
         });
         let notes = notes.into_iter().chain(missing);
         let notes = notes.chain(self.shared.progress().hung().iter().cloned()).collect();
-        let seen = Fleet { hosts, asked, limited, lost, ..Fleet::default() };
+        let seen = Fleet { hosts, checks, limited, lost, ..Fleet::default() };
         let session = self.state().merged_session.end(seen, End { ending, notes, clock_drift_ppm })?;
         let interrupted = was_interrupted && !failed;
         Ok(session.map(|session| MergedOutcome { session, interrupted, failed }))
@@ -320,9 +320,9 @@ impl Hosts {
         all
     }
 
-    fn silent(&self, rank: usize) -> HostSeen {
+    fn silent(&self, rank: usize) -> HostRecord {
         let reason = "the host sent no results".to_owned();
-        HostSeen { rank: rank as u32, name: self.name(rank), reason, ..HostSeen::default() }
+        HostRecord { rank: rank as u32, name: self.name(rank), reason, ..HostRecord::default() }
     }
 }
 

@@ -7,9 +7,9 @@
 use super::clock::Reading;
 use analysis::Judging;
 use history::session::Session;
-use model::finding::{Finding, Outcome};
+use model::finding::{Checked, Outcome};
 use model::fleet::{
-    CheckedOnHosts, Fleet, HostResult, HostSeen, Limited, RunIndex, RunSeen, SlowestHost, Which,
+    CheckedOnHosts, Fleet, HostGroup, HostRecord, HostResult, LimitedHosts, RunIndex, RunOnHosts, SlowestHost,
 };
 use model::job::Kind;
 use model::record::{
@@ -150,7 +150,7 @@ impl Phase {
             first: rank,
             hosts: 1,
             start: run.start.clone(),
-            end: RunEnd { workers, process_ns: None, still: None, ..end },
+            end: RunEnd { workers, process_ns: None, stops: None, ..end },
             ended: (ending != RunEnding::Complete).then_some((rank, ending)),
             notes,
             windows,
@@ -331,8 +331,8 @@ fn add(sum: &mut StreamEnd, other: &StreamEnd) {
 }
 
 /// Returns the disturbances on all hosts; `None` if there were none.
-pub(super) fn disturbed(attempt: u32, by: Vec<Disturbance>) -> Option<Disturbed> {
-    (!by.is_empty()).then_some(Disturbed { attempt, by })
+pub(super) fn disturbed(attempt: u32, disturbances: Vec<Disturbance>) -> Option<Disturbed> {
+    (!disturbances.is_empty()).then_some(Disturbed { attempt, disturbances })
 }
 
 /// Returns the spread of the start times of a run, from each host's delay and its clock readings
@@ -343,19 +343,19 @@ pub(super) fn start_spread(
     hosts: usize,
     before: &[Option<Reading>],
     after: &[Option<Reading>],
-) -> RunSeen {
+) -> RunOnHosts {
     if (late.hosts as usize) < hosts || hosts < 2 {
-        return RunSeen::default();
+        return RunOnHosts::default();
     }
     let error = |(rank, then): (usize, &Option<Reading>)| {
         let then = (*then)?;
         Some(after.get(rank).copied().flatten().map_or(then.error_ns(), |now| now.error_since(then)))
     };
-    RunSeen {
+    RunOnHosts {
         spread_ns: Some(late.last.0 - late.first_ns),
         clock_error_ns: before.iter().take(hosts).enumerate().map(error).max().flatten(),
         last: Some(late.last.1),
-        ..RunSeen::default()
+        ..RunOnHosts::default()
     }
 }
 
@@ -433,7 +433,7 @@ const DISTURBANCES_MAX: usize = 8;
 pub(super) struct Notes {
     /// For each note: the hosts that wrote it, and its position among the notes of the lowest rank
     /// of these hosts.
-    notes: BTreeMap<String, (Which, u32)>,
+    notes: BTreeMap<String, (HostGroup, u32)>,
     /// Number of different notes, summed over all hosts.
     count: u32,
 }
@@ -443,7 +443,7 @@ impl Notes {
     pub(super) fn from_host(rank: u32, notes: impl Iterator<Item = String>) -> Self {
         let mut all = Self::default();
         for (note, at) in notes.zip(0..) {
-            all.notes.entry(note).or_insert_with(|| (Which::only(rank), at));
+            all.notes.entry(note).or_insert_with(|| (HostGroup::only(rank), at));
         }
         all.count = all.notes.len() as u32;
         all.shorten();
@@ -476,9 +476,9 @@ impl Notes {
     /// Returns the notes in order. A note that not all hosts wrote begins with the names of its hosts.
     pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
         let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
-        let mut all: Vec<(String, (Which, u32))> = self.notes.into_iter().collect();
+        let mut all: Vec<(String, (HostGroup, u32))> = self.notes.into_iter().collect();
         all.sort_by(|(_, (a, at)), (_, (b, other))| (a.first.first(), at).cmp(&(b.first.first(), other)));
-        let with_names = |(note, (which, _)): (String, (Which, u32))| {
+        let with_names = |(note, (which, _)): (String, (HostGroup, u32))| {
             if which.count == hosts { note } else { format!("{}: {note}", join_names(&which, names)) }
         };
         let rest = self.count - kept;
@@ -488,7 +488,7 @@ impl Notes {
 }
 
 /// Formats names: `a, b and 30 more`.
-pub(super) fn join_names(which: &Which, names: &[String]) -> String {
+pub(super) fn join_names(which: &HostGroup, names: &[String]) -> String {
     let name = |rank: &u32| names.get(*rank as usize).cloned().unwrap_or_else(|| format!("rank {rank}"));
     let first: Vec<String> = which.first.iter().map(name).collect();
     match which.count as usize - first.len() {
@@ -602,9 +602,9 @@ pub(super) fn add_disturbances(all: &mut Vec<Disturbance>, others: Vec<Disturban
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct HostReports {
     /// A row for each host, in any order.
-    pub(super) hosts: Vec<HostSeen>,
-    pub(super) asked: Vec<CheckedOnHosts>,
-    pub(super) limited: Vec<Limited>,
+    pub(super) hosts: Vec<HostRecord>,
+    pub(super) checks: Vec<CheckedOnHosts>,
+    pub(super) limited: Vec<LimitedHosts>,
     /// Parts of runs that the hosts had not merged when the measurement ended.
     pub(super) rest: RunParts,
 }
@@ -615,16 +615,19 @@ impl HostReports {
         let version = env!("CARGO_PKG_VERSION").into();
         let report =
             analysis::judge(record, &Judging { session: file.clone(), version, ..Judging::default() });
-        let Report { verdict, verdict_reason, results, findings, .. } = report;
+        let Report { verdict, verdict_reason, results, checks, .. } = report;
         let count =
-            |outcome: Outcome| findings.iter().filter(|f: &&Finding| f.outcome == outcome).count() as u32;
+            |outcome: Outcome| checks.iter().filter(|f: &&Checked| f.outcome == outcome).count() as u32;
         let (rows, limits): (Vec<HostResult>, Vec<Limiter>) = results.into_iter().map(result).unzip();
         let mut limited = Vec::new();
         for (row, limiter) in rows.iter().zip(limits) {
             let slowest = SlowestHost { rank, iops: row.iops.unwrap_or(0.0) };
-            Limited::add(&mut limited, [Limited { result: row.name.clone(), hosts: 1, slowest, limiter }]);
+            LimitedHosts::add(
+                &mut limited,
+                [LimitedHosts { result: row.name.clone(), hosts: 1, slowest, limiter }],
+            );
         }
-        let host = HostSeen {
+        let host = HostRecord {
             rank,
             name: name.to_owned(),
             session: file,
@@ -635,14 +638,14 @@ impl HostReports {
             kernel: None,
             target_bytes: record.runs.last().map_or_else(Vec::new, |run| run.start.target_bytes.clone()),
         };
-        Self { asked: CheckedOnHosts::on(rank, &findings), hosts: vec![host], limited, rest }
+        Self { checks: CheckedOnHosts::from_host(rank, &checks), hosts: vec![host], limited, rest }
     }
 
     /// Adds the reports of other hosts.
     pub(super) fn add(&mut self, other: Self) {
         self.hosts.extend(other.hosts);
-        CheckedOnHosts::add(&mut self.asked, other.asked);
-        Limited::add(&mut self.limited, other.limited);
+        CheckedOnHosts::add(&mut self.checks, other.checks);
+        LimitedHosts::add(&mut self.limited, other.limited);
         self.rest.add(other.rest);
     }
 }
@@ -675,7 +678,7 @@ fn result(measured: Measured) -> (HostResult, Limiter) {
 #[derive(Default)]
 pub(super) struct MergedSession {
     session: Option<Session>,
-    pub(super) runs: Vec<RunSeen>,
+    pub(super) runs: Vec<RunOnHosts>,
     pub(super) differences: Vec<String>,
 }
 
@@ -752,7 +755,7 @@ fn start_spread_is_unknown_if_a_host_is_missing() {
     late.add(StartDelay::from_host(1, 700));
     let seen = start_spread(&late, 2, &before, &after);
     assert_eq!((seen.spread_ns, seen.clock_error_ns, seen.last), (Some(600), Some(800), Some(1)));
-    assert_eq!(start_spread(&StartDelay::from_host(0, 100), 2, &before, &after), RunSeen::default());
+    assert_eq!(start_spread(&StartDelay::from_host(0, 100), 2, &before, &after), RunOnHosts::default());
 }
 
 #[test]

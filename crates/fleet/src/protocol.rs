@@ -16,12 +16,12 @@ use crate::{membership, merge, settle};
 use analysis::strategy::{self, Summary};
 use live::HostProgress;
 use model::Known;
-use model::fleet::{RunIndex, RunSeen};
+use model::fleet::{RunIndex, RunOnHosts};
 use model::machine::Machine;
 use model::plan::{Plan, Planned};
 use model::record::{Disturbance, Disturbed, Header, Interval, Run, RunEnd, RunEnding, RunStart};
 use model::study::HostSteps;
-use model::verification::{OnHost, State, Verified};
+use model::verification::{HostVerification, State, Verified};
 use output::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -609,7 +609,7 @@ impl Hosts {
     /// # Errors
     ///
     /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
-    pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<OnHost>>, Failure> {
+    pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<HostVerification>>, Failure> {
         let interrupted = own.is_interrupted();
         // If the measurement has already ended, all hosts know about the signal.
         let mut by_signal = interrupted && self.shared.early_end().is_none();
@@ -658,12 +658,12 @@ impl Hosts {
         Ok(Some(all.into_iter().enumerate().map(|(rank, verified)| self.on_host(rank, verified)).collect()))
     }
 
-    fn on_host(&self, rank: usize, verified: Option<Verified>) -> OnHost {
+    fn on_host(&self, rank: usize, verified: Option<Verified>) -> HostVerification {
         let outcome: Known<Verified> = verified.ok_or_else(|| match self.shared.early_end() {
             Some((over, _)) if over.rank == rank => over.why,
             _ => "sent no result".into(),
         });
-        OnHost { host: Some(self.name(rank)), outcome }
+        HostVerification { host: Some(self.name(rank)), outcome }
     }
 }
 
@@ -681,7 +681,7 @@ impl Hosts {
         own: &Summary,
         report: impl Fn(&[String]),
     ) -> Result<(Summary, Option<RunEnd>), Failure> {
-        let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.by.clone());
+        let by = own.disturbed.as_ref().map_or_else(Vec::new, |d| d.disturbances.clone());
         let mut own_parts = self.local_run_parts(runs, interval_series, by);
         // A host without work waits for the others. It polls as rarely as they do.
         let is_idle = own_parts.phases.is_empty();
@@ -776,7 +776,7 @@ impl Hosts {
                 merged.end.ending = RunEnding::Interrupted;
             }
             let before = state.before.get(at).map_or(&[][..], Vec::as_slice);
-            state.merged_session.runs.push(RunSeen {
+            state.merged_session.runs.push(RunOnHosts {
                 index,
                 offered_iops,
                 common_ns: merged.common_ns,
@@ -808,7 +808,7 @@ impl Hosts {
             return Ok(());
         }
         let (index, offered_iops) = (start.index(), start.offered_iops);
-        state.merged_session.runs.push(RunSeen { index, offered_iops, ..RunSeen::default() });
+        state.merged_session.runs.push(RunOnHosts { index, offered_iops, ..RunOnHosts::default() });
         state.merged_session.append(start.clone(), end.clone())
     }
 }

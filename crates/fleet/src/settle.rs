@@ -6,7 +6,7 @@
 //! 4. Assigns files: which host makes each shared file, which hosts open it, and which part of it each worker has.
 
 use engine::source::own_blocks;
-use model::fleet::Part;
+use model::fleet::FleetRank;
 use model::job::{Job, Stream};
 use model::machine::Machine;
 use model::plan::{MadeFor, Origin, Plan, Planned, Role, Target};
@@ -72,7 +72,11 @@ pub(super) fn settle(names: &[String], neighbours: &[u32], planned: &[Planned]) 
             .collect(),
         jobs: jobs.clone(),
         origins: origins(&first.plan, &own.plan, rank, hosts, &names[rank as usize]),
-        part: Some(Part { rank, hosts, neighbours: neighbours.get(rank as usize).copied().unwrap_or(0) }),
+        fleet_rank: Some(FleetRank {
+            rank,
+            hosts,
+            neighbours: neighbours.get(rank as usize).copied().unwrap_or(0),
+        }),
         ..first.plan.clone()
     });
     let mut plans: Vec<Plan> = plans.collect();
@@ -521,7 +525,7 @@ fn options_of_a_single_host_are_refused() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::fleet::Part;
+    use model::fleet::FleetRank;
     use model::job::{Access, Job, Layout, Pattern, Phase, Shared};
     use model::plan::Origin;
 
@@ -543,7 +547,7 @@ mod tests {
             let mut plan: Plan = serde_json::from_str(&plan.to_string()).unwrap_or_else(|e| panic!("{e}"));
             let phase = Phase { warmup_ns: 0, time_ns: 1, cooldown_ns: 0, streams: streams.to_vec() };
             plan.jobs = vec![Job { name: "j".into(), phases: vec![phase] }];
-            plan.part = Some(Part { rank, hosts, neighbours: 0 });
+            plan.fleet_rank = Some(FleetRank { rank, hosts, neighbours: 0 });
             plan
         };
         (0..hosts).map(plan).collect()

@@ -164,7 +164,7 @@ fn clocks_are_read_through_the_tree_except_that_of_a_lost_host() {
 fn summary(rank: usize) -> Summary {
     let at = Attempt { job: 0, repeat: 0, attempt: 0, offered_iops: None, disturbed: false, complete: true };
     let by = vec![Disturbance::StolenCpu { share: 0.2 }];
-    let disturbed = (rank == TWO_LEVELS - 1).then_some(Disturbed { attempt: 0, by });
+    let disturbed = (rank == TWO_LEVELS - 1).then_some(Disturbed { attempt: 0, disturbances: by });
     Summary { disturbed, ..Summary::from_phases(at, std::iter::empty()) }
 }
 

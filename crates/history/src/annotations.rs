@@ -2,8 +2,8 @@
 //!
 //! The file is replaced as a whole, under a lock on its directory, and removed when it would be empty.
 
-use super::id;
-use crate::{ANNOTATIONS_SUFFIX, find, remember};
+use super::session_id;
+use crate::{ANNOTATIONS_SUFFIX, find_session, refresh_index};
 use model::name;
 use model::record::MAGIC;
 use model::report::Annotations;
@@ -21,7 +21,7 @@ const ANNOTATION_BYTES_MAX: u64 = 16 << 20;
 /// Returns the annotations of a session. If they cannot be read, warns and returns none.
 pub fn read_annotations(session: &Path) -> Annotations {
     read(session).unwrap_or_else(|why| {
-        stderr::say(&format!("fathom: {}: {why}", id(session)));
+        stderr::print(&format!("fathom: {}: {why}", session_id(session)));
         Annotations::default()
     })
 }
@@ -36,7 +36,7 @@ pub(super) fn read(session: &Path) -> Result<Annotations, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         format!("cannot read its tags and notes in {name}: {why}; fix the file or move it away")
     };
-    match files::text(&path, ANNOTATION_BYTES_MAX) {
+    match files::read_text(&path, ANNOTATION_BYTES_MAX) {
         Ok(text) => Annotations::parse(&text).map_err(|e| wrong(&e)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Annotations::default()),
         Err(e) => Err(wrong(&e)),
@@ -57,7 +57,7 @@ pub(super) fn write(session: &Path, annotations: &Annotations) -> io::Result<()>
 
 /// The file with the annotations of a session.
 pub(super) fn annotations_path(session: &Path) -> PathBuf {
-    session.with_file_name(format!("{}{ANNOTATIONS_SUFFIX}", id(session)))
+    session.with_file_name(format!("{}{ANNOTATIONS_SUFFIX}", session_id(session)))
 }
 
 /// A change to the annotations.
@@ -77,7 +77,7 @@ pub enum Change {
 ///
 /// [`Failure::Usage`] for an invalid change, [`Failure::Refused`] if the file cannot be written.
 pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
-    let session = find(word)?;
+    let session = find_session(word)?;
     if !is_session(&session) {
         return Err(Failure::Usage(format!(
             "{}: there is no such session; type an id of `fathom list`",
@@ -85,7 +85,7 @@ pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
         )));
     }
     let annotations = apply_change(&session, change)?;
-    remember();
+    refresh_index();
     let tags = match annotations.tags.join(" ") {
         none if none.is_empty() => none,
         tags => format!(", tags {tags}"),
@@ -95,7 +95,7 @@ pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
         1 => ", one note".into(),
         n => format!(", {n} notes"),
     };
-    stdout::text(&format!("{}{tags}{notes}\n", id(&session)))?;
+    stdout::print_text(&format!("{}{tags}{notes}\n", session_id(&session)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -110,7 +110,7 @@ fn apply_change(session: &Path, change: &Change) -> Result<Annotations, Failure>
     // Hold a lock until the change is written, so that concurrent changes are not lost. Some file systems have no locks.
     let held = File::open(files::directory(session)).map_err(|e| refuse(session, &e))?;
     let _ = held.lock();
-    let usage = |why: String| Failure::Usage(format!("{}: {why}", id(session)));
+    let usage = |why: String| Failure::Usage(format!("{}: {why}", session_id(session)));
     let mut annotations = read(session).map_err(usage)?;
     match change {
         Change::Tag(tags) => tags.iter().try_for_each(|t| annotations.tag(t)),

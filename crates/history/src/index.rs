@@ -11,7 +11,7 @@ use crate::session;
 use crate::{Files, SessionFile, Stamp, annotations};
 use analysis::Judging;
 use model::finding::Outcome;
-use model::history::{Device, Entry, Figure, Mark};
+use model::history::{Device, Entry, Figure, FindingMark};
 use model::job::Job;
 use model::machine::{Capacity, Machine, Place};
 use model::record::{Header, Record, Unreadable};
@@ -56,8 +56,8 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
             Err(IndexError::Newer(version)) => return Err(newer_index_failure(&path, version)),
             Err(IndexError::Unusable(why)) => refused = Some(format!("{}: {why}", path.display())),
             Err(IndexError::Damaged(why)) => {
-                let Ok(aside) = set_aside(&path, "damaged") else { continue };
-                stderr::say(&format!(
+                let Ok(aside) = move_aside(&path, "damaged") else { continue };
+                stderr::print(&format!(
                     "fathom: the index {} is damaged ({why}); fathom rebuilds it from the session files and keeps the damaged one as {}",
                     path.display(),
                     aside.display()
@@ -69,7 +69,7 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
         }
     }
     if let Some(why) = refused.filter(|_| files.by_id.len() >= MANY_SESSIONS && !files.is_quiet) {
-        stderr::say(&format!(
+        stderr::print(&format!(
             "fathom: the index cannot be written ({why}), so fathom reads every session each time"
         ));
     }
@@ -88,9 +88,9 @@ pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Resu
 pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
     for path in index_paths().filter(|p| p.exists()) {
         if let Err(IndexError::Newer(version)) = Index::open(&path) {
-            let aside = set_aside(&path, &format!("version-{version}"))
+            let aside = move_aside(&path, &format!("version-{version}"))
                 .map_err(|e| Failure::Refused(format!("{} cannot be moved aside: {e}", path.display())))?;
-            stderr::say(&format!("fathom: the index of a newer fathom is now {}", aside.display()));
+            stderr::print(&format!("fathom: the index of a newer fathom is now {}", aside.display()));
         }
     }
     query(&Files::default(), |_| Ok(()))?;
@@ -109,7 +109,7 @@ fn query_index<T>(
     ask: impl Fn(&mut Index) -> rusqlite::Result<T>,
 ) -> Result<T, IndexError> {
     let mut index = Index::open(path)?;
-    index.refresh(files, read)?;
+    index.refresh(files, read_entry)?;
     Ok(ask(&mut index)?)
 }
 
@@ -123,7 +123,7 @@ fn newer_index_failure(path: &Path, version: i64) -> Failure {
 }
 
 /// Moves a database and its journal files aside: appends `why` to their names. Replaces files that already have these names.
-fn set_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
+fn move_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
     let named = |path: &Path, suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
@@ -138,8 +138,8 @@ fn set_aside(path: &Path, why: &str) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Repeats an attempt that SQLite refuses because another fathom locks the index: two processes that open a new index change its journal
-/// mode at the same time.
+/// Repeats an attempt that SQLite refuses because another fathom locks the index. This happens when two processes open a
+/// new index: both change its journal mode.
 fn retry_while_busy<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let begun = Instant::now();
     loop {
@@ -176,12 +176,12 @@ impl Index {
         let (gone, new) = self.differences(files)?;
         self.forget(&gone)?;
         if new.len() >= MANY_SESSIONS && !files.is_quiet {
-            stderr::say(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
+            stderr::print(&format!("fathom: reading {} sessions that are not in the index yet", new.len()));
         }
         for batch in new.chunks(BATCH_SESSIONS) {
             // Sessions are read outside of the transaction, so that no other process waits for the database.
             let entries: Vec<(&SessionFile, Entry)> = batch.iter().map(|f| (*f, read(f))).collect();
-            self.put(&entries)?;
+            self.insert(&entries)?;
         }
         Ok(())
     }
@@ -196,7 +196,8 @@ impl Index {
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let id = row.get_ref(0)?.as_str()?;
-            let stamp = Stamp { bytes: row.get(1)?, changed_ns: row.get(2)?, words_changed_ns: row.get(3)? };
+            let stamp =
+                Stamp { bytes: row.get(1)?, changed_ns: row.get(2)?, annotations_changed_ns: row.get(3)? };
             while let Some(file) = found.next_if(|file| file.id.as_str() < id) {
                 new.push(file);
             }
@@ -224,17 +225,17 @@ impl Index {
         writing.commit()
     }
 
-    fn put(&mut self, entries: &[(&SessionFile, Entry)]) -> rusqlite::Result<()> {
+    fn insert(&mut self, entries: &[(&SessionFile, Entry)]) -> rusqlite::Result<()> {
         let writing = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
             let mut insert =
                 writing.prepare("INSERT OR REPLACE INTO session VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
             for (found, entry) in entries {
-                let Stamp { bytes, changed_ns, words_changed_ns } = found.stamp;
+                let Stamp { bytes, changed_ns, annotations_changed_ns } = found.stamp;
                 let json = serde_json::to_string(entry)
                     .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
                 let began = started_ns(entry, &found.stamp);
-                insert.execute(params![found.id, bytes, changed_ns, words_changed_ns, began, json])?;
+                insert.execute(params![found.id, bytes, changed_ns, annotations_changed_ns, began, json])?;
             }
         }
         writing.commit()
@@ -276,7 +277,7 @@ impl Index {
         let most = most.map_or(-1, i64::from);
         let sql = format!("SELECT {what} FROM session WHERE {MATCHES} {NEWEST_FIRST} LIMIT {most}");
         let verdict = filter.verdict_word();
-        self.db.prepare(&sql)?.query_map(&filter.bound(&verdict)[..], read)?.collect()
+        self.db.prepare(&sql)?.query_map(&filter.parameters(&verdict)[..], read)?.collect()
     }
 }
 
@@ -390,7 +391,7 @@ impl Filter {
     }
 
     /// Returns the parameters of [`MATCHES`]. `verdict` is from [`Self::verdict_word`].
-    pub(super) fn bound<'a>(&'a self, verdict: &'a dyn ToSql) -> [(&'static str, &'a dyn ToSql); 7] {
+    pub(super) fn parameters<'a>(&'a self, verdict: &'a dyn ToSql) -> [(&'static str, &'a dyn ToSql); 7] {
         [
             (":target", &self.target),
             (":device", &self.device),
@@ -434,7 +435,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 }
 
 /// Reads and judges a session. For an unreadable session the entry contains the problem.
-pub(super) fn read(found: &SessionFile) -> Entry {
+pub(super) fn read_entry(found: &SessionFile) -> Entry {
     let mut entry = Entry {
         id: found.id.clone(),
         bytes: found.stamp.bytes.unsigned_abs(),
@@ -444,7 +445,7 @@ pub(super) fn read(found: &SessionFile) -> Entry {
     match session::load(&found.path) {
         Ok(record) => {
             let judging = Judging { version: entry.judged_by.clone(), ..Judging::default() };
-            fill(&mut entry, &record, &analysis::judge(&record, &judging));
+            fill_entry(&mut entry, &record, &analysis::judge(&record, &judging));
         }
         Err(why) => {
             entry.ending = matches!(why, Unreadable::Headless).then_some(Ending::Cut);
@@ -452,7 +453,7 @@ pub(super) fn read(found: &SessionFile) -> Entry {
         }
     }
     match annotations::read(&found.path) {
-        Ok(annotations) => entry.words = annotations,
+        Ok(annotations) => entry.annotations = annotations,
         Err(why) => entry.problem = Some(why),
     }
     entry
@@ -461,8 +462,8 @@ pub(super) fn read(found: &SessionFile) -> Entry {
 /// Returns the entry of a report. If the report's table does not list its results, as for a sweep,
 /// the only figure of the entry is the headline.
 pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> Entry {
-    let mut entry = Entry { id, words: report.words.clone(), ..Entry::default() };
-    fill(&mut entry, record, report);
+    let mut entry = Entry { id, annotations: report.annotations.clone(), ..Entry::default() };
+    fill_entry(&mut entry, record, report);
     if entry.figures.is_empty() {
         let headline = &report.headline;
         entry.figures = vec![Figure {
@@ -477,7 +478,7 @@ pub(super) fn entry_of_report(id: String, record: &Record, report: &Report) -> E
     entry
 }
 
-fn fill(entry: &mut Entry, record: &Record, report: &Report) {
+fn fill_entry(entry: &mut Entry, record: &Record, report: &Report) {
     let (header, plan) = (&record.header, &record.header.plan);
     entry.capacities = analysis::watch::head_room::capacities(plan, report);
     entry.started = Some(report.started.clone());
@@ -490,21 +491,21 @@ fn fill(entry: &mut Entry, record: &Record, report: &Report) {
     entry.jobs = plan.jobs.iter().map(|j| j.name.clone()).collect();
     // The table of a grid or of a load curve does not list the results.
     if report.study.shows_results() {
-        entry.figures = report.results.iter().map(figure).collect();
+        entry.figures = report.results.iter().map(result_figure).collect();
     }
     entry.settings =
-        report.study.sweep().map(|sweep| sweep.settings(|at| report.void_by(at))).unwrap_or_default();
+        report.study.sweep().map(|sweep| sweep.settings(|at| report.invalidated_by(at))).unwrap_or_default();
     entry.runs = report.results.iter().map(|r| r.runs.len() as u64).sum();
     entry.hosts.clone_from(&report.hosts);
     entry.fingerprint = Some(fingerprint(header));
-    let found = report.findings.iter().filter(|f| f.outcome == Outcome::Finding);
-    entry.findings = found.map(|f| Mark { id: f.id, severity: f.severity }).collect();
+    let found = report.checks.iter().filter(|f| f.outcome == Outcome::Finding);
+    entry.findings = found.map(|f| FindingMark { id: f.id, severity: f.severity }).collect();
     entry.findings.sort();
     entry.findings.dedup();
     entry.version = Some(header.version.clone());
 }
 
-fn figure(result: &Measured) -> Figure {
+fn result_figure(result: &Measured) -> Figure {
     let QuotedRate { unit, value, interval } = result.quoted_rate();
     let mb_per_s = value.and(result.total.as_ref()).map(|total| total.mb_per_s).filter(|rate| *rate > 0.0);
     Figure {
@@ -562,7 +563,7 @@ pub fn capacities() -> Result<Vec<(MeasuredIn, Capacity)>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::history::{Device, Mark};
+    use model::history::{Device, FindingMark};
     use model::report::{Annotations, Verdict};
 
     type Tried = Result<(), Box<dyn std::error::Error>>;
@@ -570,7 +571,7 @@ mod tests {
     /// A session that began `second` seconds after 1970, with its entry.
     fn session(second: i64) -> (SessionFile, Entry) {
         let id = format!("{second:05}");
-        let stamp = Stamp { bytes: 100, changed_ns: second, words_changed_ns: None };
+        let stamp = Stamp { bytes: 100, changed_ns: second, annotations_changed_ns: None };
         let found =
             SessionFile { path: PathBuf::from(format!("/nowhere/{id}.fathom")), id: id.clone(), stamp };
         let entry = Entry {
@@ -616,9 +617,9 @@ mod tests {
 
         files.by_id.remove("00003");
         for (id, stamp) in [
-            ("00007", Stamp { bytes: 101, changed_ns: 7, words_changed_ns: None }),
-            ("00008", Stamp { bytes: 100, changed_ns: 9, words_changed_ns: None }),
-            ("00009", Stamp { bytes: 100, changed_ns: 9, words_changed_ns: Some(1) }),
+            ("00007", Stamp { bytes: 101, changed_ns: 7, annotations_changed_ns: None }),
+            ("00008", Stamp { bytes: 100, changed_ns: 9, annotations_changed_ns: None }),
+            ("00009", Stamp { bytes: 100, changed_ns: 9, annotations_changed_ns: Some(1) }),
         ] {
             files.by_id.get_mut(id).ok_or("gone")?.stamp = stamp;
         }
@@ -665,7 +666,7 @@ mod tests {
         let verdict = filter.verdict_word();
         let mut plan = index.db.prepare(&sql)?;
         let steps: Vec<String> = plan
-            .query_map(&filter.bound(&verdict)[..], |row| row.get("detail"))?
+            .query_map(&filter.parameters(&verdict)[..], |row| row.get("detail"))?
             .collect::<rusqlite::Result<_>>()?;
         assert!(steps.iter().any(|step| step.contains("session_by_time")), "{steps:?}");
         assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
@@ -715,8 +716,8 @@ mod tests {
                 entry.title = Some("bench cdm".into());
                 entry.verdict = Some(Verdict::Suspect);
                 entry.jobs = vec!["RND4K Q1T1 read".into()];
-                entry.words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
-                entry.findings = vec![Mark { id: model::finding::CheckId::A01, severity: None }];
+                entry.annotations = Annotations { tags: vec!["new".into()], notes: Vec::new() };
+                entry.findings = vec![FindingMark { id: model::finding::CheckId::A01, severity: None }];
                 entry.devices = vec![Device {
                     name: "vda".into(),
                     model: Some("Disk 'n' \"roll\"".into()),
@@ -791,7 +792,7 @@ mod tests {
         std::fs::write(&path, "this is no database, and long enough to be looked at as one".repeat(20))?;
         assert!(matches!(Index::open(&path), Err(IndexError::Damaged(_))));
         std::fs::write(dir.path().join("history.db-wal"), "x")?;
-        let aside = set_aside(&path, "damaged")?;
+        let aside = move_aside(&path, "damaged")?;
         assert_eq!(aside, dir.path().join("history.db.damaged"));
         assert!(dir.path().join("history.db.damaged-wal").exists() && !path.exists());
         std::fs::create_dir(&path)?;
@@ -821,7 +822,7 @@ mod tests {
                     for round in 0..20 {
                         let mut index = Index::open(&path).map_err(|e| format!("{e:?}"))?;
                         let (found, entry) = session(half * 100 + round);
-                        index.put(&[(&found, entry)]).map_err(|e| e.to_string())?;
+                        index.insert(&[(&found, entry)]).map_err(|e| e.to_string())?;
                     }
                     Ok(())
                 })

@@ -18,7 +18,7 @@ mod transfer;
 pub use annotations::{Change, annotate, read_annotations};
 pub use index::{Filter, capacities};
 pub use list::{JudgedSession, Request as ListRequest, list, session_table, since, until};
-pub use transfer::{Export, FORM as SESSION_FORM, Removal, delete, export, import, schema};
+pub use transfer::{DeleteRequest, Export, FORM as SESSION_FORM, delete, export, import, schema};
 
 use crate::session::EXTENSION;
 use model::name;
@@ -32,26 +32,26 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The id of a session file: its name without the extension.
-pub fn id(path: &Path) -> String {
+/// Returns the id of a session: the name of its file without the extension.
+pub fn session_id(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
 }
 
 /// Refreshes the index after a change, without a message. The next `fathom list` reports errors.
-pub fn remember() {
+pub fn refresh_index() {
     let _ = index::query(&Files { is_quiet: true, ..Files::scan() }, |_| Ok(()));
 }
 
 /// Maximum number of ids listed if a word matches several sessions.
 const IDS_SHOWN: usize = 5;
 
-/// Finds the session that a word names: a path; an id; `last`, or `last~2` for the second one before it; the tag of only one session; or a
-/// part of only one id.
+/// Finds the session that a word names. The word is a path, an id, `last`, `last~2` for the second session before the
+/// last one, a tag, or a part of an id. A tag and a part must match only one session.
 ///
 /// # Errors
 ///
 /// [`Failure::Usage`] if no session or several match, with what to type instead.
-pub fn find(word: &str) -> Result<PathBuf, Failure> {
+pub fn find_session(word: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(word);
     if path.is_file() || word.contains('/') {
         return Ok(path.to_owned());
@@ -67,7 +67,7 @@ pub fn find(word: &str) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// Why the history or that session cannot be read.
-pub fn last_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
+pub fn last_session_on(path: &str) -> Result<Option<(String, Record)>, Failure> {
     let files = Files::scan();
     let named = Filter { target: Some(path.into()), ..Filter::default() };
     let entries = index::query(&files, |index| index.entries(&named, None))?;
@@ -118,13 +118,13 @@ fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) ->
     let mut left = back;
     for id in newest_first {
         let Some(found) = files.by_id.get(&id) else { continue };
-        if let Some(state) = session::running(&found.path) {
+        if let Some(state) = session::describe_running(&found.path) {
             running.push(format!("{id} is {state}"));
         } else if left > 0 {
             left -= 1;
         } else {
             for sentence in &running {
-                stderr::say(&format!(
+                stderr::print(&format!(
                     "fathom: {sentence}, so {word} means {id}: only sessions that have ended count"
                 ));
             }
@@ -215,7 +215,7 @@ struct Stamp {
     /// Last change of the session file, in ns since 1970.
     changed_ns: i64,
     /// Last change of the annotations, in ns since 1970; `None` without annotations.
-    words_changed_ns: Option<i64>,
+    annotations_changed_ns: Option<i64>,
 }
 
 impl Files {
@@ -234,7 +234,7 @@ impl Files {
 
     /// Scans one directory.
     fn scan_directory(&mut self, dir: &Path) -> io::Result<()> {
-        let mut annotations_changed_ns = BTreeMap::new();
+        let mut annotation_times = BTreeMap::new();
         let mut found = Vec::new();
         let mut others = 0;
         let user = session::user();
@@ -256,14 +256,14 @@ impl Files {
             if session.is_some() {
                 found.push((id.to_owned(), entry.path(), facts));
             } else {
-                annotations_changed_ns.insert(id.to_owned(), changed_ns(&facts));
+                annotation_times.insert(id.to_owned(), changed_ns(&facts));
             }
         }
         for (id, path, facts) in found {
             let stamp = Stamp {
                 bytes: i64::try_from(facts.len()).unwrap_or(i64::MAX),
                 changed_ns: changed_ns(&facts),
-                words_changed_ns: annotations_changed_ns.get(&id).copied(),
+                annotations_changed_ns: annotation_times.get(&id).copied(),
             };
             self.by_id.entry(id.clone()).or_insert(SessionFile { id, path, stamp });
         }
@@ -333,8 +333,8 @@ mod tests {
         let mut files = Files::default();
         files.scan_directory(dir.path())?;
         assert_eq!(files.by_id.keys().collect::<Vec<_>>(), ["a", "b"]);
-        assert!(files.by_id["a"].stamp.words_changed_ns.is_some());
-        assert_eq!(files.by_id["b"].stamp.words_changed_ns, None);
+        assert!(files.by_id["a"].stamp.annotations_changed_ns.is_some());
+        assert_eq!(files.by_id["b"].stamp.annotations_changed_ns, None);
         assert_eq!((files.by_id["a"].stamp.bytes, files.bytes()), (8, 16));
         assert_eq!(
             files.scan_directory(&dir.path().join("none")).map_err(|e| e.kind()),

@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use model::finding::Severity;
-use model::history::{Column, Device, Entry, Figure, Listing, Mark, OtherWork, Row, RowsOf, SessionTable};
+use model::history::{
+    Column, Device, Entry, Figure, FindingMark, Listing, OtherWork, RowsOf, SessionRow, SessionTable,
+};
 use model::record::Record;
 use model::report::{Ending, Report};
 use model::sweep::{BestSettings, SweptSetting};
@@ -45,7 +47,7 @@ pub struct Request {
 /// [`Failure::Refused`] if a newer fathom made the index.
 pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     let files = Files::scan();
-    files.problems.iter().for_each(|why| stderr::say(&format!("fathom: {why}")));
+    files.problems.iter().for_each(|why| stderr::print(&format!("fathom: {why}")));
     if request.rebuild {
         index::rebuild(&files)?;
     }
@@ -57,7 +59,7 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
         given => given,
     };
     let in_mb_per_s = request.table == Some(RowsOf::Devices) && !request.iops;
-    let (mut entries, mut asked_for) = index::query(&files, |index| {
+    let (mut entries, mut matching) = index::query(&files, |index| {
         Ok((index.entries(&request.filter, most)?, index.count(&request.filter)?))
     })?;
     for entry in &mut entries {
@@ -75,18 +77,18 @@ pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     if request.filter.verdict.is_some() {
         let all = entries.len();
         entries.retain(|entry| !entry.running);
-        asked_for = asked_for.saturating_sub((all - entries.len()) as u64);
+        matching = matching.saturating_sub((all - entries.len()) as u64);
     }
     if let Some(rows_of) = request.table {
-        let beyond = asked_for.saturating_sub(entries.len() as u64);
-        let format = report::that_writes::<SessionTable>(request.format).map_err(Failure::Usage)?;
+        let beyond = matching.saturating_sub(entries.len() as u64);
+        let format = report::require_writer::<SessionTable>(request.format).map_err(Failure::Usage)?;
         let is_job_chosen = request.filter.job.is_some();
         let table = SessionTable { is_job_chosen, ..table_of_latest(&entries, rows_of, beyond) };
-        stdout::report(format, &table, Style::default())?;
+        stdout::print_report(format, &table, Style::default())?;
         return Ok(ExitCode::SUCCESS);
     }
     let (sessions, bytes) = (files.by_id.len() as u64, files.bytes());
-    stdout::report(request.format, &Listing { entries, asked_for, sessions, bytes }, Style::default())?;
+    stdout::print_report(request.format, &Listing { entries, matching, sessions, bytes }, Style::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,18 +104,18 @@ pub(super) fn table_of_latest(entries: &[Entry], rows_of: RowsOf, beyond_limit: 
     let mut table = SessionTable { rows_of, columns, beyond_limit, ..SessionTable::default() };
     let mut known: Vec<Vec<String>> = Vec::new();
     for entry in entries {
-        let figures: Vec<Option<Figure>> = table.columns.iter().map(|c| figure(entry, c)).collect();
+        let figures: Vec<Option<Figure>> = table.columns.iter().map(|c| figure_in_column(entry, c)).collect();
         if figures.iter().all(Option::is_none) {
-            count(&mut table.other_work, entry);
+            count_other_work(&mut table.other_work, entry);
             continue;
         }
-        let disks = identity(entry);
+        let disks = disk_identities(entry);
         if rows_of == RowsOf::Devices && known.contains(&disks) {
             table.older += 1;
             continue;
         }
         known.push(disks);
-        table.rows.push(row(entry, figures));
+        table.rows.push(session_row(entry, figures));
     }
     table
 }
@@ -124,16 +126,18 @@ fn table_of_settings(entries: &[Entry], beyond_limit: u64) -> SessionTable {
     let mut known: Vec<Vec<String>> = Vec::new();
     let mut devices: Vec<(String, Vec<SweptSetting>)> = Vec::new();
     for entry in entries {
-        let disks =
-            [identity(entry), entry.settings.iter().filter_map(|s| s.first()?.target.clone()).collect()];
+        let disks = [
+            disk_identities(entry),
+            entry.settings.iter().filter_map(|s| s.first()?.target.clone()).collect(),
+        ];
         let disks = disks.concat();
         if entry.settings.is_empty() {
-            count(&mut table.other_work, entry);
+            count_other_work(&mut table.other_work, entry);
         } else if known.contains(&disks) {
             table.older += 1;
         } else {
             known.push(disks);
-            let row = row(entry, Vec::new());
+            let row = session_row(entry, Vec::new());
             let name = row.device.clone().unwrap_or_else(|| entry.targets.join(" + "));
             devices.extend(entry.settings.iter().map(|settings| (name.clone(), settings.clone())));
             table.rows.push(row);
@@ -160,30 +164,32 @@ pub(super) fn table_of_named(entries: &[Entry]) -> SessionTable {
         }
     }
     let figure_of = |entry: &Entry, c: &Column| entry.figures.iter().find(|f| column(f) == *c).cloned();
-    let rows = entries.iter().map(|entry| row(entry, columns.iter().map(|c| figure_of(entry, c)).collect()));
+    let rows =
+        entries.iter().map(|entry| session_row(entry, columns.iter().map(|c| figure_of(entry, c)).collect()));
     SessionTable { rows: rows.collect(), columns: columns.clone(), ..SessionTable::default() }
 }
 
-fn figure(entry: &Entry, column: &Column) -> Option<Figure> {
+fn figure_in_column(entry: &Entry, column: &Column) -> Option<Figure> {
     entry.figures.iter().find(|f| (&f.name, &f.unit) == (&column.name, &column.unit)).cloned()
 }
 
-fn count(other_work: &mut Vec<OtherWork>, entry: &Entry) {
-    let title = entry.title.clone().unwrap_or_else(|| entry.word());
+fn count_other_work(other_work: &mut Vec<OtherWork>, entry: &Entry) {
+    let title = entry.title.clone().unwrap_or_else(|| entry.status());
     match other_work.iter_mut().find(|other| other.title == title) {
         Some(other) => other.sessions += 1,
         None => other_work.push(OtherWork { title, sessions: 1 }),
     }
 }
 
-fn row(entry: &Entry, figures: Vec<Option<Figure>>) -> Row {
-    let names: Vec<String> = disks(entry).map(shown).collect();
-    let is_more_than_a_note = |mark: &&Mark| mark.severity.is_some_and(|severity| severity < Severity::Note);
-    let mut findings: Vec<Mark> = entry.findings.iter().filter(is_more_than_a_note).cloned().collect();
+fn session_row(entry: &Entry, figures: Vec<Option<Figure>>) -> SessionRow {
+    let names: Vec<String> = disks(entry).map(device_name).collect();
+    let is_more_than_a_note =
+        |mark: &&FindingMark| mark.severity.is_some_and(|severity| severity < Severity::Note);
+    let mut findings: Vec<FindingMark> = entry.findings.iter().filter(is_more_than_a_note).cloned().collect();
     // The findings are sorted by check, the worst effect of each check first. Keep only this one.
     findings.dedup_by_key(|mark| mark.id);
     let bytes: u64 = disks(entry).map(|disk| disk.bytes).sum();
-    Row {
+    SessionRow {
         device_bytes: (bytes > 0).then_some(bytes),
         findings,
         session: entry.id.clone(),
@@ -191,7 +197,7 @@ fn row(entry: &Entry, figures: Vec<Option<Figure>>) -> Row {
         verdict: entry.verdict,
         device: (!names.is_empty()).then(|| names.join(" + ")),
         targets: entry.targets.clone(),
-        tags: entry.words.tags.clone(),
+        tags: entry.annotations.tags.clone(),
         figures,
     }
 }
@@ -204,16 +210,16 @@ fn disks(entry: &Entry) -> impl Iterator<Item = &Device> {
     entry.devices.iter().filter(made).chain(topmost)
 }
 
-fn shown(device: &Device) -> String {
+fn device_name(device: &Device) -> String {
     let model = device.model.as_deref().unwrap_or_default();
     format!("{} {model}", device.name).trim().to_owned()
 }
 
 /// Returns the identity of the disks: their serial numbers, otherwise their names on this host, or the targets if there
 /// is no device.
-fn identity(entry: &Entry) -> Vec<String> {
+fn disk_identities(entry: &Entry) -> Vec<String> {
     let here = |name: &str| format!("{} {name}", entry.hosts.join(","));
-    let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&shown(d)));
+    let disk_identity = |d: &Device| d.serial.clone().unwrap_or_else(|| here(&device_name(d)));
     let disks: Vec<String> = disks(entry).map(disk_identity).collect();
     if disks.is_empty() { entry.targets.iter().map(|t| here(t)).collect() } else { disks }
 }
@@ -371,9 +377,9 @@ fn devices_after_a_sweep_are_compared_at_their_best_settings() {
         work: "read".into(),
         target: None,
         setting: setting.into(),
-        by: model::sweep::Measure::Bandwidth,
+        measure: model::sweep::Measure::Bandwidth,
         value: Some(value),
-        void_by: Vec::new(),
+        invalidated_by: Vec::new(),
         best,
     };
     let sweep = |id, name, first: f64| Entry {

@@ -68,7 +68,7 @@ impl Session {
             match Self::create_in(&dir, started) {
                 Ok(session) => {
                     if let Some(home) = user_directory().filter(|home| *home != dir) {
-                        stderr::say(&format!(
+                        stderr::print(&format!(
                             "fathom: {} cannot be written, so this session is kept in {}; set XDG_DATA_HOME to a directory that you can write to",
                             name::shown(&home),
                             name::shown(&dir)
@@ -79,7 +79,7 @@ impl Session {
                 Err(e) => problems.push(format!("{}: {e}{}", name::shown(&dir), cause(&e))),
             }
         }
-        stderr::say(&format!(
+        stderr::print(&format!(
             "fathom: this session will not be kept ({}); set XDG_DATA_HOME to a \
              directory that you can write to",
             problems.join("; ")
@@ -239,7 +239,7 @@ impl Session {
                 }
                 "the file keeps the results so far, and only the report that follows has the later ones"
             };
-            stderr::say(&format!(
+            stderr::print(&format!(
                 "fathom: the session file {} cannot be written: {why}{}; {consequence}",
                 name::shown(&self.path),
                 cause(why)
@@ -321,7 +321,7 @@ pub(crate) fn is_running(path: &Path) -> bool {
 
 /// Returns `still running (pid 4711)` if a running fathom writes to the session file; otherwise
 /// `None`.
-pub fn running(path: &Path) -> Option<String> {
+pub fn describe_running(path: &Path) -> Option<String> {
     if !is_running(path) {
         return None;
     }
@@ -337,7 +337,8 @@ pub fn is_headless(path: &Path) -> bool {
 }
 
 /// Returns the process that locked a file with `flock(2)`, from `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF`.
-/// `None` if two file systems have a locked file with this inode number, or the process is in a PID namespace that this one cannot see.
+/// `None` if locked files on two file systems have this inode number. Also `None` if the process is in another PID
+/// namespace, which this process cannot see.
 fn flock_writer(locks: &str, inode: u64) -> Option<u32> {
     let mut found = locks.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

@@ -4,7 +4,7 @@
 //! not at all. Delete removes only sessions that the user named; nothing else removes a session.
 
 use crate::session::{self, EXTENSION};
-use crate::{Files, SessionFile, annotations, find, id, remember, resolve_id};
+use crate::{Files, SessionFile, annotations, find_session, refresh_index, resolve_id, session_id};
 use analysis::Judging;
 use model::record::{Decoded, Record, Unreadable};
 use model::report::Report;
@@ -39,9 +39,9 @@ pub struct Export {
 /// Writes each session, and prints its path. Existing files in a directory are not replaced.
 ///
 /// # Errors
-/// [`Failure::Usage`] for words that mean no session and for paths that exist, [`Failure::Refused`] if a file cannot be written.
+/// [`Failure::Usage`] if a word names no session, or if a path exists. [`Failure::Refused`] if a file cannot be written.
 pub fn export(request: &Export) -> Result<ExitCode, Failure> {
-    let sessions = request.sessions.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    let sessions = request.sessions.iter().map(|word| find_session(word)).collect::<Result<Vec<_>, _>>()?;
     let format = format(request)?;
     if is_directory(&request.to) {
         into_directory(&sessions, format, &request.to)?;
@@ -61,7 +61,7 @@ fn into_directory(sessions: &[PathBuf], format: Option<&'static Format>, dir: &P
     std::fs::create_dir_all(dir).map_err(|e| refuse(dir, &e))?;
     for session in sessions {
         let extension = format.map_or(EXTENSION, |f| f.extension);
-        let place = dir.join(format!("{}.{extension}", id(session)));
+        let place = dir.join(format!("{}.{extension}", session_id(session)));
         create(&place, &bytes(session, format)?)?;
         if format.is_none() {
             export_annotations(session, &place)?;
@@ -75,7 +75,7 @@ fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) 
     let mut protected = ProtectedPaths::default();
     protected.add(session, "the session itself");
     protected.add(&annotations::annotations_path(session), "the session's tags and notes");
-    let rules = Rules { flag: "-o", protected, replace: Replace::by(request.force) };
+    let rules = Rules { flag: "-o", protected, replace: Replace::with_force(request.force) };
     let outlet = rules.decide(&request.to)?;
     outlet.write(&bytes(session, format)?, &rules)?;
     if is_stream(&request.to) {
@@ -86,7 +86,7 @@ fn into_file(session: &Path, format: Option<&'static Format>, request: &Export) 
 }
 
 fn print_path(place: &Path) -> Result<(), Failure> {
-    stdout::text(&format!("{}\n", name::shown(place)))
+    stdout::print_text(&format!("{}\n", name::shown(place)))
 }
 
 /// Prints a JSON schema.
@@ -94,14 +94,14 @@ fn print_path(place: &Path) -> Result<(), Failure> {
 /// # Errors
 /// If standard output cannot be written.
 pub fn schema(text: &str) -> Result<ExitCode, Failure> {
-    stdout::json(text)?;
+    stdout::print_json(text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the requested report format; `None` for the session file itself.
 fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
     if let Some(form) = &request.form {
-        let known = report::find::<Report>(form);
+        let known = report::find_format::<Report>(form);
         return if form == FORM || known.is_some() {
             Ok(known)
         } else {
@@ -109,15 +109,15 @@ fn format(request: &Export) -> Result<Option<&'static Format>, Failure> {
         };
     }
     let named = request.to.extension().filter(|e| *e != EXTENSION && !is_directory(&request.to));
-    let named =
-        named.filter(|_| !is_stream(&request.to) || report::by_extension::<Report>(&request.to).is_some());
-    match (named, report::by_extension::<Report>(&request.to)) {
+    let named = named
+        .filter(|_| !is_stream(&request.to) || report::format_by_extension::<Report>(&request.to).is_some());
+    match (named, report::format_by_extension::<Report>(&request.to)) {
         (None, _) => Ok(None),
         (Some(_), Some(format)) => Ok(Some(format)),
         (Some(_), None) => Err(Failure::Usage(format!(
             "-o {}: no format has this extension; type .{EXTENSION}, {}, or a directory",
             name::shown(&request.to),
-            report::extensions::<Report>()
+            report::file_extensions::<Report>()
         ))),
     }
 }
@@ -139,13 +139,13 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
         ..Judging::default()
     };
     let report = analysis::judge(&session::read(session)?, &judging);
-    stdout::rendered(format, &report, Style::default())
+    stdout::render_for_file(format, &report, Style::default())
 }
 
 /// Exports the annotations next to the session, where `import` finds them.
 fn export_annotations(session: &Path, place: &Path) -> Result<(), Failure> {
-    let annotations_read =
-        annotations::read(session).map_err(|why| Failure::Usage(format!("{}: {why}", id(session))))?;
+    let annotations_read = annotations::read(session)
+        .map_err(|why| Failure::Usage(format!("{}: {why}", session_id(session))))?;
     if annotations_read.is_empty() {
         return Ok(());
     }
@@ -178,18 +178,18 @@ fn refuse(place: &Path, error: &io::Error) -> Failure {
 /// the others.
 ///
 /// # Errors
-/// [`Failure::Usage`] after the last one if a file is not a session, or if another session has its id; [`Failure::Refused`] if the
-/// history cannot be written.
+/// [`Failure::Usage`] if a file is not a session, or if another session has its id; all other files are imported first.
+/// [`Failure::Refused`] if the history cannot be written.
 pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut wrong = Vec::new();
     for path in paths {
         match import_one(path) {
-            Ok(outcome) => stdout::text(&format!("{}: {outcome}\n", name::shown(path)))?,
+            Ok(outcome) => stdout::print_text(&format!("{}: {outcome}\n", name::shown(path)))?,
             Err(Failure::Usage(why)) => wrong.push(format!("{}: {why}", name::shown(path))),
             Err(other) => return Err(other),
         }
     }
-    remember();
+    refresh_index();
     if wrong.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(Failure::Usage(wrong.join("\n"))) }
 }
 
@@ -205,7 +205,7 @@ fn import_one(path: &Path) -> Result<String, Failure> {
         })
         .map_err(Failure::Usage)?;
     let annotations_read = annotations::read(path).map_err(Failure::Usage)?;
-    let id = id_of(path, &record, &bytes);
+    let id = imported_id(path, &record, &bytes);
     if let Some(there) = Files::find_file(&id) {
         return compare_with_existing(&id, &there, &bytes);
     }
@@ -233,8 +233,8 @@ fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String,
 }
 
 /// Returns the name of the file if it is an id. Otherwise makes an id from the start and the checksum of the session.
-fn id_of(path: &Path, record: &Record, bytes: &[u8]) -> String {
-    let name = id(path);
+fn imported_id(path: &Path, record: &Record, bytes: &[u8]) -> String {
+    let name = session_id(path);
     if is_session_id(&name) {
         return name;
     }
@@ -271,7 +271,7 @@ fn writable_directory() -> Result<PathBuf, Failure> {
 
 /// The request of `fathom delete`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal {
+pub struct DeleteRequest {
     /// Names of the sessions.
     pub sessions: Vec<String>,
     /// Whether to delete a session that is named by something other than its complete id.
@@ -281,9 +281,9 @@ pub struct Removal {
 /// Removes sessions and their annotations. If one of the words is wrong, removes nothing.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a word that matches no session or is not an id, [`Failure::Refused`] for a session that is being measured or
+/// [`Failure::Usage`] if a word names no session, or is not an id. [`Failure::Refused`] if a session is being measured, or
 /// cannot be removed.
-pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
+pub fn delete(request: &DeleteRequest) -> Result<ExitCode, Failure> {
     let files = Files::scan();
     let mut meant: Vec<&SessionFile> = Vec::new();
     for word in &request.sessions {
@@ -293,7 +293,7 @@ pub fn delete(request: &Removal) -> Result<ExitCode, Failure> {
         }
     }
     let removed = meant.iter().try_for_each(|found| remove(found));
-    remember();
+    refresh_index();
     removed.map(|()| ExitCode::SUCCESS)
 }
 
@@ -319,7 +319,7 @@ fn resolve<'a>(files: &'a Files, word: &str, sure: bool) -> Result<&'a SessionFi
 fn remove(found: &SessionFile) -> Result<(), Failure> {
     let annotations_file = annotations::annotations_path(&found.path);
     // The annotations are removed first: without the session they would belong to nothing.
-    if found.stamp.words_changed_ns.is_some() {
+    if found.stamp.annotations_changed_ns.is_some() {
         std::fs::remove_file(&annotations_file).map_err(|e| {
             Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&annotations_file)))
         })?;
@@ -327,9 +327,9 @@ fn remove(found: &SessionFile) -> Result<(), Failure> {
     std::fs::remove_file(&found.path)
         .map_err(|e| Failure::Refused(format!("{} cannot be removed: {e}", name::shown(&found.path))))?;
     let annotations_note =
-        if found.stamp.words_changed_ns.is_some() { " with its tags and notes" } else { "" };
+        if found.stamp.annotations_changed_ns.is_some() { " with its tags and notes" } else { "" };
     let size = show_bytes(found.stamp.bytes.unsigned_abs());
-    stdout::text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
+    stdout::print_text(&format!("removed {}{annotations_note} ({size})\n", name::shown(&found.path)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::terminal;
 use crate::terminal::Theme;
-use model::plan::Cost;
+use model::plan::ExpectedCost;
 use output::failure::Failure;
 use output::stdout;
 use rustix::fs::FileType;
@@ -67,7 +67,7 @@ impl Output {
     fn detect() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         Self {
-            kind: match (std::io::stderr().is_terminal(), stdout::places_text()) {
+            kind: match (std::io::stderr().is_terminal(), stdout::can_place_text()) {
                 (false, _) => StandardError::Stream,
                 (true, false) => StandardError::Dumb,
                 (true, true) => StandardError::Terminal,
@@ -108,7 +108,12 @@ impl Output {
         }
     }
 
-    fn choose(self, mode: ProgressMode, cost: &Cost, theme: Theme) -> Result<DisplayKind, &'static str> {
+    fn choose(
+        self,
+        mode: ProgressMode,
+        cost: &ExpectedCost,
+        theme: Theme,
+    ) -> Result<DisplayKind, &'static str> {
         let why = self.view_obstacle();
         Ok(match mode {
             ProgressMode::Quiet => DisplayKind::Quiet,
@@ -123,7 +128,7 @@ impl Output {
 }
 
 /// Chooses the display for a measurement of this cost.
-pub(super) fn choose(mode: ProgressMode, cost: &Cost) -> Result<DisplayKind, Failure> {
+pub(super) fn choose(mode: ProgressMode, cost: &ExpectedCost) -> Result<DisplayKind, Failure> {
     Output::detect().choose(mode, cost, Theme::from_environment()).map_err(|why| {
         Failure::Usage(format!("--live: {why}; without --live progress is printed in plain lines"))
     })
@@ -154,7 +159,7 @@ const THEME: Theme = Theme { unicode: true, colours: true };
 
 #[test]
 fn view_appears_by_default_on_a_suitable_terminal() {
-    let minute = Cost { time_ns: 60_000_000_000, ..Cost::default() };
+    let minute = ExpectedCost { time_ns: 60_000_000_000, ..ExpectedCost::default() };
     let choose = |place: Output| place.choose(ProgressMode::Auto, &minute, THEME);
     assert_eq!(choose(TERMINAL), Ok(DisplayKind::View(THEME)));
     assert_eq!(choose(Output { is_ci: true, ..TERMINAL }), Ok(DisplayKind::Lines));
@@ -171,13 +176,13 @@ fn view_appears_by_default_on_a_suitable_terminal() {
     {
         assert_eq!(choose(other), Ok(DisplayKind::Lines), "{other:?}");
     }
-    let short = Cost { time_ns: 3_000_000_000, ..Cost::default() };
+    let short = ExpectedCost { time_ns: 3_000_000_000, ..ExpectedCost::default() };
     assert_eq!(TERMINAL.choose(ProgressMode::Auto, &short, THEME), Ok(DisplayKind::ProgressLine));
 }
 
 #[test]
 fn progress_options_are_obeyed_or_refused() {
-    let short = Cost::default();
+    let short = ExpectedCost::default();
     let choose = |place: Output, mode| place.choose(mode, &short, THEME);
     assert_eq!(choose(TERMINAL, ProgressMode::View), Ok(DisplayKind::View(THEME)));
     assert_eq!(

@@ -15,9 +15,9 @@ use display_mode::DisplayKind;
 pub use display_mode::ProgressMode;
 use machine::snapshot::SnapshotReader;
 use model::evidence::Snapshot;
-use model::finding::Finding;
+use model::finding::Checked;
 use model::machine::Machine;
-use model::plan::{Cost, Plan, Strategy};
+use model::plan::{ExpectedCost, Plan, Strategy};
 use model::record::RunStart;
 use output::failure::Failure;
 use output::stderr;
@@ -102,7 +102,7 @@ impl Live {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the user asked for a view and a view is impossible.
-    pub fn start(mode: ProgressMode, cost: &Cost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn start(mode: ProgressMode, cost: &ExpectedCost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
             DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),
@@ -141,7 +141,7 @@ impl Live {
         match &self.display {
             Display::View(_, line) => line.step(name, done, left),
             Display::ProgressLine(line) => line.step(name, done, left),
-            Display::Lines => stderr::say(
+            Display::Lines => stderr::print(
                 &left.map_or_else(|| name.to_owned(), |left| format!("{name}, {}", left.sentence())),
             ),
             Display::Quiet => {}
@@ -182,14 +182,14 @@ impl Live {
         match &self.display {
             Display::View(view, _) => view.say(message),
             Display::ProgressLine(line) => line.say(message),
-            Display::Lines => stderr::say(message),
+            Display::Lines => stderr::print(message),
             Display::Quiet => {}
         }
     }
 
     /// Prints a lasting message, with `--quiet` too.
     pub fn say_even_if_quiet(&self, message: &str) {
-        if matches!(self.display, Display::Quiet) { stderr::say(message) } else { self.say(message) }
+        if matches!(self.display, Display::Quiet) { stderr::print(message) } else { self.say(message) }
     }
 
     /// Returns the view while it is shown.
@@ -253,7 +253,7 @@ impl Live {
 
     /// Shows the result of a run: its job's row over all runs so far, and the findings about this run. A display without a view prints a
     /// line after the last run of the job.
-    pub fn show_result(&self, result: JobResult, findings: Vec<Finding>, is_last: bool) {
+    pub fn show_result(&self, result: JobResult, findings: Vec<Checked>, is_last: bool) {
         if let Some(view) = self.view() {
             view.change(|state| state.show_result(result, findings));
             return;

@@ -9,7 +9,7 @@ use analysis::under_way::{CountersBetween, ReportedOps, Row, latencies};
 use engine::link::Block;
 use engine::workers::WorkerId;
 use model::Known;
-use model::finding::Finding;
+use model::finding::Checked;
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::units::{show_ns, show_rate};
@@ -149,7 +149,7 @@ impl JobResult {
 /// A finding, and the number of runs that have it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CountedFinding {
-    pub(super) finding: Finding,
+    pub(super) finding: Checked,
     pub(super) runs: u32,
 }
 
@@ -217,7 +217,7 @@ impl State {
     }
 
     /// Shows the result of a run and its findings.
-    pub(super) fn show_result(&mut self, result: JobResult, findings: Vec<Finding>) {
+    pub(super) fn show_result(&mut self, result: JobResult, findings: Vec<Checked>) {
         let key = |result: &JobResult| (result.figures.job, result.figures.offered_iops);
         let at = self.results.iter().position(|known| key(known) == key(&result));
         self.last_changed = at.unwrap_or(self.results.len());
@@ -230,7 +230,7 @@ impl State {
         }
     }
 
-    fn add_finding(&mut self, finding: Finding) {
+    fn add_finding(&mut self, finding: Checked) {
         let same = |f: &&mut CountedFinding| (f.finding.id, &f.finding.about) == (finding.id, &finding.about);
         if let Some(known) = self.findings.iter_mut().find(same) {
             known.runs += 1;

@@ -163,7 +163,7 @@ impl Shared {
     /// Prints the pending messages after the normal screen is back.
     fn flush_messages(&self) {
         for message in lock(&self.pending_messages).drain(..) {
-            stderr::say(&message);
+            stderr::print(&message);
         }
     }
 }

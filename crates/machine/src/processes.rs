@@ -309,7 +309,7 @@ pub fn open_flags_of_process(root: &Root, pid: u32, on: &OnDevices) -> Known<Ope
     // Threads may have separate file tables. A table with the same descriptor numbers as the
     // process's own table counts as that table.
     let tasks = root.list(&format!("{dir}/task"))?;
-    open.cut |= tasks.len() > MAX_THREADS;
+    open.may_be_incomplete |= tasks.len() > MAX_THREADS;
     for task in tasks.iter().take(MAX_THREADS) {
         let task = format!("{dir}/task/{task}");
         let own_names = root.list(&format!("{task}/fd")).unwrap_or_default();
@@ -331,7 +331,7 @@ fn read_descriptor_table(
 ) {
     for name in names {
         let Some(remaining) = left.checked_sub(1) else {
-            open.cut = true;
+            open.may_be_incomplete = true;
             return;
         };
         *left = remaining;
@@ -1085,9 +1085,9 @@ mod open_files_tests {
         }
         assert!(read().is_err_and(|why| why.contains("no such file")));
         put(dir.path(), "proc/7/maps", "");
-        assert_eq!(read().map(|open| open.cut), Ok(false));
+        assert_eq!(read().map(|open| open.may_be_incomplete), Ok(false));
         put(dir.path(), "proc/7/task/99/comm", "x\n");
-        assert_eq!(read().map(|open| open.cut), Ok(true));
+        assert_eq!(read().map(|open| open.may_be_incomplete), Ok(true));
     }
 
     #[test]

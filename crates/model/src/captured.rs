@@ -29,7 +29,8 @@ pub struct Captured {
     /// Whether the capture has all requests that the device completed.
     pub completeness: Completeness,
     /// The time range and the task that the profile is limited to; `None` for all requests.
-    pub restricted: Option<Restriction>,
+    #[serde(rename = "restricted")]
+    pub filter: Option<RequestFilter>,
     /// The profile of the captured requests.
     pub profile: Profile,
 }
@@ -40,7 +41,8 @@ pub struct Origin {
     /// Start time, RFC 3339; empty if a foreign trace does not state it.
     pub started: String,
     /// The path that the user named: the captured device or file, or the file of an imported trace.
-    pub asked: String,
+    #[serde(rename = "asked")]
+    pub named_path: String,
     /// The format of an imported trace, such as `fio iolog v3`; `None` for a capture made by fathom.
     pub imported: Option<String>,
     /// The captured block device, without the devices above or below it; `None` for an imported
@@ -49,7 +51,7 @@ pub struct Origin {
     /// The captured part of the device if the user named a partition; `None` for the whole device.
     pub partition: Option<Partition>,
     /// What one row of a capture file stands for.
-    pub unit: Unit,
+    pub unit: RowUnit,
     /// Clock of the timestamps: `mono` for CLOCK_MONOTONIC.
     pub clock: String,
     /// Whether rows include the time that a request waited in the I/O scheduler before it was issued.
@@ -85,7 +87,7 @@ pub struct Partition {
 /// What one row of a capture file stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum RowUnit {
     /// A request that was issued to the driver, after splitting and merging.
     #[default]
     Requests,
@@ -173,12 +175,12 @@ pub struct Counter {
 
 /// Selects the requests of a profile by time and task. A field that is `None` does not limit them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restriction {
+pub struct RequestFilter {
     /// Start of the range, in ns since the capture began.
     pub from_ns: Option<u64>,
     /// End of the range, excluded, in ns since the capture began.
     pub to_ns: Option<u64>,
-    /// Name of the tasks, or the id of a thread or process.
+    /// Name of a task, or the id of a thread or process.
     pub task: Option<String>,
 }
 
@@ -236,7 +238,8 @@ pub struct Profile {
     /// Flushes that reached the device, and the tasks that requested them.
     pub flushes: Flushes,
     /// The time series; `None` without requests.
-    pub course: Option<Course>,
+    #[serde(rename = "course")]
+    pub time_series: Option<LoadSeries>,
     /// Tasks with the most requests first; at most [`TASKS`].
     pub tasks: Vec<Task>,
     /// Tasks that are not in `tasks`, and their requests.
@@ -300,12 +303,12 @@ pub struct Sizes {
     /// The largest value.
     pub max: u64,
     /// The most frequent sizes, at most six, each with at least 0.5 % of the requests.
-    pub frequent: Vec<Share>,
+    pub frequent: Vec<SizeShare>,
 }
 
-/// A size and its share.
+/// A size of requests and its share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Share {
+pub struct SizeShare {
     /// Size in bytes; a multiple of 512.
     pub bytes: u64,
     /// Share of the requests.
@@ -352,7 +355,8 @@ pub struct Footprint {
     /// Bytes per block. A partly touched block counts completely.
     pub block_bytes: u64,
     /// Whether the byte counts are lower bounds, because there were too many blocks to distinguish.
-    pub is_least: bool,
+    #[serde(rename = "is_least")]
+    pub is_lower_bound: bool,
     /// Distinct bytes of reads and writes together.
     pub bytes: u64,
     /// Distinct bytes that were read.
@@ -363,16 +367,18 @@ pub struct Footprint {
     pub span_bytes: u64,
     /// Mean number of requests to each touched block.
     pub reuse: f64,
-    /// Smallest share of the device that received half of the reads and writes, with the device divided into 1024 equal
-    /// zones; `None` if the device's size is unknown, or without reads and writes.
-    pub half_in: Option<f64>,
+    /// Smallest share of the device that received half of the reads and writes. The device counts as 1024 equal zones.
+    /// `None` if its size is unknown, or without reads and writes.
+    #[serde(rename = "half_in")]
+    pub half_of_requests_in: Option<f64>,
 }
 
 /// When requests were issued.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Arrivals {
     /// The kind of requests: `all`, `read` or `write`.
-    pub of: String,
+    #[serde(rename = "of")]
+    pub requests_of: String,
     /// Time between consecutive requests.
     pub gap_ns: Latency,
     /// Index of dispersion of counts, Var N(t) / E N(t), in intervals of 10 ms: 1 for random arrivals, higher for
@@ -414,26 +420,31 @@ pub struct Flushes {
     /// Flushes that the device received.
     pub at_device: u64,
     /// Requested flushes without data.
-    pub asked: u64,
+    #[serde(rename = "asked")]
+    pub requested: u64,
     /// Writes that requested a flush before or after them.
     pub with_data: u64,
     /// Time from queueing a requested flush to its completion; `None` if no such flush completed.
-    pub asked_ns: Option<Latency>,
+    #[serde(rename = "asked_ns")]
+    pub requested_ns: Option<Latency>,
     /// The tasks that requested the most flushes, most first; at most five.
-    pub owners: Vec<Owner>,
+    #[serde(rename = "owners")]
+    pub tasks: Vec<FlushingTask>,
 }
 
 /// A task that requested flushes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Owner {
-    /// Name of the task.
+pub struct FlushingTask {
+    /// Name in the kernel, such as `postgres`.
     pub name: String,
     /// Thread id.
     pub tid: u32,
     /// Number of flushes that the task requested.
-    pub asked: u64,
+    #[serde(rename = "asked")]
+    pub requested: u64,
     /// Number of the task's writes with data per requested flush.
-    pub writes_each: f64,
+    #[serde(rename = "writes_each")]
+    pub writes_per_flush: f64,
 }
 
 /// Requests of one task.
@@ -478,13 +489,14 @@ pub struct OtherTasks {
 
 /// Time series of a load, in intervals of equal length from the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Course {
+pub struct LoadSeries {
     /// Length of an interval in ns.
     pub step_ns: u64,
     /// Number of intervals, at most 256.
     pub steps: usize,
     /// Time series for each kind of request that occurs.
-    pub of: Vec<CourseOf>,
+    #[serde(rename = "of")]
+    pub kinds: Vec<KindSeries>,
     /// Offsets of reads and writes over time; `None` without reads and writes. Omitted from the JSON, because
     /// `--events` prints every offset.
     #[serde(skip)]
@@ -493,7 +505,7 @@ pub struct Course {
 
 /// Time series of one kind of request: a number for each interval, by time of issue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CourseOf {
+pub struct KindSeries {
     /// Kind of the requests.
     pub op: Op,
     /// Number of requests.
@@ -515,7 +527,7 @@ pub struct Places {
     pub rows: usize,
     /// The places of reads and of writes, each list ordered by interval and then by row. A kind without requests is
     /// left out.
-    pub of: Vec<(Op, Vec<Place>)>,
+    pub kinds: Vec<(Op, Vec<Place>)>,
 }
 
 /// Requests of one interval that began at offsets of one row.

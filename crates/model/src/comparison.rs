@@ -2,7 +2,7 @@
 //!
 //! Ratios and intervals are B divided by A, so 0.9 is a tenth less. `null` means unknown. Zero is a measured zero.
 
-use crate::finding::{CheckId, Finding};
+use crate::finding::{CheckId, Checked};
 use crate::units::show_share;
 use crate::verdict::{AnswerWord, CountsAs, Producer, Verdict};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Comparison {
     /// The program that made this comparison, and the version of its JSON contract.
     pub fathom: Producer,
     /// The answer for the number that A quotes as its headline.
-    pub answer: ComparisonWord,
+    pub answer: ComparisonAnswer,
     /// The answer with its numbers, in one or two sentences.
     pub sentence: String,
     /// The reference side.
@@ -27,10 +27,11 @@ pub struct Comparison {
     pub only_in_a: Vec<String>,
     /// Names of results that only B has.
     pub only_in_b: Vec<String>,
-    /// Answers of the checks that concern comparisons, findings first.
-    pub findings: Vec<Finding>,
+    /// The checks that concern comparisons, with their answers, findings first.
+    #[serde(rename = "findings")]
+    pub checks: Vec<Checked>,
     /// Whether B is slower by more than the limit; `None` without a limit.
-    pub gate: Option<Gate>,
+    pub gate: Option<SlowdownGate>,
 }
 
 /// Several sides, each compared with the first.
@@ -40,7 +41,7 @@ pub struct Comparisons {
     /// The program that made these comparisons, and the version of its JSON contract.
     pub fathom: Producer,
     /// Whether any side is slower than A by more than the limit; the worst side decides. `None` without a limit.
-    pub gate: Option<Gate>,
+    pub gate: Option<SlowdownGate>,
     /// One comparison for each side except the first, in the order in which the user named them.
     pub others: Vec<Other>,
 }
@@ -59,9 +60,9 @@ pub struct Other {
 
 /// The answer of a comparison: B compared with A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Answer"))]
 #[serde(rename = "Answer", rename_all = "UPPERCASE")]
-pub enum ComparisonWord {
+pub enum ComparisonAnswer {
     /// The whole interval is better by more than the margin: more operations, or less time.
     Faster,
     /// The whole interval is worse by more than the margin.
@@ -169,7 +170,7 @@ pub struct Metric {
     /// Whether higher is better.
     pub more_is_better: bool,
     /// The answer for this number.
-    pub answer: ComparisonWord,
+    pub answer: ComparisonAnswer,
     /// Why the answer is `CANNOT TELL`, or why an interval beyond the margin is `NO DIFFERENCE SEEN`; otherwise
     /// empty.
     pub why: String,
@@ -221,12 +222,12 @@ pub struct Metric {
 
 /// The gate on B: whether it is slower than A by more than the limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Gate {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Gate"))]
+pub struct SlowdownGate {
     /// Allowed slowdown as a share, such as 0.05.
     pub limit: f64,
     /// Passed, failed or undecided. Invalid if a side has no number.
-    pub outcome: Passing,
+    pub outcome: GateOutcome,
     /// The numbers that decide, in one sentence.
     pub sentence: String,
     /// Total runs on each side that would decide the gate in four of five repetitions; `None` if the gate is decided,
@@ -243,11 +244,11 @@ pub struct Gate {
     pub no_number: bool,
 }
 
-/// The outcome of a gate.
+/// Whether a comparison passed its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Passing"))]
 #[serde(rename_all = "snake_case")]
-pub enum Passing {
+pub enum GateOutcome {
     /// The bound that the gate compares is within the limit.
     Passed,
     /// The bounds include the limit, there are none, or both are beyond the limit but the answer is not `SLOWER`.
@@ -258,7 +259,7 @@ pub enum Passing {
     Failed,
 }
 
-impl Passing {
+impl GateOutcome {
     /// Returns the outcome as the word that all gates print.
     pub fn word(self) -> AnswerWord {
         match self {
@@ -279,7 +280,7 @@ pub fn side_name(at: usize) -> String {
     }
 }
 
-impl ComparisonWord {
+impl ComparisonAnswer {
     /// Returns the word shown in every format.
     pub fn word(self) -> &'static str {
         match self {
@@ -296,13 +297,13 @@ impl ComparisonWord {
 
 impl Pair {
     /// Returns the answer for a pair that is not compared.
-    pub fn refusal(&self) -> ComparisonWord {
+    pub fn refusal(&self) -> ComparisonAnswer {
         if self.no_number {
-            ComparisonWord::Invalid
+            ComparisonAnswer::Invalid
         } else if self.cannot_tell {
-            ComparisonWord::CannotTell
+            ComparisonAnswer::CannotTell
         } else {
-            ComparisonWord::Incomparable
+            ComparisonAnswer::Incomparable
         }
     }
 }

@@ -24,10 +24,10 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// True if no run failed, and at least one run ended or a signal ended the session.
-    pub in_order: bool,
+    /// Whether no run failed, and at least one run ended or a signal ended the session.
+    pub succeeded: bool,
     /// Whether the figures are those of the last, incomplete run, because no run is complete.
-    pub is_cut: bool,
+    pub is_from_incomplete_run: bool,
     /// Completed operations in the windows, by kind; only kinds with operations.
     pub kinds: BTreeMap<Kind, ObservedKind>,
     /// Number of errors of all runs, by errno.
@@ -73,7 +73,7 @@ pub struct ObservedLaneKind {
     /// Latencies of the completed operations.
     pub latency: Distribution,
     /// Time series in intervals of the requested length; empty if none was requested.
-    pub course: Vec<Bucket>,
+    pub time_series: Vec<Bucket>,
 }
 
 /// Times of a CPU between the snapshots around the runs, in kernel ticks.
@@ -112,7 +112,7 @@ pub struct ObservedKind {
     /// Service time, from the submission to the completion; `None` in a closed loop.
     pub service: Option<Distribution>,
     /// Time series of the completed operations.
-    pub course: Vec<Stretch>,
+    pub time_series: Vec<ObservedInterval>,
     /// Latency from the submission to the completion, by the priority given to the kernel; empty if no operation
     /// had its own priority.
     pub priorities: Vec<(Option<IoPriority>, Distribution)>,
@@ -120,7 +120,7 @@ pub struct ObservedKind {
 
 /// Operations completed in an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stretch {
+pub struct ObservedInterval {
     /// Measured time before the interval, with the runs concatenated, in ns.
     pub start_ns: u64,
     /// Length of the interval in ns.
@@ -203,27 +203,27 @@ pub struct Ledger {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// Operations that fathom issued.
-    pub issued: Moved,
+    pub issued: IoTotals,
     /// I/O that the kernel charged to fathom's cgroup on the disk that is the topmost layer or contains it.
-    pub charged: Entry,
+    pub charged: LedgerEntry,
     /// Requests that each layer of the stack completed, from the top down.
-    pub layers: Vec<Entry>,
+    pub layers: Vec<LedgerEntry>,
 }
 
 /// One counter of a ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Entry {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Entry"))]
+pub struct LedgerEntry {
     /// The owner of the counter, such as `fathom's cgroup` or `vda`.
     pub name: String,
     /// Level of the layer in the stack: 0 at the top. Layers of the same level are side by side, such as the members of
     /// a RAID.
     pub step: u32,
     /// Operations or requests counted from before the first operation to after the last one; `None` if unknown.
-    pub counted: Option<Moved>,
+    pub counted: Option<IoTotals>,
     /// Operations or requests counted from before the first operation to the end of the final sync; `None` if nothing
     /// was written, or if unknown.
-    pub with_sync: Option<Moved>,
+    pub with_sync: Option<IoTotals>,
     /// Bytes of all layers of this level minus the issued bytes, as a share of the issued bytes. `None` if not counted.
     pub difference: Option<f64>,
     /// Bytes by which the counts may differ, because requests were in flight at the snapshots.
@@ -234,8 +234,8 @@ pub struct Entry {
 
 /// Number and bytes of operations or requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Moved {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Moved"))]
+pub struct IoTotals {
     /// Number of operations, or of a device's requests.
     pub ios: u64,
     /// Sum of the lengths of these operations or requests in bytes.
@@ -269,22 +269,22 @@ pub struct LayerRow {
     /// Index of the layer's result in the report's `results`.
     pub result: usize,
     /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
-    pub tool: Option<Pace>,
+    pub tool: Option<OperationFigures>,
     /// Figures that fathom counted, even if a finding invalidates them; `None` if no run was complete.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_did: Option<Pace>,
+    #[serde(default, rename = "tool_did", skip_serializing_if = "Option::is_none")]
+    pub tool_even_if_invalid: Option<OperationFigures>,
     /// 95 % interval of the operations per second that fathom counted; `None` with fewer than three runs.
     pub iops_interval: Option<[f64; 2]>,
     /// 95 % interval of the mean latency that fathom counted, in ns; `None` with fewer than three runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_interval_ns: Option<[f64; 2]>,
     /// Figures of the topmost device below this layer, for the same time and directions; `None` if not counted.
-    pub device: Option<Pace>,
+    pub device: Option<OperationFigures>,
     /// Requests that the topmost device completed in all runs, from the first operation to the end of the final sync;
     /// `None` if nothing was written or they were not counted.
-    pub device_with_sync: Option<Moved>,
+    pub device_with_sync: Option<IoTotals>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
-    pub against: Option<Difference>,
+    pub against: Option<LayerDifference>,
     /// Ids of findings that invalidate, relabel or bias this row. A comparison with it then shows
     /// more than the cost of the layer. Leaves out the findings that a row through the page cache
     /// is expected to have.
@@ -293,8 +293,8 @@ pub struct LayerRow {
 
 /// Rate, size and latency of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Pace {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Pace"))]
+pub struct OperationFigures {
     /// Operations or requests per second.
     pub iops: f64,
     /// Mean bytes per operation; `None` without operations.
@@ -306,8 +306,8 @@ pub struct Pace {
 
 /// The ratio of two rates, from runs of the same rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Difference {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Difference"))]
+pub struct LayerDifference {
     /// Name of the layer that this layer is compared with.
     pub name: String,
     /// Index of the result of the layer that this layer is compared with.
@@ -384,8 +384,8 @@ pub struct DeviceSecond {
 /// Time series of all runs in the recorded intervals: a hundredth of a run each, 10 ms to 1 s. Each list has one
 /// entry for each interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Course {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Course"))]
+pub struct TimeSeries {
     /// Index of the run within its job.
     pub run: Vec<u32>,
     /// Seconds from the beginning of the measured window.
@@ -395,7 +395,7 @@ pub struct Course {
     /// Mean number of operations in flight in all directions.
     pub depth_mean: Vec<f64>,
     /// Completed operations by direction (`read`).
-    pub directions: BTreeMap<String, CourseOf>,
+    pub directions: BTreeMap<String, DirectionSeries>,
     /// Maximum number of adjacent intervals that an entry joins; more than 1 if there were too many intervals. The
     /// median of an entry is the mean of the joined medians, weighted by operations. Its 99th percentile is the largest
     /// of the joined ones, an upper bound.
@@ -404,8 +404,8 @@ pub struct Course {
 
 /// Time series of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CourseOf {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CourseOf"))]
+pub struct DirectionSeries {
     /// Operations per second.
     pub iops: Vec<f64>,
     /// 10^6 bytes per second.

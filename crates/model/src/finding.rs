@@ -1,4 +1,4 @@
-//! Checks and findings: check ids, the page of a check, what a check found, and the diagnosis that `fathom doctor`
+//! Checks: their ids, their pages, their answers, and the diagnosis that `fathom doctor`
 //! prints.
 
 use crate::machine::Machine;
@@ -8,26 +8,25 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The outcome of one check of one or more results: a finding, a belief that holds, or why the
-/// check was not done.
+/// A check with its answer about one or more results: a finding, that the belief holds, or why it was not checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Finding {
-    /// The check.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
+pub struct Checked {
+    /// Id of the check.
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
-    /// Whether the check found a problem, found none, or could not be done.
+    /// Whether the answer is a finding, holds, or could not be checked.
     pub outcome: Outcome,
-    /// The effect on the number; `None` if the outcome is not a finding.
+    /// The effect on the number; `None` if the answer is not a finding.
     pub severity: Option<Severity>,
-    /// Names of the results that the finding is about.
+    /// Names of the results that the answer is about.
     pub about: Vec<String>,
-    /// The finding as a sentence; for `NotChecked` the reason.
+    /// The answer as a sentence; for `NotChecked` the reason.
     pub sentence: String,
     /// How to fix the cause; empty if nothing needs to be fixed.
     pub cure: String,
-    /// The numbers that support the finding.
+    /// The numbers that support the sentence.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the user accepted the finding with `--accept`.
     pub accepted: bool,
@@ -52,11 +51,14 @@ pub enum Outcome {
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// There is no number.
-    Void,
+    #[serde(rename = "void")]
+    Invalidates,
     /// The number is about something else and gets that name.
-    Rename,
+    #[serde(rename = "rename")]
+    Relabels,
     /// The number is wrong in a known direction or by a known size.
-    Biased,
+    #[serde(rename = "biased")]
+    Biases,
     /// The number is unaffected; the finding is information.
     Note,
 }
@@ -65,9 +67,9 @@ impl Severity {
     /// Returns the word in formats for programs, the same as in JSON.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Void => "void",
-            Self::Rename => "rename",
-            Self::Biased => "biased",
+            Self::Invalidates => "void",
+            Self::Relabels => "rename",
+            Self::Biases => "biased",
             Self::Note => "note",
         }
     }
@@ -75,9 +77,9 @@ impl Severity {
     /// Returns the effect of a finding on a number, as printed in reports for people.
     pub fn effect(self) -> &'static str {
         match self {
-            Self::Void => "invalidates",
-            Self::Rename => "relabels",
-            Self::Biased => "biases",
+            Self::Invalidates => "invalidates",
+            Self::Relabels => "relabels",
+            Self::Biases => "biases",
             Self::Note => "note",
         }
     }
@@ -277,15 +279,15 @@ pub struct Diagnosis {
     pub chain: String,
     /// Time in ms during which doctor watched for other load.
     pub watched_ms: u64,
-    /// The observations, under headings.
-    pub groups: Vec<Group>,
+    /// The answers, under headings.
+    pub groups: Vec<AnswerGroup>,
     /// The machine and the block stack, with everything that was read about them.
     pub machine: Machine,
 }
 
-/// Answers on one subject.
+/// Answers about one subject, such as the device or the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Group {
+pub struct AnswerGroup {
     /// Title of the group in the output of `doctor`.
     pub heading: String,
     /// The answers, in a fixed order.
@@ -293,16 +295,16 @@ pub struct Group {
     pub answers: Vec<DoctorAnswer>,
 }
 
-/// One answer of `fathom doctor`: its subject, its outcome and a sentence.
+/// The answer to one of the questions that `fathom doctor` asks before a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorAnswer {
     /// The subject in one to three words.
     pub about: String,
-    /// The answer: holds, a finding, or not checked.
+    /// Whether the answer is a finding, holds, or could not be checked.
     pub outcome: Outcome,
     /// The effect of a finding on a number; `None` for other outcomes.
     pub severity: Option<Severity>,
-    /// The observation; for [`Outcome::NotChecked`] the reason.
+    /// The answer as a sentence; for [`Outcome::NotChecked`] the reason.
     pub sentence: String,
     /// How to fix the problem, with the command if one exists; empty if there is no problem or no
     /// fix.
@@ -326,7 +328,7 @@ impl DoctorAnswer {
         }
     }
 
-    /// Creates an answer to a question that could not be checked, with the reason.
+    /// Creates the answer to a question that could not be checked, with the reason.
     pub fn unknown(about: &str, why: impl Into<String>) -> Self {
         Self { outcome: Outcome::NotChecked, ..Self::ok(about, why) }
     }
@@ -336,14 +338,14 @@ impl DoctorAnswer {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the answer matters for a measurement: a finding that changes a number, or the
-    /// limit of a cgroup. A fast enough load would measure this limit in place of the device.
-    pub fn acts(&self) -> bool {
-        self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_limit())
+    /// Whether the answer is a finding that changes what a measurement shows. The
+    /// limit of a cgroup counts as one: a fast enough load would measure this limit instead of the device.
+    pub fn affects_measurement(&self) -> bool {
+        self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_cgroup_limit())
     }
 
     /// Whether a cgroup limits the I/O of the target.
-    pub fn is_limit(&self) -> bool {
+    pub fn is_cgroup_limit(&self) -> bool {
         self.outcome == Outcome::Finding && self.check == Some(CheckId::D04)
     }
 
@@ -361,13 +363,14 @@ impl DoctorAnswer {
 }
 
 impl Diagnosis {
-    /// Returns all answers with a problem, worst first. Answers of equal severity keep their order. The
-    /// limit of a cgroup counts as an answer that biases a number.
+    /// Returns all findings, worst first. Findings of equal severity keep their order. The
+    /// limit of a cgroup counts as
+    /// a finding that biases a number.
     pub fn worst_first(&self) -> Vec<&DoctorAnswer> {
-        let answers = self.groups.iter().flat_map(|g| &g.answers);
-        let mut found: Vec<&DoctorAnswer> = answers.filter(|l| l.outcome == Outcome::Finding).collect();
-        found.sort_by_key(|l| if l.is_limit() { Some(Severity::Biased) } else { l.severity });
-        found
+        let answers = self.groups.iter().flat_map(|group| &group.answers);
+        let mut findings: Vec<&DoctorAnswer> = answers.filter(|a| a.outcome == Outcome::Finding).collect();
+        findings.sort_by_key(|f| if f.is_cgroup_limit() { Some(Severity::Biases) } else { f.severity });
+        findings
     }
 }
 
@@ -428,12 +431,15 @@ fn mistyped_ids_get_suggestions() {
 fn findings_are_sorted_by_severity_stably() {
     let finding = |about: &str, severity| DoctorAnswer::finding(about, severity, "");
     let groups = vec![
-        Group { heading: "a".into(), answers: vec![finding("1", Severity::Note), DoctorAnswer::ok("2", "")] },
-        Group {
+        AnswerGroup {
+            heading: "a".into(),
+            answers: vec![finding("1", Severity::Note), DoctorAnswer::ok("2", "")],
+        },
+        AnswerGroup {
             heading: "b".into(),
             answers: vec![
                 DoctorAnswer::unknown("3", ""),
-                finding("4", Severity::Void),
+                finding("4", Severity::Invalidates),
                 finding("5", Severity::Note),
                 finding("6", Severity::Note).check(CheckId::D04),
             ],
@@ -462,6 +468,6 @@ fn findings_are_sorted_by_severity_stably() {
     };
     let order: Vec<&str> = diagnosis.worst_first().iter().map(|l| l.about.as_str()).collect();
     assert_eq!(order, ["4", "6", "1", "5"]);
-    let acting = diagnosis.worst_first().into_iter().filter(|l| l.acts()).count();
+    let acting = diagnosis.worst_first().into_iter().filter(|l| l.affects_measurement()).count();
     assert_eq!(acting, 2, "the limit of a cgroup is no mere note");
 }

@@ -5,16 +5,16 @@
 
 #[cfg(test)]
 use crate::finding::Severity;
-use crate::finding::{CheckId, Finding, Outcome};
+use crate::finding::{CheckId, Checked, Outcome};
 use crate::job::Kind;
 use crate::verdict::{Limiter, Verdict};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Which of the hosts of a measurement this host is.
+/// The rank of this host in a measurement on several hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct FleetRank {
     /// Rank of the host, from 0.
     pub rank: u32,
     /// Number of hosts.
@@ -28,15 +28,15 @@ pub struct Part {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fleet {
     /// What was observed on each host, in the order of ranks.
-    pub hosts: Vec<HostSeen>,
+    pub hosts: Vec<HostRecord>,
     /// Outcomes of the checks on the hosts, by check and measured result.
-    #[serde(default)]
-    pub asked: Vec<CheckedOnHosts>,
+    #[serde(default, rename = "asked")]
+    pub checks: Vec<CheckedOnHosts>,
     /// Limiters on the hosts, by result and limiter.
     #[serde(default)]
-    pub limited: Vec<Limited>,
+    pub limited: Vec<LimitedHosts>,
     /// How each run began and ended, in order of time.
-    pub runs: Vec<RunSeen>,
+    pub runs: Vec<RunOnHosts>,
     /// Differences between the hosts, in sentences.
     pub differences: Vec<String>,
     /// Why the measurement ended early, with the host; `None` if it did not.
@@ -56,9 +56,9 @@ pub struct Lost {
 }
 
 /// The data that rank 0 keeps for each of possibly thousands of hosts. Findings and limiters that many hosts share are
-/// stored once ([`CheckedOnHosts`], [`Limited`]).
+/// stored once ([`CheckedOnHosts`], [`LimitedHosts`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HostSeen {
+pub struct HostRecord {
     /// Rank of the host, from 0.
     #[serde(default)]
     pub rank: u32,
@@ -122,7 +122,7 @@ stored_as_list! {
 
 /// How a run began and ended on all hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunSeen {
+pub struct RunOnHosts {
     /// Job, phase, repeat and attempt.
     #[serde(rename = "which")]
     pub index: RunIndex,
@@ -242,16 +242,16 @@ pub struct StartFigures {
 /// Maximum number of ranks that are listed in a group of hosts.
 const MOST_NAMED: usize = 8;
 
-/// A group of hosts.
+/// Some hosts of a measurement, by their number and lowest ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Which {
+pub struct HostGroup {
     /// Number of hosts.
     pub count: u32,
     /// Ranks of the hosts; with many hosts, only the lowest ranks.
     pub first: Vec<u32>,
 }
 
-impl Which {
+impl HostGroup {
     /// Creates a group of one host.
     pub fn only(rank: u32) -> Self {
         Self { count: 1, first: vec![rank] }
@@ -278,19 +278,20 @@ impl Which {
     }
 }
 
-/// The same finding on several hosts, with the sentence of the lowest rank.
+/// The same answer of a check on several hosts, with the sentence of the lowest rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HostsFinding {
-    /// The hosts with this finding.
-    pub hosts: Which,
-    /// The outcome of the check on the host of the lowest rank.
-    pub finding: Finding,
+pub struct AnswerOfHosts {
+    /// The hosts with this answer.
+    pub hosts: HostGroup,
+    /// The check with its answer on the host of the lowest rank.
+    #[serde(rename = "finding")]
+    pub checked: Checked,
 }
 
-impl HostsFinding {
+impl AnswerOfHosts {
     fn add(&mut self, other: Self) {
         if other.hosts.lowest() < self.hosts.lowest() {
-            self.finding = other.finding;
+            self.checked = other.checked;
         }
         self.hosts.add(&other.hosts);
     }
@@ -309,45 +310,46 @@ pub struct CheckedOnHosts {
     /// The worst finding, and the hosts that have a finding of the same severity; `None` if no host
     /// has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<HostsFinding>,
+    pub found: Option<AnswerOfHosts>,
     /// The hosts on which the check could not be done; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_checked: Option<HostsFinding>,
+    pub not_checked: Option<AnswerOfHosts>,
 }
 
 impl CheckedOnHosts {
-    /// Converts the findings of one host, in the order that [`CheckedOnHosts::add`] requires.
-    pub fn on(rank: u32, findings: &[Finding]) -> Vec<Self> {
+    /// Converts the checks of one host, in the order that [`CheckedOnHosts::add`] requires.
+    pub fn from_host(rank: u32, checks: &[Checked]) -> Vec<Self> {
         let mut all = Vec::new();
-        for finding in findings {
-            let on_this_host = || Some(HostsFinding { hosts: Which::only(rank), finding: finding.clone() });
-            let checked = |about: &String| Self {
-                id: finding.id,
+        for checked in checks {
+            let on_this_host =
+                || Some(AnswerOfHosts { hosts: HostGroup::only(rank), checked: checked.clone() });
+            let on_result = |about: &String| Self {
+                id: checked.id,
                 about: about.clone(),
-                held: u32::from(finding.outcome == Outcome::Holds),
-                found: on_this_host().filter(|_| finding.outcome == Outcome::Finding),
-                not_checked: on_this_host().filter(|_| finding.outcome == Outcome::NotChecked),
+                held: u32::from(checked.outcome == Outcome::Holds),
+                found: on_this_host().filter(|_| checked.outcome == Outcome::Finding),
+                not_checked: on_this_host().filter(|_| checked.outcome == Outcome::NotChecked),
             };
-            Self::add(&mut all, finding.about.iter().map(checked));
+            Self::add(&mut all, checked.about.iter().map(on_result));
         }
         all
     }
 
-    /// Adds the findings of other hosts. Both lists are ordered by check and result.
+    /// Adds the checks of other hosts. Both lists are ordered by check and result.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.id, one.about.clone()), Self::absorb);
     }
 
     fn absorb(&mut self, other: Self) {
         self.held += other.held;
-        self.not_checked = merge_findings(self.not_checked.take(), other.not_checked);
-        let severity = |found: &Option<HostsFinding>| found.as_ref().and_then(|t| t.finding.severity);
+        self.not_checked = merge_answers(self.not_checked.take(), other.not_checked);
+        let severity = |found: &Option<AnswerOfHosts>| found.as_ref().and_then(|t| t.checked.severity);
         let (mine, its) = (severity(&self.found), severity(&other.found));
         self.found = match (self.found.take(), other.found) {
             // The first severity is the worst.
             (Some(_), Some(worse)) if its < mine => Some(worse),
             (Some(worse), Some(_)) if mine < its => Some(worse),
-            (mine, its) => merge_findings(mine, its),
+            (mine, its) => merge_answers(mine, its),
         };
     }
 }
@@ -368,7 +370,7 @@ fn merge_sorted<T, K: Ord>(
     }
 }
 
-fn merge_findings(one: Option<HostsFinding>, other: Option<HostsFinding>) -> Option<HostsFinding> {
+fn merge_answers(one: Option<AnswerOfHosts>, other: Option<AnswerOfHosts>) -> Option<AnswerOfHosts> {
     match (one, other) {
         (Some(mut one), Some(other)) => {
             one.add(other);
@@ -391,18 +393,18 @@ stored_as_list! {
 
 /// Hosts with the same limiter, with the sentence of the slowest host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Limited {
+pub struct LimitedHosts {
     /// Name of the result.
     pub result: String,
     /// Number of hosts.
     pub hosts: u32,
-    /// The slowest of the hosts.
+    /// The host with the lowest rate.
     pub slowest: SlowestHost,
     /// The limiter, with the evidence of the slowest host.
     pub limiter: Limiter,
 }
 
-impl Limited {
+impl LimitedHosts {
     /// Adds the entries of other hosts to `all`. Both lists are ordered by result and limiter.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.result.clone(), one.limiter.name.clone()), Self::absorb);
@@ -422,8 +424,8 @@ impl Limited {
 }
 
 #[cfg(test)]
-fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Finding {
-    Finding {
+fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Checked {
+    Checked {
         id: CheckId::A01,
         name: "X".into(),
         outcome,
@@ -443,9 +445,9 @@ fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
             0 => (Outcome::Holds, None),
             1 => (Outcome::NotChecked, None),
             2 => (Outcome::Finding, Some(Severity::Note)),
-            _ => (Outcome::Finding, Some(Severity::Biased)),
+            _ => (Outcome::Finding, Some(Severity::Biases)),
         };
-        CheckedOnHosts::on(rank, &[finding(outcome, severity, format!("on {rank}"))])
+        CheckedOnHosts::from_host(rank, &[finding(outcome, severity, format!("on {rank}"))])
     };
     let sum = |ranks: &mut dyn Iterator<Item = u32>| {
         let mut all = Vec::new();
@@ -457,7 +459,7 @@ fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
     let Some((found, not)) = one.found.as_ref().zip(one.not_checked.as_ref()) else { panic!("{one:?}") };
     assert_eq!((one.held, found.hosts.count, not.hosts.count), (20, 20, 20));
     assert_eq!(
-        (found.finding.sentence.as_str(), found.hosts.first.as_slice()),
+        (found.checked.sentence.as_str(), found.hosts.first.as_slice()),
         ("on 3", &[3, 7, 11, 15, 19, 23, 27, 31][..])
     );
     assert_eq!(sum(&mut (0..80).rev()), all);
@@ -468,15 +470,15 @@ fn the_worst_finding_is_kept_with_its_hosts_in_any_order() {
 
 #[test]
 fn the_slowest_host_words_a_common_limiter() {
-    let limited_host = |rank: u32, iops: f64| Limited {
+    let limited_host = |rank: u32, iops: f64| LimitedHosts {
         result: "read".into(),
         hosts: 1,
         slowest: SlowestHost { rank, iops },
         limiter: Limiter { name: "device".into(), sentence: format!("on {rank}"), evidence: [].into() },
     };
     let (mut one, mut other) = (Vec::new(), Vec::new());
-    Limited::add(&mut one, [limited_host(0, 9.0), limited_host(1, 3.0), limited_host(2, 3.0)]);
-    Limited::add(&mut other, [limited_host(2, 3.0), limited_host(1, 3.0), limited_host(0, 9.0)]);
+    LimitedHosts::add(&mut one, [limited_host(0, 9.0), limited_host(1, 3.0), limited_host(2, 3.0)]);
+    LimitedHosts::add(&mut other, [limited_host(2, 3.0), limited_host(1, 3.0), limited_host(0, 9.0)]);
     assert_eq!(one, other);
     assert_eq!((one.len(), one[0].hosts, one[0].limiter.sentence.as_str()), (1, 3, "on 1"));
 }
@@ -484,9 +486,9 @@ fn the_slowest_host_words_a_common_limiter() {
 #[test]
 fn runs_and_hosts_are_stored_as_lists() {
     let index = RunIndex { job: 1, phase: 2, repeat: 3, attempt: 4 };
-    let run = serde_json::to_value(RunSeen { index, ..RunSeen::default() }).unwrap_or_default();
+    let run = serde_json::to_value(RunOnHosts { index, ..RunOnHosts::default() }).unwrap_or_default();
     assert_eq!(run["which"], serde_json::json!([1, 2, 3, 4]));
-    assert_eq!(serde_json::from_value(run).ok(), Some(RunSeen { index, ..RunSeen::default() }));
+    assert_eq!(serde_json::from_value(run).ok(), Some(RunOnHosts { index, ..RunOnHosts::default() }));
     let slowest = serde_json::to_value(SlowestHost { rank: 7, iops: 0.5 }).ok();
     assert_eq!(slowest, Some(serde_json::json!([7, 0.5])));
 }

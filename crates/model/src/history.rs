@@ -13,7 +13,7 @@ pub struct Listing {
     /// The listed sessions.
     pub entries: Vec<Entry>,
     /// Number of sessions that match the request, even if the limit of entries leaves them out.
-    pub asked_for: u64,
+    pub matching: u64,
     /// Number of sessions in the whole history.
     pub sessions: u64,
     /// Total size of the session files in bytes.
@@ -67,13 +67,14 @@ pub struct Entry {
     /// compared.
     pub fingerprint: Option<String>,
     /// Checks with a finding, each with its severity; sorted and without duplicates.
-    pub findings: Vec<Mark>,
+    pub findings: Vec<FindingMark>,
     /// Version of fathom that measured the session.
     pub version: Option<String>,
     /// Version of fathom that judged the session.
     pub judged_by: String,
     /// The user's tags and notes.
-    pub words: Annotations,
+    #[serde(rename = "words")]
+    pub annotations: Annotations,
     /// Why the session, its tags or its notes cannot be read; `None` if they can.
     pub problem: Option<String>,
 }
@@ -134,10 +135,10 @@ pub struct Device {
     pub bytes: u64,
 }
 
-/// A finding by its id.
+/// The id of a check with a finding, and the effect of the finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Mark {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Mark"))]
+pub struct FindingMark {
     /// The check of the finding.
     pub id: CheckId,
     /// Effect of the finding on the number.
@@ -145,10 +146,10 @@ pub struct Mark {
 }
 
 impl Entry {
-    /// Returns one word, or two if the session did not end as planned: `VALID`, `SUSPECT, interrupted`, `cut`,
-    /// `unreadable`.
-    pub fn word(&self) -> String {
-        self.verdict_word().into_iter().chain(self.unplanned()).collect::<Vec<_>>().join(", ")
+    /// Returns the verdict and, if the session did not end as planned, how it ended: `VALID`, `SUSPECT, interrupted`,
+    /// `cut`, `unreadable`.
+    pub fn status(&self) -> String {
+        self.verdict_word().into_iter().chain(self.unplanned_ending()).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the verdict's word, such as `VALID`; `None` without a verdict.
@@ -158,7 +159,7 @@ impl Entry {
 
     /// Returns how the session ended if it did not end as planned, such as `interrupted`; `None` if
     /// it ended as planned.
-    pub fn unplanned(&self) -> Option<&'static str> {
+    pub fn unplanned_ending(&self) -> Option<&'static str> {
         match &self.ending {
             _ if self.running => Some("running"),
             Some(Ending::Complete) => None,
@@ -194,7 +195,7 @@ pub struct SessionTable {
     pub columns: Vec<Column>,
     /// Sessions that have a result in at least one column, newest first. If the user named sessions, all of them in the
     /// order of naming.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SessionRow>,
     /// For devices whose newest session is a sweep: a table for each work. It compares all devices at every setting
     /// that is the best on at least one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -236,8 +237,8 @@ impl Column {
 
 /// A session in the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Row {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Row"))]
+pub struct SessionRow {
     /// Id of the session.
     pub session: String,
     /// Start time, RFC 3339.
@@ -251,7 +252,7 @@ pub struct Row {
     pub device_bytes: Option<u64>,
     /// Checks with a finding that is more than a note.
     #[serde(default)]
-    pub findings: Vec<Mark>,
+    pub findings: Vec<FindingMark>,
     /// Paths of the session's targets.
     pub targets: Vec<String>,
     /// The user's tags.

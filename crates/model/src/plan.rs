@@ -4,7 +4,7 @@
 
 use crate::Known;
 pub use crate::figures::{ComparedLayer, LayerComparison};
-use crate::fleet::Part;
+use crate::fleet::FleetRank;
 use crate::job::{Create, Job, Stream, TaskNumber};
 use crate::machine::{Identity, Machine};
 use crate::payload::split_mix;
@@ -15,7 +15,7 @@ use crate::spec::number::ATTEMPTS;
 pub use crate::study::LatencyTarget;
 use crate::study::{Study, TargetLayout};
 use crate::units::{minutes, show_bytes, show_ns};
-use crate::verdict::{Condition, Slower};
+use crate::verdict::{Condition, SlowdownLimit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Everything that one invocation measures.
@@ -46,7 +46,7 @@ pub struct Plan {
     /// The limit on how much slower this session may be than the earlier session that is measured
     /// again (`against`); `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fail_if_slower: Option<Slower>,
+    pub fail_if_slower: Option<SlowdownLimit>,
     /// Seed of offsets, data and the order of runs.
     pub seed: u64,
     /// Id of the previous session on one of the targets, if it used the same offsets: the same seed, file and accesses.
@@ -71,15 +71,15 @@ pub struct Plan {
     /// Every setting with its value and its origin.
     pub origins: Vec<Origin>,
     /// Fault that fathom's own tests inject; `None` otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hook: Option<Hook>,
+    #[serde(default, rename = "hook", skip_serializing_if = "Option::is_none")]
+    pub injected_fault: Option<InjectedFault>,
     /// Kernel name or serial number of the device that the user expects below every target; `None`
     /// if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_device: Option<String>,
     /// The earlier session whose jobs are measured again next to those of this session; `None` without `--against`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<Rerun>,
+    pub against: Option<EarlierSession>,
     /// The question that the jobs answer together.
     #[serde(flatten)]
     pub study: Study,
@@ -93,8 +93,8 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
     /// The rank of this host in a measurement on several hosts; `None` if one host measures alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<Part>,
+    #[serde(default, rename = "part", skip_serializing_if = "Option::is_none")]
+    pub fleet_rank: Option<FleetRank>,
 }
 
 /// Returns the value of `attempts` for sessions from before the setting existed.
@@ -149,14 +149,14 @@ impl Plan {
             quick_ns: None,
             budget_ns: None,
             origins: Vec::new(),
-            hook: None,
+            injected_fault: None,
             expect_device: None,
             against: None,
             study,
             precondition: None,
             op_log: None,
             typed: None,
-            part: None,
+            fleet_rank: None,
         }
     }
 
@@ -165,11 +165,12 @@ impl Plan {
         self.jobs.iter().flat_map(Job::streams)
     }
 
-    /// Returns the seed for offsets and data of this host. All hosts of a fleet share one plan seed, so that they run
-    /// in the same order; the rank varies it, so that no host reads blocks that another host left in a shared cache.
+    /// Returns the seed for offsets and data of this host. All hosts of a fleet have the same seed in their plans, so
+    /// that they run in the same order. The rank varies it here: no host then reads the blocks that another host left in
+    /// a shared cache.
     pub fn host_seed(&self) -> u64 {
-        match self.part {
-            Some(Part { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
+        match self.fleet_rank {
+            Some(FleetRank { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
             _ => self.seed,
         }
     }
@@ -177,18 +178,19 @@ impl Plan {
     /// Returns the shared name of a test file that other hosts open too; `None` if they do not open
     /// it, or if this host measures alone.
     pub fn common(&self, target: usize) -> Option<&Common> {
-        self.part.and(self.targets.get(target)?.common.as_ref())
+        self.fleet_rank.and(self.targets.get(target)?.common.as_ref())
     }
 
     /// Whether this host has the given rank, or measures alone.
     pub fn is_rank(&self, rank: u32) -> bool {
-        self.part.is_none_or(|part| part.rank == rank)
+        self.fleet_rank.is_none_or(|part| part.rank == rank)
     }
 
     /// Returns the first task of a stream on this host. A task is a worker; tasks are numbered host by host over all
     /// hosts that run the job.
     pub fn first_task(&self, job: usize, stream: &Stream) -> TaskNumber {
-        let Part { rank, hosts, .. } = self.part.unwrap_or(Part { rank: 0, hosts: 1, neighbours: 0 });
+        let FleetRank { rank, hosts, .. } =
+            self.fleet_rank.unwrap_or(FleetRank { rank: 0, hosts: 1, neighbours: 0 });
         let hosts = self.hosts_in_job(job, hosts as usize).max(1) as u64;
         let workers = u64::from(stream.workers);
         let host = (u64::from(rank) + u64::from(stream.shift_hosts)) % hosts;
@@ -202,12 +204,12 @@ impl Plan {
 
     /// Returns this host's part of a load that is offered to all hosts.
     pub fn host_load(&self, iops: u64) -> f64 {
-        iops as f64 / self.part.map_or(1.0, |part| f64::from(part.hosts.max(1)))
+        iops as f64 / self.fleet_rank.map_or(1.0, |part| f64::from(part.hosts.max(1)))
     }
 
     /// Whether this host runs a job.
     pub fn participates(&self, job: usize) -> bool {
-        self.study.hosts().zip(self.part).is_none_or(|(steps, part)| steps.participates(part.rank, job))
+        self.study.hosts().zip(self.fleet_rank).is_none_or(|(steps, part)| steps.participates(part.rank, job))
     }
 
     /// Returns the number of results of a session: one for each job or user's command.
@@ -286,16 +288,18 @@ pub enum Strategy {
 
 /// An earlier session whose jobs are measured again next to those of this session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rerun {
+pub struct EarlierSession {
     /// Id of the earlier session.
     pub session: String,
     /// Index of the first job in this plan that is from the earlier session. All later jobs are from the earlier
     /// session too, unchanged.
-    pub from: usize,
+    #[serde(rename = "from")]
+    pub first_job: usize,
     /// Index of the job that gave the earlier session's headline.
     pub headline: usize,
     /// Report of the earlier session, judged before this session began; without time series.
-    pub then: Box<Report>,
+    #[serde(rename = "then")]
+    pub earlier_report: Box<Report>,
 }
 
 /// A file or device of the plan.
@@ -417,7 +421,7 @@ pub struct Origin {
 /// A fault that fathom's own tests inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hook {
+pub enum InjectedFault {
     /// The first worker panics after some hundred operations.
     PanicWorker,
     /// The measuring thread panics at its first sample of the devices while workers run.
@@ -443,21 +447,21 @@ pub struct Explained {
     /// The machine that the plan would run on.
     pub machine: Machine,
     /// Time and data volume, as far as they are known in advance.
-    pub cost: Cost,
+    pub cost: ExpectedCost,
 }
 
 /// The time and data volume of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct ExpectedCost {
     /// Time in ns of the idle watch, of the rounds of preconditioning, and of all runs that end
     /// after a fixed time.
     pub time_ns: u64,
-    /// Whether the measurement may end earlier.
-    pub at_most: bool,
+    /// Whether the measurement may end before `time_ns`.
+    pub may_end_earlier: bool,
     /// Whether disturbed runs are measured again, which takes longer and writes more.
-    pub again: bool,
+    pub repeats_disturbed: bool,
     /// Whether some runs end only after a number of operations or bytes, however long this takes.
-    pub counted: bool,
+    pub has_runs_without_end_time: bool,
     /// Bytes of test files.
     pub made_bytes: u64,
     /// Time limit in ns for creating test files, without the final sync; 0 if `time_ns` includes it.
@@ -470,7 +474,7 @@ pub struct Cost {
     pub unbounded_ns: u64,
 }
 
-impl Cost {
+impl ExpectedCost {
     /// Formats the cost as sentences: `It takes about 94 s, and up to 15 s before that to write test files. It writes
     /// at most 1 GiB of ...`.
     pub fn sentence(&self) -> String {
@@ -479,14 +483,17 @@ impl Cost {
 
     /// Returns text such as `about 94 s, and up to 15 s before that to write test files`.
     fn time(&self) -> String {
-        let word = if self.at_most { "at most" } else { "about" };
+        let word = if self.may_end_earlier { "at most" } else { "about" };
         let mut parts = Vec::new();
         if self.time_ns > 0 {
-            let more =
-                if self.again { " (more if other load disturbs runs, which are then repeated)" } else { "" };
+            let more = if self.repeats_disturbed {
+                " (more if other load disturbs runs, which are then repeated)"
+            } else {
+                ""
+            };
             parts.push(format!("{word} {}{more}", minutes(self.time_ns)));
         }
-        if self.counted {
+        if self.has_runs_without_end_time {
             parts.push("as long as the workloads limited by operations or bytes take".into());
         }
         if self.made_bytes > 0 && self.making_ns > 0 {
@@ -509,35 +516,35 @@ impl Cost {
             parts.push(format!("{} to precondition", show_bytes(self.filled_bytes)));
         }
         if self.bounded_bytes > 0 {
-            let more = if self.again { ", and more in runs that are repeated" } else { "" };
+            let more = if self.repeats_disturbed { ", and more in runs that are repeated" } else { "" };
             let bytes = show_bytes(self.bounded_bytes);
             parts.push(format!("at most {bytes} in runs with a limit on operations or rate{more}"));
         }
         if self.unbounded_ns > 0 {
-            let at_most = if self.at_most { "at most " } else { "" };
+            let at_most = if self.may_end_earlier { "at most " } else { "" };
             parts.push(format!("as much as the target can write in {at_most}{}", time(self.unbounded_ns)));
         }
         if parts.is_empty() { "nothing".into() } else { parts.join(", then ") }
     }
 }
 
-/// Formats a time.
+/// Formats a time: exactly below ten seconds, from there on roughly.
 fn time(ns: u64) -> String {
     if ns < 10_000_000_000 { show_ns(ns as f64) } else { minutes(ns) }
 }
 
 #[test]
 fn a_cost_omits_missing_parts() {
-    assert_eq!(Cost::default().sentence(), "It takes no time. It writes nothing.");
-    let reads = Cost { time_ns: 9_400_000_000, ..Cost::default() };
+    assert_eq!(ExpectedCost::default().sentence(), "It takes no time. It writes nothing.");
+    let reads = ExpectedCost { time_ns: 9_400_000_000, ..ExpectedCost::default() };
     assert_eq!(reads.sentence(), "It takes about 10 s. It writes nothing.");
-    let bench = Cost {
+    let bench = ExpectedCost {
         time_ns: 75_000_000_000,
-        again: true,
+        repeats_disturbed: true,
         made_bytes: 1 << 30,
         making_ns: 15_000_000_000,
         unbounded_ns: 35_000_000_000,
-        ..Cost::default()
+        ..ExpectedCost::default()
     };
     assert_eq!(
         bench.sentence(),
@@ -545,15 +552,24 @@ fn a_cost_omits_missing_parts() {
          before that to write test files. It writes at most 1 GiB of test files, then as much as the \
          target can write in 35 s."
     );
-    let counted = Cost { counted: true, bounded_bytes: 3 << 20, filled_bytes: 2 << 30, ..Cost::default() };
+    let counted = ExpectedCost {
+        has_runs_without_end_time: true,
+        bounded_bytes: 3 << 20,
+        filled_bytes: 2 << 30,
+        ..ExpectedCost::default()
+    };
     assert_eq!(
         counted.sentence(),
         "It takes as long as the workloads limited by operations or bytes take, and as long as \
          preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
          runs with a limit on operations or rate."
     );
-    let searched =
-        Cost { time_ns: 300_000_000_000, at_most: true, unbounded_ns: 5_000_000_000, ..Cost::default() };
+    let searched = ExpectedCost {
+        time_ns: 300_000_000_000,
+        may_end_earlier: true,
+        unbounded_ns: 5_000_000_000,
+        ..ExpectedCost::default()
+    };
     assert_eq!(
         searched.sentence(),
         "It takes at most 5 min. It writes as much as the target can write in at most 5.00 s."

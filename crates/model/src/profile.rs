@@ -72,7 +72,7 @@ pub struct Profile {
     /// Index of the test whose first direction is the headline.
     pub headline: usize,
     /// How the tool shows its results; `None` if fathom's table has the same content.
-    pub card: Option<ToolStyle>,
+    pub style: Option<ToolStyle>,
 }
 
 /// How a tool shows its results, as part of a profile.
@@ -81,7 +81,7 @@ pub struct ToolStyle {
     /// The imitated product, such as `ATTO Disk Benchmark`.
     pub tool: &'static str,
     /// Whether the layout has bars or a score.
-    pub display: Display,
+    pub kind: LayoutKind,
     /// Differences from the tool, in sentences.
     pub differs: &'static [&'static str],
 }
@@ -153,7 +153,7 @@ const CDM: &[Test] = &[
 
 /// A profile without tests, measured with reads and with writes, and shown in fathom's own table.
 const PLAIN: Profile =
-    Profile { name: "", about: "", tests: &[], read_percents: &[100, 0], headline: 0, card: None };
+    Profile { name: "", about: "", tests: &[], read_percents: &[100, 0], headline: 0, style: None };
 
 /// All profiles.
 pub const PROFILES: &[Profile] = &[
@@ -211,9 +211,9 @@ pub const PROFILES: &[Profile] = &[
         tests: &ATTO,
         // The block size that other tools quote. The best of all rows would be partly luck.
         headline: 11,
-        card: Some(ToolStyle {
+        style: Some(ToolStyle {
             tool: "ATTO Disk Benchmark",
-            display: Display::Bars,
+            kind: LayoutKind::Bars,
             differs: &[
                 "ATTO writes data that compress to almost nothing; fathom writes incompressible data. Storage that compresses is slower here, as it is with most files.",
             ],
@@ -241,9 +241,9 @@ pub const PROFILES: &[Profile] = &[
                 ..asssd("Acc.time", test(Random, 0, 1, 1))
             },
         ],
-        card: Some(ToolStyle {
+        style: Some(ToolStyle {
             tool: "AS SSD Benchmark",
-            display: Display::Score,
+            kind: LayoutKind::Score,
             differs: &[NO_COPIES, "The 64 threads share one file; those of AS SSD have 64 files of 16 MB."],
         }),
         ..PLAIN
@@ -269,9 +269,9 @@ pub const PROFILES: &[Profile] = &[
         about: "AS SSD's compression benchmark: a file written and read back with data that are 0 to 100 % compressible",
         tests: &REWRITES,
         read_percents: BOTH,
-        card: Some(ToolStyle {
+        style: Some(ToolStyle {
             tool: "AS SSD Compression-Benchmark",
-            display: Display::Bars,
+            kind: LayoutKind::Bars,
             differs: &[
                 "Each point writes a file once from end to end and then reads it once; the next point overwrites the file.",
             ],
@@ -398,7 +398,7 @@ pub struct ToolLayout {
     pub tool: String,
     /// Whether the layout has bars or a score.
     #[serde(rename = "look")]
-    pub display: Display,
+    pub kind: LayoutKind,
     /// Rows, in the order of the tool.
     pub rows: Vec<LayoutRow>,
     /// Differences from the tool, in sentences.
@@ -408,7 +408,7 @@ pub struct ToolLayout {
 /// Whether a tool shows bars or a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Display {
+pub enum LayoutKind {
     /// Bars, one per number.
     Bars,
     /// Numbers, and a score computed from them.

@@ -6,10 +6,10 @@
 
 use crate::comparison::Comparison;
 pub use crate::figures::{
-    AtDevice, Course, CourseOf, DeviceFigures, DeviceSecond, HostFigures, LatencyBuckets, Second,
+    AtDevice, DeviceFigures, DeviceSecond, DirectionSeries, HostFigures, LatencyBuckets, Second, TimeSeries,
 };
 use crate::figures::{Estimate, Ledger, Observed, Steadiness};
-use crate::finding::{CheckId, Finding, Severity};
+use crate::finding::{CheckId, Checked, Severity};
 use crate::fleet::FleetFigures;
 use crate::job::{Job, Pattern, Stream};
 use crate::machine::Machine;
@@ -73,8 +73,9 @@ pub struct Report {
     /// The contribution of each host; `None` if one host measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetFigures>,
-    /// Every check that applied, findings first.
-    pub findings: Vec<Finding>,
+    /// Every check that applied, with its answer, findings first.
+    #[serde(rename = "findings")]
+    pub checks: Vec<Checked>,
     /// Changes of the request and incidents during the session, in sentences.
     pub notes: Vec<String>,
     /// How the session ended.
@@ -95,8 +96,8 @@ pub struct Report {
     /// The session file that was judged; `None` if it was not kept.
     pub session: Option<String>,
     /// The user's tags and notes about the session.
-    #[serde(default, skip_serializing_if = "Annotations::is_empty")]
-    pub words: Annotations,
+    #[serde(default, rename = "words", skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
     /// The result of the study.
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "crate::study::StudiedKeys"))]
@@ -147,9 +148,9 @@ impl StoredFile {
 
 impl Report {
     /// Returns the ids of the checks that invalidate the result with this index.
-    pub fn void_by(&self, at: usize) -> Vec<CheckId> {
+    pub fn invalidated_by(&self, at: usize) -> Vec<CheckId> {
         let Some(result) = self.results.get(at).filter(|result| result.void) else { return Vec::new() };
-        let voids = self.findings.iter().filter(|f| f.severity == Some(Severity::Void) && !f.accepted);
+        let voids = self.checks.iter().filter(|f| f.severity == Some(Severity::Invalidates) && !f.accepted);
         voids.filter(|f| f.about.contains(&result.name)).map(|f| f.id).collect()
     }
 
@@ -189,14 +190,16 @@ pub struct Rerun {
     /// Id of the earlier session.
     pub session: String,
     /// The report of the earlier session's workloads as measured now.
-    pub again: Box<Report>,
+    #[serde(rename = "again")]
+    pub measured_again: Box<Report>,
     /// The workloads of the earlier session (A) compared with those of this session (B). Both were measured now, in
     /// alternation.
     #[serde(rename = "beside")]
-    pub in_turns: Comparison,
+    pub workload_comparison: Comparison,
     /// The workloads of the earlier session: their old results (A) compared with their new ones (B). Shows whether the
     /// machine has changed.
-    pub since: Comparison,
+    #[serde(rename = "since")]
+    pub machine_comparison: Comparison,
 }
 
 /// The number of quoted results with each verdict.
@@ -293,7 +296,7 @@ pub struct Measured {
     /// failed.
     pub with_final_sync: Option<FinalSync>,
     /// CPU cost of an operation; `None` if no worker reported it.
-    pub cost: Option<Cost>,
+    pub cost: Option<CpuCost>,
     /// How compressible and repetitive the written data is; `None` if nothing was written.
     pub data: Option<Written>,
     /// Limiter of this result.
@@ -301,8 +304,8 @@ pub struct Measured {
     /// One entry for each run.
     pub runs: Vec<RunFigures>,
     /// Runs that no figure includes: rounds before the job was steady, or runs of a sweep before its winner was measured again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub way: Vec<RunFigures>,
+    #[serde(default, rename = "way", skip_serializing_if = "Vec::is_empty")]
+    pub uncounted_runs: Vec<RunFigures>,
     /// Runs that other processes disturbed, and undisturbed runs that were measured again together with them, in order
     /// of time. An attempt that counts is also in `runs`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -316,8 +319,8 @@ pub struct Measured {
     pub series: Vec<Second>,
     /// Time series of the runs at the recorded resolution, by direction; absent if it was not kept, and in studies
     /// of many settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Course>,
+    #[serde(default, rename = "course", skip_serializing_if = "Option::is_none")]
+    pub time_series: Option<TimeSeries>,
     /// Latencies of all complete runs by direction (`read`), as a histogram; none in studies of many settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latencies: BTreeMap<String, LatencyBuckets>,
@@ -329,7 +332,7 @@ pub struct Measured {
     pub steadiness: Option<Steadiness>,
     /// More detailed observations; `None` in a report that was read from JSON, which does not hold them.
     #[serde(skip)]
-    pub seen: Option<Observed>,
+    pub observed: Option<Observed>,
 }
 
 /// The quoted rate of a result.
@@ -393,8 +396,8 @@ pub struct FinalSync {
 
 /// CPU cost of an operation, over all runs and workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cost {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Cost"))]
+pub struct CpuCost {
     /// CPU time in user space per operation in ns.
     pub user_ns: f64,
     /// CPU time in the kernel per operation in ns, only of the workers' threads.

@@ -175,8 +175,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// Returns the number of the write that a sector is from. 0 for a sector without a stamp, if it may still have its
-/// content from before the first write. `within` is the sector's offset in the block.
+/// Returns the number of the write that a sector is from. Returns 0 for a sector without a stamp, as long as no write to
+/// the block must be stable. `within` is the sector's offset in the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -206,8 +206,8 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Returns the number of bits in which a sector differs from the sector of a write, and the index
-/// of the first byte that differs; zeros if none does.
+/// Compares a sector with the one that a write made. Returns the number of bits that differ, and the index of the first
+/// byte that differs; zeros if the sectors are equal.
 fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });

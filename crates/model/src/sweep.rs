@@ -213,8 +213,8 @@ pub struct Sweep {
     /// sweep; `None` with fewer than four runs of it, and for cells in order.
     pub reference: Option<Reference>,
     /// The target of cells in order; `None` for a search, or if no cell stores data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<SweptTarget>,
+    #[serde(default, rename = "place", skip_serializing_if = "Option::is_none")]
+    pub target: Option<SweptTarget>,
     /// The rounds; `None` if the sweep was not measured in rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
@@ -232,12 +232,13 @@ pub struct SweptSetting {
     /// `8 x 512K direct, io_uring`.
     pub setting: String,
     /// The measure that ranks the settings.
-    pub by: Measure,
+    #[serde(rename = "by")]
+    pub measure: Measure,
     /// Mean of the measure over the runs, in the unit of the measure; `None` if a finding invalidates it.
     pub value: Option<f64>,
     /// Ids of the checks that invalidate the value.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub void_by: Vec<CheckId>,
+    #[serde(default, rename = "void_by", skip_serializing_if = "Vec::is_empty")]
+    pub invalidated_by: Vec<CheckId>,
     /// Whether the sweep names this setting the best for its work and target.
     pub best: bool,
 }
@@ -250,7 +251,8 @@ pub struct BestSettings {
     /// `read`, `randrw 70/30`.
     pub work: String,
     /// The measure of all values.
-    pub by: Measure,
+    #[serde(rename = "by")]
+    pub measure: Measure,
     /// Each setting that is the best on one of the devices: `8 x 512K direct, io_uring`.
     pub settings: Vec<String>,
     /// One row for each device or target.
@@ -270,8 +272,8 @@ pub struct DeviceBySettings {
     /// invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub void_by: Vec<CheckId>,
+    #[serde(default, rename = "void_by", skip_serializing_if = "Vec::is_empty")]
+    pub invalidated_by: Vec<CheckId>,
 }
 
 impl BestSettings {
@@ -279,9 +281,9 @@ impl BestSettings {
     /// device.
     pub fn tables(devices: &[(String, Vec<SweptSetting>)]) -> Vec<Self> {
         let all = || devices.iter().flat_map(|(_, settings)| settings);
-        let works = distinct(all().map(|one| (one.work.clone(), one.by)));
-        let table = |(work, by): (String, Measure)| {
-            let is_it = |one: &&SweptSetting| (&one.work, one.by) == (&work, by);
+        let works = distinct(all().map(|one| (one.work.clone(), one.measure)));
+        let table = |(work, measure): (String, Measure)| {
+            let is_it = |one: &&SweptSetting| (&one.work, one.measure) == (&work, measure);
             let settings =
                 distinct(all().filter(|one| one.best).filter(is_it).map(|one| one.setting.clone()));
             let row = |(device, measured): &(String, Vec<SweptSetting>)| {
@@ -289,21 +291,21 @@ impl BestSettings {
                 let best = mine().find(|one| one.best);
                 let value = |setting: &String| mine().find(|one| one.setting == *setting)?.value;
                 let is_reason = |one: &&SweptSetting| best.is_none_or(|best| *one == best);
-                let mut void_by: Vec<CheckId> =
-                    mine().filter(is_reason).flat_map(|one| one.void_by.clone()).collect();
-                void_by.sort_unstable();
-                void_by.dedup();
+                let mut invalidated_by: Vec<CheckId> =
+                    mine().filter(is_reason).flat_map(|one| one.invalidated_by.clone()).collect();
+                invalidated_by.sort_unstable();
+                invalidated_by.dedup();
                 Some(DeviceBySettings {
                     name: mine().next()?.target.clone().unwrap_or_else(|| device.clone()),
                     best: best
                         .filter(|best| best.value.is_some())
                         .and_then(|best| settings.iter().position(|setting| *setting == best.setting)),
                     values: settings.iter().map(value).collect(),
-                    void_by,
+                    invalidated_by,
                 })
             };
             let rows = devices.iter().filter_map(row).collect();
-            Self { work, by, settings, rows }
+            Self { work, measure, settings, rows }
         };
         works.into_iter().map(table).collect()
     }
@@ -358,24 +360,24 @@ impl Sweep {
     }
 
     /// Returns the value of every measured setting, grouped by target: a single group unless
-    /// targets are an axis of the grid. `void_by` takes the index of a result and returns the
+    /// targets are an axis of the grid. `invalidated_by` takes the index of a result and returns the
     /// checks that invalidate it.
-    pub fn settings(&self, void_by: impl Fn(usize) -> Vec<CheckId>) -> Vec<Vec<SweptSetting>> {
+    pub fn settings(&self, invalidated_by: impl Fn(usize) -> Vec<CheckId>) -> Vec<Vec<SweptSetting>> {
         let swept = |cell: &CellFigures| {
             let work = self.works.iter().find(|work| work.name == cell.setting.work())?;
             let winner = self.winner.get(&work.name).or_else(|| self.only_cell(&work.name));
             let best = winner.is_some_and(|winner| winner.setting == cell.setting);
             // The winner may have been measured again at the end.
             let figures = winner.filter(|_| best).unwrap_or(cell);
-            let value = figures.value(work.by)?;
-            let void_by = figures.result.map(&void_by).unwrap_or_default();
+            let value = figures.value(work.measure)?;
+            let invalidated_by = figures.result.map(&invalidated_by).unwrap_or_default();
             Some(SweptSetting {
                 work: cell.setting.work_on_any_target(),
                 target: cell.setting.target.clone(),
-                setting: format!("{} {}", cell.setting.shape(), cell.setting.way()),
-                by: work.by,
-                value: void_by.is_empty().then_some(value),
-                void_by,
+                setting: format!("{} {}", cell.setting.load(), cell.setting.access_path()),
+                measure: work.measure,
+                value: invalidated_by.is_empty().then_some(value),
+                invalidated_by,
                 best,
             })
         };
@@ -439,8 +441,8 @@ pub struct CellFigures {
 impl CellFigures {
     /// Returns the value of a measure in 10^6 bytes per second, operations per second or ns; `None`
     /// if unknown.
-    pub fn value(&self, by: Measure) -> Option<f64> {
-        match by {
+    pub fn value(&self, measure: Measure) -> Option<f64> {
+        match measure {
             Measure::Iops => self.iops,
             Measure::Bandwidth => self.mb_per_s,
             Measure::P99 => self.latency_p99_ns,
@@ -450,12 +452,12 @@ impl CellFigures {
 
     /// Returns the 95 % interval of the value of a measure, in the same unit as [`Self::value`];
     /// `None` if there is no interval.
-    pub fn interval_of(&self, by: Measure) -> Option<[f64; 2]> {
-        if by.is_latency() {
+    pub fn interval_of(&self, measure: Measure) -> Option<[f64; 2]> {
+        if measure.is_latency() {
             return self.latency_interval_ns;
         }
         // Convert the interval of MiB/s to the unit of the measure.
-        let scale = self.value(by)? / self.mib_per_s?;
+        let scale = self.value(measure)? / self.mib_per_s?;
         self.interval.map(|ends| ends.map(|end| end * scale))
     }
 
@@ -473,8 +475,8 @@ pub struct Work {
     /// `read`, `randrw 70/30`.
     pub name: String,
     /// The measure that ranks the cells.
-    #[serde(default)]
-    pub by: Measure,
+    #[serde(default, rename = "by")]
+    pub measure: Measure,
     /// Conclusion of the search about the winner.
     #[serde(default)]
     pub chosen: Chosen,
@@ -502,7 +504,7 @@ pub struct Work {
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
-    pub baselines: Vec<Loss>,
+    pub baselines: Vec<BaselineLoss>,
     /// For each axis, the smallest value that no larger value beats by more than the tolerance. An
     /// axis is missing if that is its largest value. Empty if runs of one cell differ by more than
     /// a tenth, if the winner did not repeat its result, or if a latency ranks the cells.
@@ -529,8 +531,8 @@ pub enum Chosen {
 
 /// The setting of a well-known program, compared with the winner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Loss {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Loss"))]
+pub struct BaselineLoss {
     /// Name of the program: `cp`.
     pub name: String,
     /// Figures of the program's setting.
@@ -665,15 +667,15 @@ impl Setting {
     }
 
     /// Formats the operations in flight and their size: `8 x 512K`, or `depth 8` if sizes differ.
-    pub fn shape(&self) -> String {
+    pub fn load(&self) -> String {
         if self.spec.is_some() {
             return format!("depth {}", self.depth);
         }
         format!("{} x {}", self.depth, Sizes::Fixed(self.block_bytes).in_a_name())
     }
 
-    /// Formats the settings that [`Self::shape`] leaves out: `direct, io_uring, 4 workers`.
-    pub fn way(&self) -> String {
+    /// Formats the settings that [`Self::load`] leaves out: `direct, io_uring, 4 workers`.
+    pub fn access_path(&self) -> String {
         let mut words =
             vec![self.mode.clone().unwrap_or_else(|| self.cache.word().into()), self.engine.clone()];
         words.extend((self.workers > 1).then(|| format!("{} workers", self.workers)));
@@ -698,7 +700,7 @@ impl Setting {
 
     /// Formats the setting in one line: `read 8 x 512K direct, io_uring`.
     pub fn describe(&self) -> String {
-        format!("{} {} {}", self.work(), self.shape(), self.way())
+        format!("{} {} {}", self.work(), self.load(), self.access_path())
     }
 }
 
@@ -801,7 +803,10 @@ fn settings_are_described_in_the_usual_form() {
     let share = Setting { offset_percent: Some(25), ..there };
     assert_eq!(share.position(), Some("25 %".into()));
     let mixed = Setting { rw: "randrw".into(), mix: Some("70/30".into()), workers: 4, ..setting };
-    assert_eq!((mixed.work(), mixed.way()), ("randrw 70/30".into(), "direct, io_uring, 4 workers".into()));
+    assert_eq!(
+        (mixed.work(), mixed.access_path()),
+        ("randrw 70/30".into(), "direct, io_uring, 4 workers".into())
+    );
     let only_writes = |rw: &str, mix: Option<&str>, spec: Option<&str>| {
         let [mix, spec] = [mix, spec].map(|text| text.map(Into::into));
         Setting { mix, spec, ..Setting::plain(rw, 4096, 1) }.only_writes()
@@ -819,12 +824,12 @@ fn each_device_has_its_best_setting_and_its_value_at_those_of_others() {
         work: work.into(),
         target: None,
         setting: setting.into(),
-        by: Measure::Bandwidth,
+        measure: Measure::Bandwidth,
         value: Some(value),
-        void_by: Vec::new(),
+        invalidated_by: Vec::new(),
         best,
     };
-    let void = |one: SweptSetting| SweptSetting { value: None, void_by: vec![CheckId::D08], ..one };
+    let void = |one: SweptSetting| SweptSetting { value: None, invalidated_by: vec![CheckId::D08], ..one };
     let fast = vec![one("read", "8 x 512K", 2000.0, true), one("read", "16 x 2M", 1900.0, false)];
     let slow = vec![
         one("read", "1 x 8K", 10.0, false),
@@ -841,12 +846,12 @@ fn each_device_has_its_best_setting_and_its_value_at_those_of_others() {
         name: name.into(),
         best,
         values: values.to_vec(),
-        void_by: Vec::new(),
+        invalidated_by: Vec::new(),
     };
     let rows = [
         row("nvme0n1", Some(0), [Some(2000.0), Some(1900.0), None]),
         row("sda", Some(1), [None, Some(300.0), None]),
-        DeviceBySettings { void_by: vec![CheckId::D08], ..row("sdb", None, [Some(8.0), None, None]) },
+        DeviceBySettings { invalidated_by: vec![CheckId::D08], ..row("sdb", None, [Some(8.0), None, None]) },
         row("sdc", None, [Some(7.0), None, None]),
     ];
     assert_eq!(tables[0].rows, rows);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// The answer to the question that a command asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Answer"))]
 #[serde(rename = "Answer")]
 pub struct ReportAnswer {
     /// The word that scripts compare: `FASTEST`, `TIED`, `MET`, `MISSED`, `KNEE`, `SCALES`, `NO DIFFERENCE SEEN`,
@@ -157,20 +157,21 @@ impl Limiter {
 
 /// The limit on how much slower the second side of a comparison may be than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Slower {
-    /// The allowed share by which it may be slower, such as 0.05.
-    pub by: f64,
+pub struct SlowdownLimit {
+    /// The largest allowed slowdown, such as 0.05 for 5 %.
+    #[serde(rename = "by")]
+    pub share: f64,
     /// Whether the limit applies to every number of a result instead of only to its headline.
-    #[serde(default)]
-    pub all: bool,
+    #[serde(default, rename = "all")]
+    pub all_numbers: bool,
 }
 
-impl Slower {
+impl SlowdownLimit {
     /// Returns the value of the option `--fail-if-slower` and the option that follows it: `5%
     /// --fail-on all`.
     pub fn to_flags(&self) -> String {
-        let on = if self.all { " --fail-on all" } else { "" };
-        format!("{}%{on}", (self.by * 1e6).round() / 1e4)
+        let on = if self.all_numbers { " --fail-on all" } else { "" };
+        format!("{}%{on}", (self.share * 1e6).round() / 1e4)
     }
 }
 
@@ -217,12 +218,12 @@ pub enum Limit {
 
 impl Limit {
     /// Returns whether the limit is on a percentile, which needs more runs than a rate.
-    pub fn is_of_percentile(&self) -> bool {
+    pub fn is_on_percentile(&self) -> bool {
         matches!(self, Self::Latency { .. })
     }
 
     /// Returns the name of the limited number, such as `sync p99`.
-    pub fn number(&self) -> String {
+    pub fn metric_name(&self) -> String {
         match self {
             Self::Latency { kind: Some(kind), percentile, .. } => format!("{} p{percentile}", kind.word()),
             Self::Latency { kind: None, percentile, .. } => format!("p{percentile}"),
@@ -259,7 +260,8 @@ pub struct Gate {
     /// Name of the result; the typed name if no result has it.
     pub result: String,
     /// The limited number: `sync p99`, `IOPS`.
-    pub number: String,
+    #[serde(rename = "number")]
+    pub metric_name: String,
     /// `ns`, `IOPS` or `MB/s`.
     pub unit: String,
     /// The limit of the number, in `unit`.
@@ -283,7 +285,7 @@ pub struct Gate {
 impl Gate {
     /// Returns whether the condition is undecided because the value is close to the limit. More
     /// runs would then decide it.
-    pub fn is_near(&self) -> bool {
+    pub fn is_undecided_near_limit(&self) -> bool {
         let between = self.bounds.is_some_and(|[low, high]| low <= self.limit && self.limit <= high);
         self.word == AnswerWord::Inconclusive && between
     }
@@ -315,7 +317,7 @@ fn format_duration(ns: u64) -> String {
 
 #[test]
 fn allowed_slowdowns_are_formatted_as_typed() {
-    let flags = |by: f64, all| Slower { by, all }.to_flags();
+    let flags = |share: f64, all_numbers| SlowdownLimit { share, all_numbers }.to_flags();
     assert_eq!([flags(0.05, false), flags(0.025, true)], ["5%", "2.5% --fail-on all"]);
     assert_eq!(flags(0.07, false), "7%", "no digits from rounding");
 }

@@ -2,7 +2,7 @@
 //!
 //! Places of writes are computed from a seed, so no table can be lost in a crash. Writes are numbered from 1. A pass
 //! writes every block of the span once, in its own order. After every `sync_every` writes, and at the end of each pass,
-//! nothing is in flight and a sync makes everything stable. Only then does the [`Mark`] advance.
+//! nothing is in flight and a sync makes everything stable. Only then does the [`WriterProgress`] advance.
 
 use crate::Known;
 use crate::job::Kind;
@@ -45,7 +45,7 @@ pub struct Verification {
 /// How far the writer got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mark {
+pub struct WriterProgress {
     /// Number of the last write that is stable, together with all earlier writes; 0 if none is.
     pub synced: u64,
     /// Number of the last write that may have begun; 0 if none.
@@ -63,7 +63,8 @@ pub struct State {
     /// The writes of the verification.
     pub verification: Verification,
     /// How far the writer got.
-    pub mark: Mark,
+    #[serde(rename = "mark")]
+    pub writer_progress: WriterProgress,
 }
 
 impl Verification {
@@ -83,9 +84,9 @@ impl Verification {
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
     }
 
-    /// Returns the mark of a writer that last reported all writes up to `synced` as stable.
-    pub fn mark(&self, synced: u64) -> Mark {
-        Mark { synced, begun: self.next_sync(synced) }
+    /// Returns the progress of a writer that last reported all writes up to `synced` as stable.
+    pub fn progress_after(&self, synced: u64) -> WriterProgress {
+        WriterProgress { synced, begun: self.next_sync(synced) }
     }
 
     /// Returns the data and place of a write. Writes are numbered from 1 to [`Verification::writes`].
@@ -94,21 +95,21 @@ impl Verification {
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// Returns the required and the allowed content of the block that is read back as number `turn`, from 0; `None` if
+    /// Returns the required and the allowed content of the block that is read back as number `index`, from 0; `None` if
     /// no write to that block was begun.
-    pub fn expected(&self, turn: u64, mark: Mark) -> Option<Expected> {
-        let block = self.order(READ_BACK_PASS).block(turn);
-        let pass = mark.synced / self.blocks;
+    pub fn expected(&self, index: u64, writer_progress: WriterProgress) -> Option<Expected> {
+        let block = self.order(READ_BACK_PASS).block(index);
+        let pass = writer_progress.synced / self.blocks;
         let first = pass * self.blocks;
-        // A sync follows each pass, so since the last mark at most one write to each block has begun.
+        // A sync follows each pass, so since the last sync at most one write to each block has begun.
         let here = first + self.order(pass).place(block) + 1;
         let before = || (first - self.blocks) + self.order(pass - 1).place(block) + 1;
         let synced = match here {
-            here if here <= mark.synced => here,
+            here if here <= writer_progress.synced => here,
             _ if pass > 0 => before(),
             _ => 0,
         };
-        let begun = (here > mark.synced && here <= mark.begun).then_some(here);
+        let begun = (here > writer_progress.synced && here <= writer_progress.begun).then_some(here);
         (synced > 0 || begun.is_some()).then(|| Expected {
             id: self.id,
             offset: self.offset_of(block),
@@ -152,8 +153,8 @@ impl Verification {
 
 impl State {
     /// Creates the state of a verification of the target at this path.
-    pub fn new(target: String, verification: Verification, mark: Mark) -> Self {
-        Self { fathom_verify: FORMAT, target, verification, mark }
+    pub fn new(target: String, verification: Verification, writer_progress: WriterProgress) -> Self {
+        Self { fathom_verify: FORMAT, target, verification, writer_progress }
     }
 
     /// Parses the text made by [`State::text`].
@@ -170,7 +171,7 @@ impl State {
             ));
         }
         state.verification.check()?;
-        let Mark { synced, begun } = state.mark;
+        let WriterProgress { synced, begun } = state.writer_progress;
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
             return Err(format!("{synced} stable and {begun} begun writes of {writes} are not possible"));
@@ -248,12 +249,12 @@ pub struct Verifications {
     /// The program that verified.
     pub fathom: Producer,
     /// The results of the hosts, in the order of ranks.
-    pub hosts: Vec<OnHost>,
+    pub hosts: Vec<HostVerification>,
 }
 
 /// The result on one host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OnHost {
+pub struct HostVerification {
     /// Name of the host; `None` if it verified alone.
     pub host: Option<String>,
     /// The result, or why it is unknown.
@@ -266,7 +267,8 @@ pub struct Verified {
     /// The verification that was requested.
     pub verification: Verification,
     /// How far the writer got.
-    pub mark: Mark,
+    #[serde(rename = "mark")]
+    pub writer_progress: WriterProgress,
     /// Path of the target.
     pub target: String,
     /// The storage stack below the target.
@@ -311,7 +313,7 @@ impl Verifications {
     /// Returns the result if one host verified alone and its result is known, otherwise `None`.
     pub fn only(&self) -> Option<&Verified> {
         match self.hosts.as_slice() {
-            [OnHost { host: None, outcome: Ok(only) }] => Some(only),
+            [HostVerification { host: None, outcome: Ok(only) }] => Some(only),
             _ => None,
         }
     }
@@ -323,7 +325,7 @@ impl Verifications {
 
     /// Returns the worst verdict of all hosts; interrupted without hosts.
     pub fn verdict(&self) -> Verdict {
-        let each = self.hosts.iter().map(OnHost::verdict);
+        let each = self.hosts.iter().map(HostVerification::verdict);
         each.max().unwrap_or(Verdict::Interrupted)
     }
 
@@ -334,7 +336,7 @@ impl Verifications {
     }
 }
 
-impl OnHost {
+impl HostVerification {
     /// Returns the verdict on this host. An unknown result counts as interrupted.
     pub fn verdict(&self) -> Verdict {
         self.outcome.as_ref().map_or(Verdict::Interrupted, Verified::verdict)
@@ -385,7 +387,7 @@ pub enum Ending {
     Time,
     /// The stop flag was set.
     Interrupted,
-    /// A write or a sync failed. Writes begun since the last mark may or may not be stored.
+    /// A write or a sync failed. Writes begun since the last sync may or may not be stored.
     Failed,
 }
 
@@ -393,7 +395,8 @@ pub enum Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// How far the writer got.
-    pub mark: Mark,
+    #[serde(rename = "mark")]
+    pub writer_progress: WriterProgress,
     /// Why the writing ended.
     pub ending: Ending,
     /// Failed operations. After the first failure no further operation begins.
@@ -533,18 +536,18 @@ mod tests {
             let v = verification(blocks, 3, sync_every);
             let mut synced = 0;
             loop {
-                let mark = v.mark(synced);
+                let writer_progress = v.progress_after(synced);
                 let last = |from: u64, to: u64, offset: u64| {
                     (from..=to).filter(|s| v.stamp(*s).offset == offset).max()
                 };
                 let mut seen = 0;
                 for turn in 0..blocks {
-                    let Some(e) = v.expected(turn, mark) else { continue };
+                    let Some(e) = v.expected(turn, writer_progress) else { continue };
                     seen += 1;
                     assert_eq!(e.synced, last(1, synced, e.offset).unwrap_or(0));
-                    assert_eq!(e.begun, last(synced + 1, mark.begun, e.offset));
+                    assert_eq!(e.begun, last(synced + 1, writer_progress.begun, e.offset));
                 }
-                assert_eq!(seen, blocks.min(mark.begun), "{v:?} {mark:?}");
+                assert_eq!(seen, blocks.min(writer_progress.begun), "{v:?} {writer_progress:?}");
                 if synced == v.writes() {
                     break;
                 }
@@ -556,7 +559,7 @@ mod tests {
     #[test]
     fn a_state_survives_a_round_trip_and_invalid_text_is_rejected() {
         let v = verification(100, 2, 30);
-        let state = State::new("/somewhere".into(), v, v.mark(60));
+        let state = State::new("/somewhere".into(), v, v.progress_after(60));
         let text = state.text();
         assert_eq!(State::parse(&text), Ok(state.clone()));
         let broken = |change: fn(&mut State)| {
@@ -570,9 +573,9 @@ mod tests {
         assert!(broken(|s| s.verification.offset_bytes = u64::MAX).contains("not possible"));
         assert!(broken(|s| s.verification.sync_every = 0).contains("after 0 writes"));
         assert!(broken(|s| s.verification.block_bytes = 100).contains("multiple of 512"));
-        assert!(broken(|s| s.mark.synced = 201).contains("not possible"));
-        assert!(broken(|s| s.mark.begun = 91).contains("91 begun"));
-        assert!(broken(|s| s.mark.begun = 59).contains("59 begun"));
+        assert!(broken(|s| s.writer_progress.synced = 201).contains("not possible"));
+        assert!(broken(|s| s.writer_progress.begun = 91).contains("91 begun"));
+        assert!(broken(|s| s.writer_progress.begun = 59).contains("59 begun"));
         for text in ["", "{}", "[1]", &text[..text.len() / 2]] {
             assert!(State::parse(text).is_err_and(|e| e.contains("not the state")));
         }
@@ -598,15 +601,21 @@ mod tests {
                 passes: draw(&[1, 2, 1 << 20, u64::from(u32::MAX)]) as u32,
                 sync_every: draw(&edges),
             };
-            let mark = Mark { synced: draw(&edges), begun: 0 };
-            let begun = if verification.blocks > 0 { verification.next_sync(mark.synced) } else { 0 };
-            let state = State::new(String::new(), verification, Mark { begun, ..mark });
-            let Ok(State { verification: v, mark, .. }) = State::parse(&state.text()) else { continue };
+            let writer_progress = WriterProgress { synced: draw(&edges), begun: 0 };
+            let begun =
+                if verification.blocks > 0 { verification.next_sync(writer_progress.synced) } else { 0 };
+            let state = State::new(String::new(), verification, WriterProgress { begun, ..writer_progress });
+            let Ok(State { verification: v, writer_progress, .. }) = State::parse(&state.text()) else {
+                continue;
+            };
             accepted += 1;
             for turn in [0, v.blocks / 2, v.blocks - 1] {
-                if let Some(expected) = v.expected(turn, mark) {
+                if let Some(expected) = v.expected(turn, writer_progress) {
                     assert!(expected.offset - v.offset_bytes < v.span_bytes());
-                    assert!(expected.synced <= mark.synced && expected.begun.is_none_or(|b| b <= mark.begun));
+                    assert!(
+                        expected.synced <= writer_progress.synced
+                            && expected.begun.is_none_or(|b| b <= writer_progress.begun)
+                    );
                 }
             }
             for sequence in [1, v.writes() / 2 + 1, v.writes()] {

@@ -12,9 +12,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
     /// Whether this is the first interval of the call.
-    pub first: bool,
+    pub is_first: bool,
     /// Whether column headings precede the interval in the text output.
-    pub headed: bool,
+    pub has_headings: bool,
     /// End of the interval, RFC 3339.
     pub time: String,
     /// The watched devices. The layers of a target are ordered from the top down.
@@ -330,9 +330,9 @@ pub struct Latency {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRequests {
     /// Reads; `None` if none completed.
-    pub read: Option<SomeRequests>,
+    pub read: Option<RequestFigures>,
     /// Writes; `None` if none completed.
-    pub write: Option<SomeRequests>,
+    pub write: Option<RequestFigures>,
     /// Flushes, and writes with a flush, that the process requested per second.
     pub flush_per_s: f64,
     /// Mean requests in flight: the total time of completed requests divided by elapsed time.
@@ -376,7 +376,7 @@ pub struct FaultRates {
 /// Requests of a process in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SomeRequests {
+pub struct RequestFigures {
     /// Completed requests per second.
     pub per_s: f64,
     /// 10^6 bytes per second.
@@ -434,11 +434,11 @@ pub struct Processes {
     /// Length of the time that the figures cover, in seconds.
     pub seconds: f64,
     /// Processes that moved the most data, in descending order.
-    pub most: Vec<WatchedProcess>,
-    /// Number of further processes that moved data.
-    pub more: usize,
+    pub listed: Vec<WatchedProcess>,
+    /// Number of processes that moved data and are not listed.
+    pub unlisted: usize,
     /// Number of processes whose I/O this user may not read.
-    pub hidden: usize,
+    pub unreadable: usize,
     /// Why the requested call counts are unknown; `None` if they are known.
     pub calls_not_known: Option<String>,
 }
@@ -446,15 +446,15 @@ pub struct Processes {
 impl Processes {
     /// Returns `and 3 more processes that moved less`; `None` if all are shown.
     pub fn describe_more(&self) -> Option<String> {
-        let are_threads = self.most.first().is_some_and(|first| first.tid.is_some());
-        let what = match (self.more, are_threads) {
+        let are_threads = self.listed.first().is_some_and(|first| first.tid.is_some());
+        let what = match (self.unlisted, are_threads) {
             (0, _) => return None,
             (1, false) => "process",
             (_, false) => "processes",
             (1, true) => "thread",
             (_, true) => "threads",
         };
-        Some(format!("and {} more {what} that moved less", self.more))
+        Some(format!("and {} more {what} that moved less", self.unlisted))
     }
 }
 
@@ -517,7 +517,8 @@ pub struct Open {
     pub io_uring: bool,
     /// Whether files may be missing, because the process has more file descriptors than fathom
     /// examines.
-    pub cut: bool,
+    #[serde(rename = "cut")]
+    pub may_be_incomplete: bool,
 }
 
 impl Open {
@@ -563,8 +564,9 @@ fn a_session_is_dated_by_its_start() {
 
 #[test]
 fn processes_that_are_not_shown_are_counted() {
-    let more = |more| {
-        let all = Processes { seconds: 1.0, most: Vec::new(), more, hidden: 0, calls_not_known: None };
+    let more = |unlisted| {
+        let all =
+            Processes { seconds: 1.0, listed: Vec::new(), unlisted, unreadable: 0, calls_not_known: None };
         all.describe_more()
     };
     assert_eq!(more(0), None);

@@ -50,13 +50,13 @@ impl Failure {
 
     /// Prints the message to standard error, except that of [`Self::Elsewhere`]. Returns the exit
     /// code.
-    pub fn tell(&self) -> ExitCode {
+    pub fn print(&self) -> ExitCode {
         match self {
             Self::Elsewhere(_) => {}
             Self::Pointed { plain, coloured } => {
-                stderr::say_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
+                stderr::print_coloured(&format!("fathom: {plain}"), &format!("fathom: {coloured}"));
             }
-            _ => stderr::say(&format!("fathom: {}", self.message())),
+            _ => stderr::print(&format!("fathom: {}", self.message())),
         }
         ExitCode::from(self.code())
     }

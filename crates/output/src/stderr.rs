@@ -8,7 +8,7 @@ use std::fs::File;
 
 /// Redirects standard error to standard output, or discards it if standard output is a block
 /// device. Call this if standard error leads to a device or file that must not be written.
-pub fn divert() {
+pub fn redirect() {
     let sent = if is_disk(rustix::stdio::stdout()) {
         let null = File::options().write(true).open("/dev/null");
         null.and_then(|null| Ok(rustix::stdio::dup2_stderr(&null)?))
@@ -20,16 +20,16 @@ pub fn divert() {
 }
 
 /// If standard error is a block device, for example after a mistaken redirection in a shell,
-/// redirects it as [`divert`] does and prints a message about it.
-pub fn spare_disks() {
+/// redirects it as [`redirect`] does and prints a message about it.
+pub fn avoid_block_devices() {
     if is_disk(rustix::stdio::stderr()) {
-        divert();
-        say("fathom: standard error is a block device, which fathom never writes to; messages follow here");
+        redirect();
+        print("fathom: standard error is a block device, which fathom never writes to; messages follow here");
     }
 }
 
 /// Prints a message and a line feed. Replaces control characters. Ignores write errors.
-pub fn say(message: &str) {
+pub fn print(message: &str) {
     let _ = stream::write(rustix::stdio::stderr(), format!("{}\n", visible(message)).as_bytes());
 }
 
@@ -39,12 +39,12 @@ pub fn write(bytes: &[u8]) {
 }
 
 /// Prints a message, in colours on a terminal. The coloured form differs only in escape sequences.
-pub fn say_coloured(plain: &str, coloured: &str) {
+pub fn print_coloured(plain: &str, coloured: &str) {
     // Print escape sequences only if fathom made all of them.
     let harmless = matches!(visible(plain), Cow::Borrowed(_));
     if harmless && stream::has_colours(&std::io::stderr()) {
         let _ = stream::write(rustix::stdio::stderr(), format!("{coloured}\n").as_bytes());
     } else {
-        say(plain);
+        print(plain);
     }
 }

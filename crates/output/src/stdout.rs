@@ -19,23 +19,27 @@ pub(crate) const STDOUT: i32 = 1;
 ///
 /// # Errors
 /// [`Failure::Refused`] if standard output cannot be written. A closed pipe is not an error.
-pub fn text(text: &str) -> Result<(), Failure> {
-    bytes(&harmless(text.as_bytes(), Content::Text))
+pub fn print_text(text: &str) -> Result<(), Failure> {
+    print_bytes(&escape_control_characters(text.as_bytes(), Content::Text))
 }
 
 /// Prints a report of any kind in a format, fitted to the terminal's width and colours.
 ///
 /// # Errors
-/// As [`text`], and if the format cannot write this kind of report.
-pub fn report<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> Result<(), Failure> {
-    bytes(&fitted(format, report, style, &io::stdout())?)
+/// As [`print_text`], and if the format cannot write this kind of report.
+pub fn print_report<K: ReportKind + ?Sized>(
+    format: &Format,
+    report: &K,
+    style: Style,
+) -> Result<(), Failure> {
+    print_bytes(&render_to_fit(format, report, style, &io::stdout())?)
 }
 
 /// Renders a report for a stream, fitted to the stream's width and colours.
 ///
 /// # Errors
 /// A failure if the format cannot write this kind of report.
-pub fn fitted<K: ReportKind + ?Sized>(
+pub fn render_to_fit<K: ReportKind + ?Sized>(
     format: &Format,
     report: &K,
     style: Style,
@@ -43,7 +47,7 @@ pub fn fitted<K: ReportKind + ?Sized>(
 ) -> Result<Vec<u8>, Failure> {
     let style = Style { width: stream::columns(Some(stream.as_fd())), ..style };
     let plain = render(format, report, style)?;
-    let shown = harmless(&plain, format.content);
+    let shown = escape_control_characters(&plain, format.content);
     let may_colour = format.content == Content::Text && shown == plain;
     if may_colour && stream::has_colours(stream) {
         return render(format, report, Style { colour: true, ..style });
@@ -55,18 +59,18 @@ pub fn fitted<K: ReportKind + ?Sized>(
 ///
 /// # Errors
 /// If the format cannot write this kind of report.
-pub fn rendered<K: ReportKind + ?Sized>(
+pub fn render_for_file<K: ReportKind + ?Sized>(
     format: &Format,
     report: &K,
     style: Style,
 ) -> Result<Vec<u8>, Failure> {
     let style = Style { width: stream::columns(None), ..style };
-    Ok(harmless(&render(format, report, style)?, format.content))
+    Ok(escape_control_characters(&render(format, report, style)?, format.content))
 }
 
 /// Renders a report as text, for a message that its file could not be written. Uses this format, or
 /// the text format if this one is binary. If the report cannot be rendered, returns the reason.
-pub fn as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
+pub fn render_as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
     String::from_utf8_lossy(&bytes).into_owned()
@@ -80,27 +84,31 @@ fn render<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> 
 /// Prints text, in colours on a terminal.
 ///
 /// # Errors
-/// As [`text`].
-pub fn coloured(plain: &str, coloured: &str) -> Result<(), Failure> {
+/// As [`print_text`].
+pub fn print_coloured(plain: &str, coloured: &str) -> Result<(), Failure> {
     // Print escape sequences only if fathom made all of them.
-    let ours = harmless(plain.as_bytes(), Content::Text) == plain.as_bytes();
-    if ours && stream::has_colours(&io::stdout()) { bytes(coloured.as_bytes()) } else { text(plain) }
+    let ours = escape_control_characters(plain.as_bytes(), Content::Text) == plain.as_bytes();
+    if ours && stream::has_colours(&io::stdout()) {
+        print_bytes(coloured.as_bytes())
+    } else {
+        print_text(plain)
+    }
 }
 
 /// Prints JSON.
 ///
 /// # Errors
-/// As [`text`].
-pub fn json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
-    bytes(&harmless(json.as_ref(), Content::Json))
+/// As [`print_text`].
+pub fn print_json(json: impl AsRef<[u8]>) -> Result<(), Failure> {
+    print_bytes(&escape_control_characters(json.as_ref(), Content::Json))
 }
 
 /// Prints bytes unchanged.
 ///
 /// # Errors
-/// As [`text`].
-pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
-    piece(bytes).map(|_| ())
+/// As [`print_text`].
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    print_piece(bytes).map(|_| ())
 }
 
 /// Prints one report of a continuing output. Returns its number of lines; `None` if the reader has
@@ -108,12 +116,12 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// As [`report()`].
-pub fn part<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
+/// As [`print_report`].
+pub fn print_next<K: ReportKind + ?Sized>(format: &Format, part: &K) -> Result<Option<usize>, Failure> {
     let style = Style { width: stream::columns(Some(rustix::stdio::stdout())), ..Style::default() };
-    let shown = harmless(&render(format, part, style)?, format.content);
+    let shown = escape_control_characters(&render(format, part, style)?, format.content);
     let lines = shown.split(|byte| *byte == b'\n').count().saturating_sub(1);
-    Ok(piece(&shown)?.then_some(lines))
+    Ok(print_piece(&shown)?.then_some(lines))
 }
 
 /// Returns the number of lines of the terminal; `None` if standard output is not a terminal.
@@ -128,8 +136,8 @@ pub fn screen_rows() -> Option<usize> {
 ///
 /// # Errors
 ///
-/// As [`text`].
-pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
+/// As [`print_text`].
+pub fn print_piece(bytes: &[u8]) -> Result<bool, Failure> {
     let written = if sys::process::was_closed(STDOUT) {
         Err(io::Error::other("it was closed when fathom was started"))
     } else if stream::is_disk(rustix::stdio::stdout()) {
@@ -153,7 +161,7 @@ pub fn piece(bytes: &[u8]) -> Result<bool, Failure> {
 
 /// Replaces control characters in text, and escapes them in JSON, so that the document is safe for
 /// a terminal. Returns other content unchanged.
-pub fn harmless(document: &[u8], content: Content) -> Vec<u8> {
+pub fn escape_control_characters(document: &[u8], content: Content) -> Vec<u8> {
     let text = String::from_utf8_lossy(document);
     match content {
         Content::Bytes => document.to_vec(),
@@ -168,13 +176,15 @@ pub fn harmless(document: &[u8], content: Content) -> Vec<u8> {
 
 /// Returns whether the terminal can move the cursor, according to `TERM`: not if it is unset, empty
 /// or `dumb`.
-pub fn places_text() -> bool {
+pub fn can_place_text() -> bool {
     std::env::var_os("TERM").is_some_and(|kind| !kind.is_empty() && kind != "dumb")
 }
 
 #[test]
 fn control_characters_are_removed_and_line_ends_kept() {
-    let shown = |text: &str| String::from_utf8(harmless(text.as_bytes(), Content::Text)).unwrap_or_default();
+    let shown = |text: &str| {
+        String::from_utf8(escape_control_characters(text.as_bytes(), Content::Text)).unwrap_or_default()
+    };
     assert_eq!(shown("a,b\r\n1,\"x\ry\"\r\n"), "a,b\r\n1,\"x\\u{d}y\"\r\n");
     assert_eq!(shown("a\u{1b}[1m\n"), "a\\u{1b}[1m\n");
 }
@@ -182,6 +192,6 @@ fn control_characters_are_removed_and_line_ends_kept() {
 #[test]
 fn binary_content_is_unchanged() {
     let picture = b"\x89PNG\r\n\x1a\n\x00\xff";
-    assert_eq!(harmless(picture, Content::Bytes), picture);
-    assert_ne!(harmless(picture, Content::Text), picture);
+    assert_eq!(escape_control_characters(picture, Content::Bytes), picture);
+    assert_ne!(escape_control_characters(picture, Content::Text), picture);
 }

@@ -7,7 +7,8 @@ use model::machine::{LayerKind, SameBy};
 use model::report::{Ending, Headline, Verdict};
 use model::watch::{
     Call, CpuShares, DeviceInterval, FaultRates, Latencies, Latency, Layout, Load, MeasuredIn, Open,
-    ProcessCalls, ProcessRequests, Processes, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
+    ProcessCalls, ProcessRequests, Processes, RequestFigures, Requests, Watched, WatchedDevice,
+    WatchedProcess,
 };
 
 /// Returns a complete session of two targets with a suspect headline.
@@ -65,8 +66,8 @@ pub(crate) fn watched() -> Watched {
     };
     let open = Open { files: 1, direct: true, sync: true, io_uring: true, ..Open::default() };
     Watched {
-        first: true,
-        headed: true,
+        is_first: true,
+        has_headings: true,
         time: "2026-11-23T15:00:00+00:00".into(),
         devices: vec![
             device("loop0", 0, Ok(figures), Some(Ok(load()))),
@@ -87,12 +88,12 @@ pub(crate) fn watched() -> Watched {
         }),
         processes: Some(Processes {
             seconds: 1.0,
-            most: vec![
+            listed: vec![
                 process("fio", 12_345, false, Ok(open)),
                 process("kworker/u8:1-loop0-very-long", 77, true, Ok(Open::default())),
             ],
-            more: 3,
-            hidden: 12,
+            unlisted: 3,
+            unreadable: 12,
             calls_not_known: None,
         }),
         remarks: vec!["/mnt is ext4 on loop0 on vda".into()],
@@ -137,7 +138,7 @@ fn latencies() -> Latencies {
 }
 
 fn asked() -> ProcessRequests {
-    let read = SomeRequests {
+    let read = RequestFigures {
         per_s: 500.0,
         mb_per_s: 2.05,
         p50_bytes: 4096,

@@ -60,7 +60,7 @@ pub struct Style {
     /// Whether the text includes the ledger of each result; JSON and HTML always do.
     pub ledger: bool,
     /// Whether the text includes the runs second by second; JSON and HTML always do.
-    pub course: bool,
+    pub time_series: bool,
     /// Maximum width of a line of text.
     pub width: usize,
     /// How much of a measurement or comparison to print. Other reports are always complete.
@@ -69,7 +69,7 @@ pub struct Style {
 
 impl Default for Style {
     fn default() -> Self {
-        Self { colour: false, ledger: false, course: false, width: WIDTH, detail: Detail::default() }
+        Self { colour: false, ledger: false, time_series: false, width: WIDTH, detail: Detail::default() }
     }
 }
 
@@ -254,25 +254,29 @@ impl Format {
 }
 
 /// Returns the formats that write this kind of report, with their writers.
-pub fn able<K: ReportKind + ?Sized>() -> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
+pub fn formats_that_write<K: ReportKind + ?Sized>()
+-> impl Iterator<Item = (&'static Format, &'static Writer<K>)> {
     FORMATS.iter().filter_map(|format| Some((*format, K::writer(format)?)))
 }
 
 /// Finds a format by name that writes this kind of report.
-pub fn find<K: ReportKind + ?Sized>(name: &str) -> Option<&'static Format> {
-    able::<K>().map(|(format, _)| format).find(|f| f.name == name)
+pub fn find_format<K: ReportKind + ?Sized>(name: &str) -> Option<&'static Format> {
+    formats_that_write::<K>().map(|(format, _)| format).find(|f| f.name == name)
 }
 
 /// Returns the first format that has the extension of a file and writes this kind of report.
-pub fn by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Format> {
+pub fn format_by_extension<K: ReportKind + ?Sized>(path: &Path) -> Option<&'static Format> {
     let extension = path.extension()?.to_str()?;
-    able::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
+    formats_that_write::<K>().map(|(format, _)| format).find(|f| f.extension.eq_ignore_ascii_case(extension))
 }
 
 /// Returns the format for a file by its extension: `requested` if it has this extension and writes
-/// this kind of report, otherwise the one that [`by_extension`] finds. `None` if that finds none.
-pub fn of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) -> Option<&'static Format> {
-    let first = by_extension::<K>(path)?;
+/// this kind of report, otherwise the one that [`format_by_extension`] finds. `None` if that finds none.
+pub fn format_of_file<K: ReportKind + ?Sized>(
+    path: &Path,
+    requested: &'static Format,
+) -> Option<&'static Format> {
+    let first = format_by_extension::<K>(path)?;
     Some(if requested.extension == first.extension && K::writer(requested).is_some() {
         requested
     } else {
@@ -281,17 +285,17 @@ pub fn of_file<K: ReportKind + ?Sized>(path: &Path, requested: &'static Format) 
 }
 
 /// Returns the file extensions for this kind of report, for messages: `.txt, .json`.
-pub fn extensions<K: ReportKind + ?Sized>() -> String {
-    distinct(able::<K>().map(|(format, _)| format!(".{}", format.extension))).join(", ")
+pub fn file_extensions<K: ReportKind + ?Sized>() -> String {
+    distinct(formats_that_write::<K>().map(|(format, _)| format!(".{}", format.extension))).join(", ")
 }
 
 /// Returns the format, if it writes this kind of report.
 ///
 /// # Errors
 /// A message with the formats that write this kind.
-pub fn that_writes<K: ReportKind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
-    find::<K>(format.name).ok_or_else(|| {
-        let names: Vec<&str> = able::<K>().map(|(format, _)| format.name).collect();
+pub fn require_writer<K: ReportKind + ?Sized>(format: &'static Format) -> Result<&'static Format, String> {
+    find_format::<K>(format.name).ok_or_else(|| {
+        let names: Vec<&str> = formats_that_write::<K>().map(|(format, _)| format.name).collect();
         format!("--format {} cannot write {}; type --format {}", format.name, K::NAME, names.join(" or "))
     })
 }

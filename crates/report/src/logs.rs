@@ -277,8 +277,8 @@ impl FioLog {
         let last_ms = self.since_start_ns(intervals.last_ns) / MS_NS;
         let line = |i: model::figures::Interval| {
             let end_ms = self.since_start_ns(i.end_ns) / MS_NS;
-            // If the job ended within the last interval, leave out the rate, which would be too
-            // low, but keep the latency, with the time at which the job ended.
+            // If the job ended within the last interval, its rate would be too low and is left out. Its latency
+            // is kept, with the time at which the job ended.
             let is_whole = end_ms <= last_ms + 1;
             if is_rate && !is_whole {
                 return None;

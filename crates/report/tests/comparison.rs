@@ -6,7 +6,7 @@
 mod style_filter;
 
 use model::comparison::{Comparison, Comparisons, Other, side_name};
-use report::{Detail, Style, TEXT, able};
+use report::{Detail, Style, TEXT, formats_that_write};
 use std::path::{Path, PathBuf};
 
 type Tried = Result<(), Box<dyn std::error::Error>>;
@@ -23,7 +23,7 @@ fn every_format_renders_every_golden_comparison_as_before() -> Tried {
     assert!(files.len() >= 3, "the golden comparisons are gone");
     for file in files {
         let comparison: Comparison = serde_json::from_slice(&std::fs::read(&file)?)?;
-        for (format, _) in able::<Comparison>() {
+        for (format, _) in formats_that_write::<Comparison>() {
             let now =
                 style_filter::without_style(String::from_utf8(format.bytes(&comparison, Style::default())?)?);
             let kept = file.with_extension(format.name);
@@ -53,7 +53,7 @@ fn several() -> Result<Comparisons, Box<dyn std::error::Error>> {
 #[test]
 fn every_format_renders_several_sides_as_before() -> Tried {
     let several = several()?;
-    for (format, _) in able::<Comparisons>() {
+    for (format, _) in formats_that_write::<Comparisons>() {
         for (width, name) in [(80, "several"), (40, "several.narrow"), (120, "several.wide")] {
             if width != 80 && format.name != TEXT.name {
                 continue;
@@ -79,7 +79,8 @@ fn brief_prints_only_the_table_and_verbose_every_answer() -> Tried {
     let several = several()?;
     let one = &several.others[1].comparison;
     for name in ["text", "markdown"] {
-        let format = able::<Comparison>().find(|(f, _)| f.name == name).ok_or("no such format")?.0;
+        let format =
+            formats_that_write::<Comparison>().find(|(f, _)| f.name == name).ok_or("no such format")?.0;
         let render = |detail| -> Result<[String; 2], Box<dyn std::error::Error>> {
             let style = Style { detail, ..Style::default() };
             Ok([

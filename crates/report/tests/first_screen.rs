@@ -3,7 +3,7 @@
 //!
 //! `bench/bench.json` is a report of `fathom bench --quick` on a busy virtual machine. `FATHOM_BLESS=1` renders it again at each width.
 
-use model::finding::{Finding, Severity};
+use model::finding::{Checked, Severity};
 use model::report::{AnswerWord, Report, ReportAnswer, Verdict};
 use model::study::{Studied, Targets};
 use model::sweep::{Chosen, Sweep};
@@ -60,7 +60,7 @@ fn the_first_lines_contain_verdict_headline_and_counts() -> Tried {
 fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
     let mut report = bench()?;
     let name = report.results[0].name.clone();
-    let finding = report.findings.iter_mut().find(|f| f.severity == Some(Severity::Void));
+    let finding = report.checks.iter_mut().find(|f| f.severity == Some(Severity::Invalidates));
     finding.ok_or("nothing is void")?.about.push(name);
     report.results[0].verdict = Verdict::Invalid;
     report.results[0].void = true;
@@ -79,9 +79,9 @@ fn the_reason_of_an_invalid_headline_follows_it_once() -> Tried {
 fn a_finding_that_invalidates_other_rows_comes_before_one_that_biases_the_headline() -> Tried {
     let mut report = bench()?;
     let name = report.results[0].name.clone();
-    let bias = report.findings.iter().find(|f| f.severity == Some(Severity::Biased)).cloned();
+    let bias = report.checks.iter().find(|f| f.severity == Some(Severity::Biases)).cloned();
     let bias = bias.ok_or("nothing is biased")?;
-    report.findings.insert(0, Finding { about: vec![name], ..bias.clone() });
+    report.checks.insert(0, Checked { about: vec![name], ..bias.clone() });
     report.results[0].verdict = Verdict::Suspect;
     let now = text(&report, 80)?;
     let lines: Vec<&str> = now.lines().collect();
@@ -126,7 +126,7 @@ fn long_notes_do_not_scroll_the_verdict_away() -> Tried {
 #[test]
 fn a_bench_without_findings_has_verdict_table_and_session() -> Tried {
     let mut report = bench()?;
-    report.findings.clear();
+    report.checks.clear();
     report.notes.clear();
     report.quick = None;
     report.verdict = Verdict::Valid;

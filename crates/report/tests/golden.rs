@@ -14,7 +14,7 @@ use model::plan::Explained;
 use model::report::{Measured, Report, RunFigures, Second};
 use model::study::Studied;
 use model::verification::Verifications;
-use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, able};
+use report::{Detail, FORMATS, Format, ReportKind, Style, TEXT, formats_that_write};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ fn every_format_renders_every_golden_report_as_before() -> Tried {
     let reports = reports()?;
     assert!(reports.len() >= 3, "the golden reports are gone");
     for (path, report) in &reports {
-        for (format, _) in able::<Report>() {
+        for (format, _) in formats_that_write::<Report>() {
             let file = path.with_extension(ending(format));
             let now = style_filter::without_style(text(format, &forged::with_seen(report.clone()), false));
             if bless {
@@ -77,7 +77,7 @@ fn full_style() -> Style {
 
 #[test]
 fn text_is_coloured_only_on_request() -> Tried {
-    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
     for (_, report) in reports()? {
         let plain = text(format, &report, false);
         assert!(!plain.contains('\x1b') && plain.ends_with('\n'));
@@ -89,7 +89,8 @@ fn text_is_coloured_only_on_request() -> Tried {
 #[test]
 fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
     for (path, report) in reports()? {
-        for (format, _) in able::<Report>().filter(|(format, _)| ["text", "markdown"].contains(&format.name))
+        for (format, _) in
+            formats_that_write::<Report>().filter(|(format, _)| ["text", "markdown"].contains(&format.name))
         {
             let style = Style { detail: Detail::Brief, ..Style::default() };
             let shown = String::from_utf8(format.bytes(&report, style)?)?;
@@ -105,9 +106,9 @@ fn brief_prints_only_the_table_and_one_block_for_a_forum() -> Tried {
 
 #[test]
 fn the_time_series_is_shown_on_request_and_fits() -> Tried {
-    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
     for (path, report) in reports()? {
-        let style = Style { course: true, ..full_style() };
+        let style = Style { time_series: true, ..full_style() };
         let shown = String::from_utf8_lossy(&format.bytes(&report, style)?).into_owned();
         let has_one = report.results.iter().any(|r| !r.series.is_empty());
         assert_eq!(shown.lines().any(|line| line.ends_with(" over time")), has_one, "{}", path.display());
@@ -124,31 +125,33 @@ fn the_time_series_is_shown_on_request_and_fits() -> Tried {
 
 #[test]
 fn formats_are_found_by_name_and_extension_for_each_kind() {
-    for (format, _) in able::<Report>() {
-        assert_eq!(report::find::<Report>(format.name).map(|f| f.name), Some(format.name));
+    for (format, _) in formats_that_write::<Report>() {
+        assert_eq!(report::find_format::<Report>(format.name).map(|f| f.name), Some(format.name));
         let file = PathBuf::from(format!("a.b.{}", format.extension.to_uppercase()));
         let first = FORMATS.iter().find(|f| f.extension == format.extension).map(|f| f.name);
-        assert_eq!(report::by_extension::<Report>(&file).map(|f| f.name), first);
-        assert_eq!(report::of_file::<Report>(&file, format).map(|f| f.name), Some(format.name));
-        assert_eq!(report::of_file::<Report>(&file, TEXT).map(|f| f.name), first);
+        assert_eq!(report::format_by_extension::<Report>(&file).map(|f| f.name), first);
+        assert_eq!(report::format_of_file::<Report>(&file, format).map(|f| f.name), Some(format.name));
+        assert_eq!(report::format_of_file::<Report>(&file, TEXT).map(|f| f.name), first);
     }
-    assert!(report::find::<Report>("pdf").is_none());
-    assert!(report::by_extension::<Report>(Path::new("json")).is_none());
-    assert!(report::find::<Diagnosis>("csv").is_none() && report::find::<Listing>("csv").is_some());
-    assert!(report::by_extension::<Diagnosis>(Path::new("a.csv")).is_none());
+    assert!(report::find_format::<Report>("pdf").is_none());
+    assert!(report::format_by_extension::<Report>(Path::new("json")).is_none());
+    assert!(
+        report::find_format::<Diagnosis>("csv").is_none() && report::find_format::<Listing>("csv").is_some()
+    );
+    assert!(report::format_by_extension::<Diagnosis>(Path::new("a.csv")).is_none());
 }
 
 fn people_can_read<K: ReportKind + ?Sized>() -> bool {
-    report::find::<K>(TEXT.name).is_some() && report::find::<K>("markdown").is_some()
+    report::find_format::<K>(TEXT.name).is_some() && report::find_format::<K>("markdown").is_some()
 }
 
 #[test]
 fn format_names_are_unique_and_every_kind_has_a_readable_format() {
     let names: BTreeSet<&str> = FORMATS.iter().map(|f| f.name).collect();
     assert_eq!(names.len(), FORMATS.len());
-    let extensions = report::extensions::<Report>();
+    let extensions = report::file_extensions::<Report>();
     let listed: Vec<&str> = extensions.split(", ").filter_map(|e| e.strip_prefix('.')).collect();
-    let mut each: Vec<&str> = able::<Report>().map(|(format, _)| format.extension).collect();
+    let mut each: Vec<&str> = formats_that_write::<Report>().map(|(format, _)| format.extension).collect();
     let mut seen = BTreeSet::new();
     each.retain(|extension| seen.insert(*extension));
     assert_eq!(listed, each, "each once, in the order of the table: {extensions}");
@@ -170,9 +173,9 @@ fn format_names_are_unique_and_every_kind_has_a_readable_format() {
 
 #[test]
 fn a_format_that_cannot_write_a_kind_is_refused_with_the_others_named() -> Tried {
-    let csv = report::find::<Report>("csv").ok_or("there is no format csv")?;
-    assert_eq!(report::that_writes::<Listing>(csv).map(|f| f.name), Ok("csv"));
-    let why = report::that_writes::<Diagnosis>(csv).map(|f| f.name);
+    let csv = report::find_format::<Report>("csv").ok_or("there is no format csv")?;
+    assert_eq!(report::require_writer::<Listing>(csv).map(|f| f.name), Ok("csv"));
+    let why = report::require_writer::<Diagnosis>(csv).map(|f| f.name);
     assert_eq!(
         why,
         Err("--format csv cannot write a diagnosis; type --format text or json or markdown or html".into())
@@ -190,7 +193,7 @@ fn read(file: &str) -> std::io::Result<Vec<u8>> {
 
 /// Compares a part of the text, from the line that begins with `from` to the next empty line, with a golden file.
 fn part_is(report: &Report, ledger: bool, from: &str, file: &str) -> Tried {
-    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
     let bytes = format.bytes(report, Style { ledger, ..full_style() })?;
     let all = String::from_utf8_lossy(&bytes).into_owned();
     let (_, rest) = all.split_once(&format!("\n{from}")).ok_or("it does not begin")?;
@@ -211,7 +214,7 @@ fn the_ledger_is_shown_only_on_request() -> Tried {
         result.ledger = serde_json::from_slice(&read("pieces/ledger.json")?)?;
     }
     part_is(&report, true, "ledger ", "pieces/ledger.txt")?;
-    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
     assert!(!text(format, &report, false).contains("issued by fathom"));
     Ok(())
 }
@@ -224,11 +227,13 @@ fn an_earlier_session_follows_the_table_and_its_report_is_in_the_json() -> Tried
     piece["again"] = serde_json::to_value(&report)?;
     report.against = Some(serde_json::from_value(piece)?);
     part_is(&report, false, "Against ", "pieces/against.txt")?;
-    let markdown = report::find::<Report>("markdown").ok_or("there is no format markdown")?;
-    let word =
-        report.against.as_ref().map(|a| format!("\n**{}** Against 20260101-", a.in_turns.answer.word()));
+    let markdown = report::find_format::<Report>("markdown").ok_or("there is no format markdown")?;
+    let word = report
+        .against
+        .as_ref()
+        .map(|a| format!("\n**{}** Against 20260101-", a.workload_comparison.answer.word()));
     assert!(text(markdown, &report, false).contains(&word.ok_or("nothing is against it")?));
-    let json = report::find::<Report>("json").ok_or("there is no format json")?;
+    let json = report::find_format::<Report>("json").ok_or("there is no format json")?;
     let back: Report = serde_json::from_str(&text(json, &report, false))?;
     assert_eq!(back, report);
     Ok(())
@@ -240,9 +245,9 @@ fn interfaces_replace_the_results_and_findings_are_not_repeated() -> Tried {
     report.study = Studied::Interfaces(serde_json::from_slice(&read("pieces/api.json")?)?);
     let json = serde_json::to_value(&report)?;
     assert!(json["api"]["rows"].is_array() && json.get("study").is_none());
-    let twice = report.findings.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
-    report.findings.extend(twice);
-    let (text_form, csv) = (report::find::<Report>("text"), report::find::<Report>("csv"));
+    let twice = report.checks.iter().find(|f| f.outcome == model::finding::Outcome::Finding).cloned();
+    report.checks.extend(twice);
+    let (text_form, csv) = (report::find_format::<Report>("text"), report::find_format::<Report>("csv"));
     let shown = String::from_utf8(text_form.ok_or("there is no format text")?.bytes(&report, full_style())?)?;
     let (_, from_table) = shown.split_once("\ninterface ").ok_or("there is no table")?;
     let (part, _) = from_table.split_once("\nHost ").ok_or("it does not end")?;
@@ -269,7 +274,7 @@ fn layers_replace_the_results() -> Tried {
     let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
     report.study = Studied::Layers(serde_json::from_slice(&read("pieces/layers.json")?)?);
     part_is(&report, false, "layer ", "pieces/layers.txt")?;
-    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
     assert!(!text(format, &report, false).contains("p99.9"));
     Ok(())
 }
@@ -280,7 +285,7 @@ fn a_card_follows_the_table_in_the_form_of_its_tool() -> Tried {
         let mut report: Report = serde_json::from_slice(&read("valid.json")?)?;
         report.study = Studied::Profile(serde_json::from_slice(&read(&format!("pieces/{name}.json"))?)?);
         part_is(&report, false, "As A", &format!("pieces/{name}.txt"))?;
-        let format = report::find::<Report>("text").ok_or("there is no format text")?;
+        let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
         let shown = text(format, &report, false);
         assert!(shown.contains("p99"));
     }
@@ -293,7 +298,7 @@ fn a_sweep_replaces_the_results() -> Tried {
     report.study = Studied::Sweep(serde_json::from_slice(&read("pieces/sweep.json")?)?);
     part_is(&report, false, "read: ", "pieces/sweep.txt")?;
     part_is(&report, false, "  direct, io_uring: ", "pieces/sweep.map.txt")?;
-    let format = report::find::<Report>("text").ok_or("there is no format text")?;
+    let format = report::find_format::<Report>("text").ok_or("there is no format text")?;
     let shown = text(format, &report, false);
     assert!(!shown.contains("p99.9"));
     assert!(shown.contains("Skipped 1 setting: its buffers") && shown.contains("over 5 runs"));

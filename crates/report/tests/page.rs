@@ -6,10 +6,12 @@ mod forged;
 use model::comparison::Comparison;
 use model::figures::Ledger;
 use model::finding::Pages;
-use model::history::{Column, Figure, Listing, Row, SessionTable};
-use model::report::{Course, CourseOf, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second};
+use model::history::{Column, Figure, Listing, SessionRow, SessionTable};
+use model::report::{
+    DirectionSeries, HostFigures, LatencyBuckets, Measured, Report, RunFigures, Second, TimeSeries,
+};
 use model::study::Studied;
-use report::{ReportKind, Style, find};
+use report::{ReportKind, Style, find_format};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,7 @@ type Tried = Result<(), Box<dyn std::error::Error>>;
 const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;</style>";
 
 fn page<K: ReportKind>(report: &K) -> Result<String, Box<dyn std::error::Error>> {
-    let format = find::<K>("html").ok_or("there is no format html")?;
+    let format = find_format::<K>("html").ok_or("there is no format html")?;
     Ok(String::from_utf8(format.bytes(report, Style::default())?)?)
 }
 
@@ -65,14 +67,14 @@ fn set_runs(result: &mut Measured, runs: u32, stretches: u32) {
     let ns = |value: fn(u32) -> u64| {
         all.iter().map(|(run, at)| Some(value(run * 31 + at * 17))).collect::<Vec<_>>()
     };
-    let reads = CourseOf {
+    let reads = DirectionSeries {
         iops: all.iter().map(|(run, at)| f64::from(900 + (run * 31 + at * 17) % 200)).collect(),
         mb_per_s: all.iter().map(|_| 4.0).collect(),
         p50_ns: ns(|i| 50_000 + u64::from(i % 997) * 10),
         p99_ns: ns(|i| 90_000 + u64::from(i % 991) * 100),
         max_ns: ns(|i| 200_000 + u64::from(i % 983) * 1000),
     };
-    result.course = Some(Course {
+    result.time_series = Some(TimeSeries {
         run: all.iter().map(|(run, _)| *run).collect(),
         start_s: all.iter().map(|(_, at)| f64::from(*at) / f64::from(stretches)).collect(),
         seconds: all.iter().map(|_| 1.0 / f64::from(stretches)).collect(),
@@ -108,8 +110,8 @@ fn foreign_text_is_shown_and_never_executed() -> Tried {
     report.session = Some(format!("/tmp/{HOSTILE}.fathom"));
     report.command = vec!["fathom".into(), "run".into(), hostile()];
     report.notes.push(hostile());
-    report.words.tags.push(hostile());
-    report.words.notes.push(model::report::Note { at: hostile(), text: hostile() });
+    report.annotations.tags.push(hostile());
+    report.annotations.notes.push(model::report::Note { at: hostile(), text: hostile() });
     report.headline.name = hostile();
     report.headline.unit = hostile();
     report.verdict_reason = hostile();
@@ -118,7 +120,7 @@ fn foreign_text_is_shown_and_never_executed() -> Tried {
     for place in &mut report.machine.places {
         place.path = hostile();
     }
-    for finding in &mut report.findings {
+    for finding in &mut report.checks {
         (finding.name, finding.sentence, finding.cure) = (hostile(), hostile(), hostile());
         finding.about = vec![hostile()];
     }
@@ -171,7 +173,7 @@ fn pages_of_every_kind_load_nothing() -> Tried {
 fn together(report: &Report, names: &[&str]) -> SessionTable {
     let (name, unit) = report.results.first().map_or(("", ""), |r| (r.name.as_str(), r.quoted_rate().unit));
     let (name, unit) = (name.to_owned(), unit.to_owned());
-    let row = |session: &&str| Row {
+    let row = |session: &&str| SessionRow {
         session: (*session).into(),
         verdict: Some(report.verdict),
         targets: vec![HOSTILE.into()],
@@ -183,7 +185,7 @@ fn together(report: &Report, names: &[&str]) -> SessionTable {
             verdict: report.verdict,
             mb_per_s: None,
         })],
-        ..Row::default()
+        ..SessionRow::default()
     };
     SessionTable {
         columns: vec![Column { name: name.clone(), unit: unit.clone() }],

@@ -1,8 +1,8 @@
 //! Widths: no line of text is wider than the terminal, for every kind of report at all usual widths.
 
 use model::comparison::{Comparison, Comparisons, Other, side_name};
-use model::finding::{CheckId, CheckPage, Diagnosis, DoctorAnswer, FORMAT, Group, Pages, Severity};
-use model::history::{Column, Entry, Figure, Listing, OtherWork, Row, RowsOf, SessionTable};
+use model::finding::{AnswerGroup, CheckId, CheckPage, Diagnosis, DoctorAnswer, FORMAT, Pages, Severity};
+use model::history::{Column, Entry, Figure, Listing, OtherWork, RowsOf, SessionRow, SessionTable};
 use model::report::{Ending, Headline, Report, Verdict};
 use model::study::Studied;
 use report::{Detail, ReportKind, Style, TEXT};
@@ -34,7 +34,7 @@ fn fits<K: ReportKind + ?Sized>(what: &str, report: &K) {
     for width in WIDTHS {
         for detail in [Detail::Brief, Detail::Usual, Detail::All] {
             for colour in [false, true] {
-                let style = Style { width, detail, colour, ledger: true, course: true };
+                let style = Style { width, detail, colour, ledger: true, time_series: true };
                 let text =
                     String::from_utf8(TEXT.bytes(report, style).unwrap_or_default()).unwrap_or_default();
                 assert!(!text.is_empty(), "{what} at {width}");
@@ -125,7 +125,7 @@ fn tables_of_sessions_fit() {
     };
     let column = |n: usize| Column { name: format!("RND4K Q{n}T1 read"), unit: "IOPS".into() };
     for rows_of in [RowsOf::Sessions, RowsOf::Devices] {
-        let row = |device: &str| Row {
+        let row = |device: &str| SessionRow {
             session: "20261121-161226-12345".into(),
             started: None,
             verdict: Some(Verdict::Suspect),
@@ -133,7 +133,7 @@ fn tables_of_sessions_fit() {
             targets: vec!["/a".into()],
             device_bytes: Some(1 << 40),
             figures: (0..9).map(|n| (n != 3).then(|| figure(123_456.0, Verdict::Suspect))).collect(),
-            ..Row::default()
+            ..SessionRow::default()
         };
         let table = SessionTable {
             rows_of,
@@ -168,7 +168,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         ..Entry::default()
     };
     let entries = vec![entry("20261121-161226-1"), entry(&"i".repeat(130))];
-    fits("list", &Listing { entries, asked_for: 9, sessions: 10, bytes: 1 << 40 });
+    fits("list", &Listing { entries, matching: 9, sessions: 10, bytes: 1 << 40 });
     let id: CheckId = "A01".parse()?;
     let page = CheckPage {
         id,
@@ -188,7 +188,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
     let checks = vec![
         DoctorAnswer::ok("direct I/O", "it works"),
         DoctorAnswer::unknown("clock of the CPUs", "the kernel shows no frequency of the CPUs"),
-        DoctorAnswer::finding("holes", Severity::Void, "most of it was never written: ".repeat(9))
+        DoctorAnswer::finding("holes", Severity::Invalidates, "most of it was never written: ".repeat(9))
             .cure("name the directory instead")
             .check(id),
     ];
@@ -197,7 +197,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         target: "/data".into(),
         chain: "/data (ext4 at /data, rw,relatime) > nvme0n1p2 > nvme0n1 (nvme)".into(),
         watched_ms: 1000,
-        groups: vec![Group { heading: "The target".into(), answers: checks }],
+        groups: vec![AnswerGroup { heading: "The target".into(), answers: checks }],
         machine: report.machine,
     };
     fits("diagnosis", &diagnosis);

@@ -1,9 +1,9 @@
 //! Sums over an interval for `fathom watch`: how long requests took on each device, and the requests of each process.
 
 use crate::row::{Ends, Flags, Names, Row, RowKind};
-use model::captured::{Op, Unit};
+use model::captured::{Op, RowUnit};
 use model::histogram::Histogram;
-use model::watch::{Latencies, Latency, ProcessRequests, SomeRequests};
+use model::watch::{Latencies, Latency, ProcessRequests, RequestFigures};
 use std::collections::BTreeMap;
 
 const NS_PER_MS: f64 = 1e6;
@@ -15,7 +15,7 @@ pub struct Interval {
     /// Whether the sums are for threads instead of processes.
     by_thread: bool,
     /// For each device: whether its rows are requests or bios, and the latencies of these rows.
-    devices: Vec<(Unit, DeviceCounts)>,
+    devices: Vec<(RowUnit, DeviceCounts)>,
     processes: BTreeMap<u32, ProcessCounts>,
 }
 
@@ -64,7 +64,7 @@ struct DirectionCounts {
 
 impl Interval {
     /// Creates an empty interval for devices with these units.
-    pub fn new(units: impl IntoIterator<Item = Unit>, by_thread: bool) -> Self {
+    pub fn new(units: impl IntoIterator<Item = RowUnit>, by_thread: bool) -> Self {
         let devices = units.into_iter().map(|unit| (unit, DeviceCounts::default())).collect();
         Self { by_thread, devices, processes: BTreeMap::new() }
     }
@@ -85,7 +85,7 @@ impl Interval {
             process.add(device, row, flags, ns);
             // A bio has its flush itself. On other devices the requested flush is a separate row.
             let has_flush = flags.op(row.sectors) == Op::Write && (flags.has_preflush() || flags.has_fua());
-            process.flushes += u64::from(*unit == Unit::Bios && has_flush);
+            process.flushes += u64::from(*unit == RowUnit::Bios && has_flush);
         }
     }
 
@@ -209,7 +209,7 @@ impl DirectionCounts {
         ends.push(row.end());
     }
 
-    fn take(&mut self, seconds: f64) -> Option<SomeRequests> {
+    fn take(&mut self, seconds: f64) -> Option<RequestFigures> {
         let Self { requests, bytes, sequential, sizes, ends } = std::mem::take(self);
         self.ends = ends;
         let half = requests.div_ceil(2);
@@ -219,7 +219,7 @@ impl DirectionCounts {
             below >= half
         });
         let (median, least, most) = (median?.0, sizes.first_key_value()?.0, sizes.last_key_value()?.0);
-        Some(SomeRequests {
+        Some(RequestFigures {
             per_s: requests as f64 / seconds,
             mb_per_s: bytes as f64 / 1e6 / seconds,
             p50_bytes: *median,
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn devices_have_latencies_and_processes_have_sizes_and_depth() {
         let mut names = Names::default();
-        let mut interval = Interval::new([Unit::Bios, Unit::Requests], false);
+        let mut interval = Interval::new([RowUnit::Bios, RowUnit::Requests], false);
         for at in 0..2000 {
             // One request in four begins where the previous one ended. They take 1 to 2000 us.
             let sector = if at % 4 == 1 { (at - 1) * 1000 + 8 } else { at * 1000 };
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn an_interval_keeps_only_the_last_ends_of_the_previous_interval() {
         let mut names = Names::default();
-        let mut interval = Interval::new([Unit::Requests], true);
+        let mut interval = Interval::new([RowUnit::Requests], true);
         interval.add(0, &row(&mut names, 7, "R", 0, 8, 1), &names);
         let first = interval.take_processes(1.0);
         interval.add(0, &row(&mut names, 7, "R", 8, 8, 1), &names);

@@ -14,7 +14,7 @@
 
 use crate::row::{Flags, Names, Row, RowKind};
 use crate::{Event, EventKind};
-use model::captured::{Completed, Op, Unit};
+use model::captured::{Completed, Op, RowUnit};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
 
@@ -39,7 +39,7 @@ struct InFlightAtPlace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// Requests or bios.
-    pub unit: Unit,
+    pub unit: RowUnit,
     /// First sector and number of sectors; `None` for the whole device. Rows count sectors from the first one.
     pub span: Option<(u64, u64)>,
     /// When the capture began, by the clock of the trace.
@@ -203,7 +203,7 @@ impl Pairing {
             row.queued_ns = Some(event.at_ns.saturating_sub(at_ns));
             row.task = task;
         }
-        if event.op == Op::Write && self.scope.unit == Unit::Requests {
+        if event.op == Op::Write && self.scope.unit == RowUnit::Requests {
             self.find_owner(event, names, &mut row);
         }
         let number = self.slots.push(row);
@@ -236,7 +236,7 @@ impl Pairing {
     }
 
     fn complete(&mut self, event: &Event, names: &mut Names) {
-        if event.sectors == 0 && event.op == Op::Write && self.scope.unit == Unit::Requests {
+        if event.sectors == 0 && event.op == Op::Write && self.scope.unit == RowUnit::Requests {
             self.finish_flush(event);
             return;
         }
@@ -247,7 +247,8 @@ impl Pairing {
             return;
         };
         let Some(slot) = self.slots.pending(number) else { return };
-        let whole = self.scope.unit == Unit::Bios || event.op == Op::Flush || event.sectors >= slot.remaining;
+        let whole =
+            self.scope.unit == RowUnit::Bios || event.op == Op::Flush || event.sectors >= slot.remaining;
         if !whole && event.sectors > 0 {
             slot.remaining -= event.sectors;
             let rest = (event.sector.saturating_add(u64::from(event.sectors)), event.op);

@@ -2,7 +2,7 @@
 //! produces.
 
 use capture::fit::{Gathering, Head, Survey};
-use model::captured::{Origin, Unit};
+use model::captured::{Origin, RowUnit};
 use trace::row::{Flags, Names, Row, RowKind, Task};
 
 /// Numbers that look random, the same each time.
@@ -58,7 +58,7 @@ fn every_capture_gives_a_valid_job_or_a_reason() {
     for _ in 0..1500 {
         let mut names = Names::default();
         let rows = rows(&mut random, &mut names);
-        let origin = Origin { unit: random.pick(&[Unit::Requests, Unit::Bios]), ..Origin::default() };
+        let origin = Origin { unit: random.pick(&[RowUnit::Requests, RowUnit::Bios]), ..Origin::default() };
         let mut survey = Survey::new(&origin);
         survey.add(&rows, &names);
         let mut gathering = match Gathering::new(&origin, survey, &names) {

@@ -423,7 +423,7 @@ impl StudyPlan for Grid {
     }
 
     fn check(&self, condition: &Condition) -> Result<(), String> {
-        if condition.result.is_some() || !condition.limit.is_of_percentile() {
+        if condition.result.is_some() || !condition.limit.is_on_percentile() {
             return Ok(());
         }
         Err(format!(

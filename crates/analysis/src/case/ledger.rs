@@ -19,7 +19,7 @@
 use crate::case::{self, Amount, Case, CaseRun, cgroup_slot, flow_of, requested_depth, share};
 use model::Known;
 use model::evidence::{BlockFlow, BlockStat, CgroupIo, Moment};
-use model::figures::{Account, Entry, Ledger, Moved};
+use model::figures::{Account, IoTotals, Ledger, LedgerEntry};
 use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;
@@ -74,7 +74,7 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
         }
         None => word,
     };
-    let charged = Entry {
+    let charged = LedgerEntry {
         name: "fathom's cgroup".into(),
         step: 0,
         counted: charged.ok(),
@@ -88,20 +88,20 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
         let tolerance_bytes = in_flight.saturating_mul(largest_bytes);
         let (difference, word) = compare(issued.bytes, counted, tolerance_bytes);
         let with_sync = one.until_synced.as_ref().ok().filter(|_| kind == Kind::Write);
-        Entry {
+        LedgerEntry {
             name: one.layer.name.clone(),
             step: one.step,
-            counted: one.until_stop.as_ref().ok().map(|s| to_moved(flow_of(s, kind))),
-            with_sync: with_sync.map(|s| to_moved(flow_of(s, kind))),
+            counted: one.until_stop.as_ref().ok().map(|s| to_io_totals(flow_of(s, kind))),
+            with_sync: with_sync.map(|s| to_io_totals(flow_of(s, kind))),
             difference,
             tolerance_bytes,
             word: if others.is_empty() { word } else { format!("{word} with {}", others.join(", ")) },
         }
     };
-    let mut entries: Vec<Entry> = layers.iter().map(entry).collect();
+    let mut entries: Vec<LedgerEntry> = layers.iter().map(entry).collect();
     if let (true, Err(why)) = (entries.is_empty(), case.top_layers()) {
         let (_, word) = compare(issued.bytes, Err(why), 0);
-        entries.push(Entry {
+        entries.push(LedgerEntry {
             name: "device".into(),
             counted: None,
             difference: None,
@@ -109,7 +109,7 @@ fn account(case: &Case, layers: &[CountedLayer], kind: Kind) -> Option<Account> 
             ..charged.clone()
         });
     }
-    let issued = Moved { ios: issued.ops, bytes: issued.bytes, merges: None, ms: None };
+    let issued = IoTotals { ios: issued.ops, bytes: issued.bytes, merges: None, ms: None };
     Some(Account { issued, charged, layers: entries })
 }
 
@@ -136,14 +136,14 @@ fn step_totals(layers: &[CountedLayer], one: &CountedLayer, kind: Kind) -> (Vec<
 }
 
 /// Returns the I/O that the kernel charged to fathom.
-fn charged_to_fathom(case: &Case, kind: Kind) -> Known<Moved> {
+fn charged_to_fathom(case: &Case, kind: Kind) -> Known<IoTotals> {
     let version = case.machine.and_then(|m| m.cgroup.as_ref().ok()).map(|c| c.version);
     if version == Some(1) && kind == Kind::Write && !case.is_direct() {
         return Err("cgroup v1 charges write-back to the root cgroup".into());
     }
     let own = case.charged()?;
     let slot = cgroup_slot(kind);
-    Ok(Moved { ios: own.ios[slot], bytes: own.bytes[slot], merges: None, ms: None })
+    Ok(IoTotals { ios: own.ios[slot], bytes: own.bytes[slot], merges: None, ms: None })
 }
 
 /// Whether the charge is larger because the kernel also charged refused attempts.
@@ -173,8 +173,8 @@ fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, St
     (Some(difference), word)
 }
 
-fn to_moved(flow: BlockFlow) -> Moved {
-    Moved { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
+fn to_io_totals(flow: BlockFlow) -> IoTotals {
+    IoTotals { ios: flow.ios, bytes: flow.bytes, merges: Some(flow.merges), ms: Some(flow.ms) }
 }
 
 /// Returns every layer below the targets once, from the top down.

@@ -33,7 +33,7 @@ fn not_durable_finding(case: &Case, sentence: &str, numbers: Evidence) -> Known<
         return Detail::new(Severity::Note, sentence, numbers).found();
     }
     let not_durable = Rename::Condition("not durable".into());
-    Detail::new(Severity::Rename, sentence, numbers).relabelled(not_durable).found()
+    Detail::new(Severity::Relabels, sentence, numbers).relabelled(not_durable).found()
 }
 
 /// Whether a layer reports a volatile write cache.
@@ -365,7 +365,7 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime>
     } else {
         "the drive answered from its memory, which is safe only with power-loss protection"
     };
-    let severity = if is_virtual { Severity::Note } else { Severity::Biased };
+    let severity = if is_virtual { Severity::Note } else { Severity::Biases };
     let took = show_ns(ns_per_flush(ms));
     Ok(FlushTime::TooShort(detail!(severity, numbers, "A flush of {} took {took}: {cause}.", disk.name)))
 }
@@ -401,7 +401,7 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
     let failed = case.runs.iter().filter(|ran| final_sync_failed(case, ran)).count();
     if failed > 0 {
         return detail!(
-            Severity::Biased,
+            Severity::Biases,
             evidence([("runs_without_sync", failed as f64)]),
             "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
             case.runs.len()
@@ -501,7 +501,7 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
         let syncs = show_count(count_requested_syncs(case) as f64);
         let numbers = evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]);
         return detail!(
-            Severity::Rename,
+            Severity::Relabels,
             numbers,
             "{syncs} syncs were requested, but no write was sent to the server."
         )
@@ -607,7 +607,7 @@ fn check_sync_hides_tail(case: &Case) -> Known<Answer> {
         );
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "The final sync took another {} ({} of the measured time). With it, the rate is {} MB/s.",
         show_ns(mean_ns),
@@ -655,11 +655,11 @@ fn stable_writes() -> Fixture {
 #[test]
 fn fewer_flushes_than_half_of_the_syncs_relabel() {
     let at = |n| SYNC_WITHOUT_FLUSH.severity(&with_flushes(&stable_writes(), "write back", n, 1));
-    assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Rename)));
+    assert_eq!((at(11_000), at(5_500), at(5_000)), (None, None, Some(Severity::Relabels)));
     // 32 operations in flight may share a flush.
     let deep = Fixture { depth: 32, depth_seen: 31.0, ..stable_writes() };
     let at = |n| SYNC_WITHOUT_FLUSH.severity(&with_flushes(&deep, "write back", n, 1));
-    assert_eq!((at(180), at(150)), (None, Some(Severity::Rename)));
+    assert_eq!((at(180), at(150)), (None, Some(Severity::Relabels)));
 }
 
 #[test]
@@ -677,11 +677,11 @@ fn a_loop_device_or_a_disk_with_fua_is_never_write_through() {
         r.header.hosts[0].places[0].layers[i].queue.insert(key.into(), text.into());
     };
     switch(&mut record, 0, "write_cache", "write through\n");
-    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Rename));
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Relabels));
     let mut record = stable_writes().record();
     assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), None);
     switch(&mut record, 0, "fua", "1\n");
-    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Rename));
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Relabels));
     // With its cache enabled, a disk with FUA need not flush after each write.
     switch(&mut record, 0, "write_cache", "write back\n");
     assert!(SYNC_WITHOUT_FLUSH.answer(&record).is_err());
@@ -693,7 +693,7 @@ fn an_unknown_disk_does_not_hide_a_cache_that_is_only_declared_safe() {
     let place = &mut record.header.hosts[0].places[0];
     place.layers[0].queue.insert("fua".into(), "1\n".into());
     place.blind = Some("the other disks are hidden".into());
-    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Rename));
+    assert_eq!(SYNC_WITHOUT_FLUSH.severity(&record), Some(Severity::Relabels));
     record.header.hosts[0].places[0].layers[0].queue.remove("fua");
     assert!(SYNC_WITHOUT_FLUSH.answer(&record).is_err_and(|why| why.contains("hidden")));
 }
@@ -717,7 +717,7 @@ fn a_library_relabels_and_similar_options_do_not() {
         r.header.hosts[0].facts.insert(LIBRARIES.into(), Ok(text.into()));
     };
     library(&mut record, "LD_PRELOAD: libeatmydata.so\n/usr/lib/libc.so.6\n");
-    assert_eq!(BARRIERS_OFF.severity(&record), Some(Severity::Rename));
+    assert_eq!(BARRIERS_OFF.severity(&record), Some(Severity::Relabels));
     library(&mut record, "/usr/lib/libc.so.6\n");
     assert_eq!(BARRIERS_OFF.severity(&record), None);
     let barrier = Fixture { options: "rw,barrier=1,x-nobarrier-not", ..stable_writes() };
@@ -742,13 +742,13 @@ fn flushing_at(ms: u64, change: impl Fn(&mut Record)) -> Option<Severity> {
 #[test]
 fn flash_spinning_and_virtual_disks_have_their_own_limits() {
     // 11,000 flushes of 60 us are 660 ms.
-    assert_eq!((flushing_at(600, |_| {}), flushing_at(700, |_| {})), (Some(Severity::Biased), None));
+    assert_eq!((flushing_at(600, |_| {}), flushing_at(700, |_| {})), (Some(Severity::Biases), None));
     let is_spinning = |r: &mut Record| {
         r.header.hosts[0].places[0].layers[0].queue.insert("rotational".into(), "1\n".into());
     };
     assert_eq!(
         (flushing_at(700, is_spinning), flushing_at(23_000, is_spinning)),
-        (Some(Severity::Biased), None)
+        (Some(Severity::Biases), None)
     );
     let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
     assert_eq!((flushing_at(473, is_virtual), flushing_at(1_200, is_virtual)), (Some(Severity::Note), None));
@@ -790,7 +790,7 @@ fn syncs_of_the_job_hold_and_a_failed_final_sync_biases() {
         Ok(Answer::Holds(..))
     ));
     let failed = Fixture { sync_ns: None, ..Fixture::honest_write() };
-    assert_eq!(NO_FINAL_SYNC.severity(&failed.record()), Some(Severity::Biased));
+    assert_eq!(NO_FINAL_SYNC.severity(&failed.record()), Some(Severity::Biases));
 }
 
 #[test]
@@ -810,9 +810,9 @@ fn only_a_failed_sync_of_a_written_target_of_the_stream_biases() {
     assert!(nothing_written.as_ref().is_err_and(|why| why == "no write completed"), "{nothing_written:?}");
     let failed = Fixture { sync_errno: 5, ..Fixture::honest_write() };
     let severity = |answer| if let Ok(Answer::Finding(f)) = answer { Some(f.severity) } else { None };
-    assert_eq!(severity(answer(true, &failed, &|_| ())), Some(Severity::Biased));
+    assert_eq!(severity(answer(true, &failed, &|_| ())), Some(Severity::Biases));
     // In the session of several hosts, the sync time is that of the hosts whose sync succeeded.
-    assert_eq!(severity(answer(true, &failed, &|end| end.sync_ns = Some(1))), Some(Severity::Biased));
+    assert_eq!(severity(answer(true, &failed, &|end| end.sync_ns = Some(1))), Some(Severity::Biases));
     // The sync of another stream's target failed.
     let other_target = |end: &mut model::record::RunEnd| end.sync_failures[0].target = 1;
     assert!(answer(true, &failed, &other_target).is_err_and(|why| why.contains("no run has a final sync")));
@@ -855,7 +855,7 @@ fn nfs(calls: Option<(u64, u64, u64)>) -> Record {
 #[test]
 fn a_server_is_a_note_and_no_calls_relabel() {
     assert_eq!(REMOTE_ACK.severity(&nfs(Some((7, 11_000, 0)))), Some(Severity::Note));
-    assert_eq!(REMOTE_ACK.severity(&nfs(Some((7, 0, 0)))), Some(Severity::Rename));
+    assert_eq!(REMOTE_ACK.severity(&nfs(Some((7, 0, 0)))), Some(Severity::Relabels));
     let Ok(Answer::Finding(f)) = REMOTE_ACK.answer(&nfs(Some((7, 11_000, 3)))) else { panic!("silent") };
     assert!(f.sentence.contains("22,000 writes and 6 commits"), "{}", f.sentence);
 }
@@ -884,7 +884,7 @@ fn more_than_ten_percent_of_the_time_biases_unless_the_sync_is_short() {
         SYNC_HIDES_TAIL
             .severity(&Fixture { sync_ns: Some(ms * 1_000_000), ..Fixture::honest_write() }.record())
     };
-    assert_eq!((at(95), at(105)), (None, Some(Severity::Biased)));
+    assert_eq!((at(95), at(105)), (None, Some(Severity::Biases)));
     // The window of a fixture is at least 1 s, so this record sets its own.
     let mut record = Fixture { sync_ns: Some(40_000_000), ..Fixture::honest_write() }.record();
     for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {

@@ -10,7 +10,7 @@
 
 use crate::checks::prelude::*;
 use crate::checks::storage_reached::cacheable::REPEATS_ABOVE;
-use model::fleet::{Fleet, HostSeen, RunSeen};
+use model::fleet::{Fleet, HostRecord, RunOnHosts};
 use model::plan::Role;
 
 /// The checks of the group, in the order of the catalogue.
@@ -22,14 +22,14 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
 }
 
 /// Returns the hosts that ran this job, by rank, or none if a single host measured.
-fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostSeen] {
+fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostRecord] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
     let participants = &all[..case.record.header.plan.hosts_in_job(case.job_index, all.len())];
     if participants.len() > 1 { participants } else { &[] }
 }
 
 /// Returns the runs of this result that have a time in which all hosts ran.
-fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunSeen> {
+fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunOnHosts> {
     let phase_of_job = (case.job_index as u32, case.phase_index as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
     all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
@@ -176,7 +176,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
     let (runs, share) = (starts.len(), show_share(worst.share_apart()));
     if worst.clock_error_ns > worst.spread_ns {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "In {apart} of {runs} runs, fathom cannot tell whether hosts began together: at worst their clocks \
              are accurate to {}, which is {share} of the time in which all ran.",
@@ -184,7 +184,7 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
         );
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "In {apart} of {runs} runs, hosts did not begin together: at worst the last one ({}) began {} after \
          the first, which is {share} of the time in which all ran.",
@@ -205,7 +205,7 @@ struct Start {
 
 impl Start {
     /// Returns the start of a run, or `None` if a clock was not read.
-    fn of_run(run: &RunSeen) -> Option<Self> {
+    fn of_run(run: &RunOnHosts) -> Option<Self> {
         Some(Self {
             spread_ns: run.spread_ns? as f64,
             clock_error_ns: run.clock_error_ns? as f64,
@@ -274,7 +274,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
             format!("{} on {}", show_bytes(sum), hosts[rank].name)
         };
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "The work was unequal: the targets have {} and {}.",
             describe(first),
@@ -283,7 +283,7 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
     }
     if 2 * apart > runs.len() {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "In {apart} of {} runs, hosts did not run for the same time; in the worst run all ran together \
              for {} of the time. The rate covers that time, the percentiles cover all operations.",
@@ -349,7 +349,7 @@ fn check_anothers_cache(case: &Case) -> Known<Answer> {
     if all_made && !reads_own_writes(case) {
         return match case.stream.shared {
             Some(_) if through_one_cache(case, ranks) => finding!(
-                Severity::Biased,
+                Severity::Biases,
                 numbers,
                 "{} read parts of one file through the page cache of one machine: read-ahead for one host \
                  serves the others.",
@@ -419,7 +419,7 @@ fn decide_same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Kn
         return holds("Almost every read was of a block that no host had read before.", numbers);
     }
     let (severity, cache_name) = if through_one_cache(case, ranks) {
-        (Severity::Biased, "the page cache of their machine")
+        (Severity::Biases, "the page cache of their machine")
     } else {
         (Severity::Note, "a cache of the shared storage")
     };
@@ -539,13 +539,13 @@ pub(super) fn honest() -> model::record::Record {
     record.header.hosts[0].places[0].layers[0].serial = Some("S1".into());
     other.places[0].layers[0].serial = Some("S2".into());
     record.header.hosts.push(other);
-    let host = |(name, kernel): (&str, u32)| HostSeen {
+    let host = |(name, kernel): (&str, u32)| HostRecord {
         name: name.into(),
         kernel: Some(kernel),
         target_bytes: vec![1 << 30],
-        ..HostSeen::default()
+        ..HostRecord::default()
     };
-    let run = |repeat| RunSeen {
+    let run = |repeat| RunOnHosts {
         index: model::fleet::RunIndex { repeat, ..Default::default() },
         offered_iops: None,
         spread_ns: Some(20_000),
@@ -591,8 +591,8 @@ fn starts_that_differ_in_most_runs_bias() {
         }))
     };
     assert_eq!(severity(9_000_000, 1_000, 1_000_000_000), None);
-    assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biased));
-    assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biased));
+    assert_eq!(severity(11_000_000, 1_000, 1_000_000_000), Some(Severity::Biases));
+    assert_eq!(severity(1_000, 11_000_000, 1_000_000_000), Some(Severity::Biases));
     assert_eq!(severity(11_000_000, 1_000, 10_000_000_000), None, "a longer run tolerates more");
     let unknown = with(|f| f.runs.iter_mut().for_each(|r| r.clock_error_ns = Some(90_000_000)));
     let Ok(Answer::Finding(found)) = HOSTS_APART.answer(&unknown) else { panic!("silent") };
@@ -611,7 +611,7 @@ fn a_long_tail_in_most_runs_biases() {
     let mostly = UNEQUAL_WORK.sentence(&with(|f| f.runs[0].common_ns = 910_000_000));
     assert!(mostly.ends_with("all ran together for 91.0 % of the time."), "{mostly}");
     assert_eq!(severity(910_000_000, 5), None);
-    assert_eq!(severity(890_000_000, 5), Some(Severity::Biased));
+    assert_eq!(severity(890_000_000, 5), Some(Severity::Biases));
     assert_eq!(severity(890_000_000, 2), None, "two runs of five");
     let lost = with(|f| f.hosts[1].target_bytes.clear());
     assert_eq!(UNEQUAL_WORK.severity(&lost), None, "a host that was lost has no sizes");
@@ -676,7 +676,7 @@ fn reading_what_another_host_wrote_holds_unless_they_share_a_page_cache() {
     layout(&mut parts.header.plan.jobs[0].phases[0].streams[0]);
     assert_eq!(ANOTHERS_CACHE.severity(&parts), None);
     parts.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
-    assert_eq!(ANOTHERS_CACHE.severity(&parts), Some(Severity::Biased));
+    assert_eq!(ANOTHERS_CACHE.severity(&parts), Some(Severity::Biases));
     let mut own = with(|_| {});
     layout(&mut own.header.plan.jobs[0].phases[0].streams[0]);
     let Ok(Answer::Finding(found)) = ANOTHERS_CACHE.answer(&own) else { panic!("silent") };
@@ -688,7 +688,7 @@ fn a_page_cache_shared_by_all_hosts_biases() {
     let mut record = shared();
     record.header.plan.jobs[0].phases[0].streams[0].cache = model::job::Cache::Buffered;
     record.fleet.as_mut().unwrap().hosts[1].kernel = Some(0);
-    assert_eq!(ANOTHERS_CACHE.severity(&record), Some(Severity::Biased));
+    assert_eq!(ANOTHERS_CACHE.severity(&record), Some(Severity::Biases));
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub struct Detail {
     pub cure: Option<String>,
     /// The numbers that support the finding.
     pub evidence: Evidence,
-    /// True meaning of the number, for [`Severity::Rename`].
+    /// True meaning of the number, for [`Severity::Relabels`].
     pub renames: Option<Rename>,
 }
 

@@ -126,7 +126,11 @@ fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
     let mut before_runs =
         with_unknown_target(Fixture { hole_share: 1.0, ..Fixture::honest() }.record(), true);
     before_runs.runs.clear();
-    assert_eq!(severity(&before_runs, 0, CheckId::A04), Some(Severity::Void), "fathom measures nothing");
+    assert_eq!(
+        severity(&before_runs, 0, CheckId::A04),
+        Some(Severity::Invalidates),
+        "fathom measures nothing"
+    );
     for id in [
         Id::A02,
         Id::A04,
@@ -224,7 +228,7 @@ fn buffered(fixture: Fixture) -> Fixture {
 fn a01_finds_the_page_cache_below_a_small_stream_next_to_a_large_direct_one() {
     let record = two_streams(&reads(), &small(buffered(Fixture { delivered: 0.0, ..reads() })));
     assert!(holds(&record, 0, CheckId::A01), "{:?}", answer(&record, 0, CheckId::A01));
-    assert_eq!(severity(&record, 1, CheckId::A01), Some(Severity::Rename));
+    assert_eq!(severity(&record, 1, CheckId::A01), Some(Severity::Relabels));
     assert_eq!([verdict(&record, 0), verdict(&record, 1)], [Verdict::Valid, Verdict::Suspect]);
     let cold = two_streams(&reads(), &small(buffered(reads())));
     assert!(holds(&cold, 1, CheckId::A01), "{:?}", answer(&cold, 1, CheckId::A01));
@@ -243,7 +247,7 @@ fn a01_decides_by_bounds_without_worker_counts() {
     assert!(not_checked(&next_to_a_cache, 1, CheckId::A01));
     // Much of a large stream is missing, even if the small one had all of its bytes from the device.
     let large = without_worker_counts(two_streams(&Fixture { delivered: 0.4, ..reads() }, &small(reads())));
-    assert_eq!(severity(&large, 0, CheckId::A01), Some(Severity::Rename));
+    assert_eq!(severity(&large, 0, CheckId::A01), Some(Severity::Relabels));
 }
 
 #[test]
@@ -279,13 +283,13 @@ fn a02_and_a09_do_not_blame_direct_writes_for_the_dirty_pages_of_another_stream(
     for id in [CheckId::A02, CheckId::A09] {
         assert!(holds(&record, 0, id), "{id}: {:?}", answer(&record, 0, id));
     }
-    assert_eq!(severity(&record, 1, CheckId::A09), Some(Severity::Rename));
+    assert_eq!(severity(&record, 1, CheckId::A09), Some(Severity::Relabels));
     // Direct writes of another stream do not hide a stream that fell back to the page cache.
     let fell_back = two_streams(&writes(), &Fixture { cached_share: 0.9, ..small(writes()) });
-    assert_eq!(severity(&fell_back, 1, CheckId::A02), Some(Severity::Rename));
+    assert_eq!(severity(&fell_back, 1, CheckId::A02), Some(Severity::Relabels));
     assert!(holds(&fell_back, 0, CheckId::A02));
     let missing = two_streams(&writes(), &Fixture { delivered: 0.5, ..small(writes()) });
-    assert_eq!(severity(&missing, 1, CheckId::A02), Some(Severity::Rename));
+    assert_eq!(severity(&missing, 1, CheckId::A02), Some(Severity::Relabels));
 }
 
 #[test]
@@ -304,7 +308,7 @@ fn a09_counts_pages_that_were_dirtied_and_written_back() {
 fn a10_finds_lost_writes_of_a_small_stream() {
     let lost = buffered(Fixture { delivered: 0.0, sync_works: false, ..writes() });
     let record = two_streams(&writes(), &lost);
-    assert_eq!(severity(&record, 1, CheckId::A10), Some(Severity::Void));
+    assert_eq!(severity(&record, 1, CheckId::A10), Some(Severity::Invalidates));
     assert!(holds(&record, 0, CheckId::A10));
 }
 
@@ -313,14 +317,14 @@ fn a11_names_memory_only_for_the_stream_that_uses_it() {
     let memory = small(Fixture { ram: Some("tmpfs"), nothing_below: true, ..reads() });
     let record = two_streams(&reads(), &memory);
     assert!(holds(&record, 0, CheckId::A11) && verdict(&record, 0) == Verdict::Valid);
-    assert_eq!(severity(&record, 1, CheckId::A11), Some(Severity::Rename));
+    assert_eq!(severity(&record, 1, CheckId::A11), Some(Severity::Relabels));
 }
 
 #[test]
 fn a12_finds_a_cache_below_a_loop_device_next_to_a_stream_on_its_disk() {
     let cached = Fixture { leaf_share: Some(0.0), ..small(reads()) };
     let record = two_streams(&cached, &reads());
-    assert_eq!(severity(&record, 0, CheckId::A12), Some(Severity::Rename));
+    assert_eq!(severity(&record, 0, CheckId::A12), Some(Severity::Relabels));
     assert_eq!(answer(&record, 1, CheckId::A12), Ok(Answer::DoesNotApply));
     assert!(holds(&record, 0, CheckId::A01), "the loop device delivered it");
     let honest = two_streams(&Fixture::honest_loop(), &reads());
@@ -348,7 +352,7 @@ fn a12_subtracts_a_stream_on_a_partition_of_the_disk() {
     let honest = on_partition(&Fixture::honest_loop());
     assert!(holds(&honest, 0, CheckId::A12), "{:?}", answer(&honest, 0, CheckId::A12));
     let cached = on_partition(&Fixture { leaf_share: Some(0.0), ..small(reads()) });
-    assert_eq!(severity(&cached, 0, CheckId::A12), Some(Severity::Rename));
+    assert_eq!(severity(&cached, 0, CheckId::A12), Some(Severity::Relabels));
 }
 
 #[test]
@@ -373,7 +377,7 @@ fn a22_does_not_blame_a_stream_for_the_cache_of_another() {
     assert!(not_checked(&record, 1, CheckId::A22));
     let apart = two_streams_on_two_disks(&reads(), &Fixture { delivered: 0.97, ..reads() });
     assert!(holds(&apart, 0, CheckId::A22));
-    assert_eq!(severity(&apart, 1, CheckId::A22), Some(Severity::Void));
+    assert_eq!(severity(&apart, 1, CheckId::A22), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -394,7 +398,7 @@ fn a24_uses_the_system_calls_of_the_streams_own_workers() {
             snapshot.files.insert("/proc/self/io".into(), Ok(text));
         }
     }
-    assert_eq!(severity(&record, 1, CheckId::A24), Some(Severity::Void));
+    assert_eq!(severity(&record, 1, CheckId::A24), Some(Severity::Invalidates));
     assert!(holds(&record, 0, CheckId::A24));
     // The reads may be those of a thread that belongs to no worker. No thread wrote anything.
     let mut undecided = two_streams(&buffered(reads()), &small(buffered(reads())));
@@ -406,7 +410,7 @@ fn a24_uses_the_system_calls_of_the_streams_own_workers() {
         let reads = end.streams[1].issued[&Kind::Read].clone();
         end.streams[1].issued.insert(Kind::Write, reads);
     }
-    assert_eq!(severity(&undecided, 1, CheckId::A24), Some(Severity::Void));
+    assert_eq!(severity(&undecided, 1, CheckId::A24), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -435,7 +439,7 @@ fn b03_finds_the_stream_whose_workers_read_too_much() {
     let ahead = buffered(Fixture { delivered: 4.0, ops: 1_000, ..reads() });
     let record = two_streams(&reads(), &ahead);
     assert!(holds(&record, 0, CheckId::B03), "{:?}", answer(&record, 0, CheckId::B03));
-    assert_eq!(severity(&record, 1, CheckId::B03), Some(Severity::Biased));
+    assert_eq!(severity(&record, 1, CheckId::B03), Some(Severity::Biases));
 }
 
 #[test]
@@ -454,7 +458,7 @@ fn b20_uses_the_reads_of_the_writing_workers() {
         let worker = &mut run.end.as_mut().unwrap().workers[0];
         worker.io.as_mut().unwrap().read_bytes = 40 << 20;
     }
-    assert_eq!(severity(&record, 0, CheckId::B20), Some(Severity::Biased));
+    assert_eq!(severity(&record, 0, CheckId::B20), Some(Severity::Biases));
 }
 
 #[test]
@@ -463,7 +467,7 @@ fn c06_does_not_decide_if_several_streams_write() {
     let two = two_streams(&slow(), &small(slow()));
     assert!(answer(&two, 1, CheckId::C06).is_err_and(|why| why.contains("all streams")));
     let one = two_streams(&slow(), &reads());
-    assert_eq!(severity(&one, 0, CheckId::C06), Some(Severity::Biased));
+    assert_eq!(severity(&one, 0, CheckId::C06), Some(Severity::Biases));
 }
 
 #[test]
@@ -472,11 +476,11 @@ fn d01_does_not_count_own_streams_as_other_processes() {
     assert!(holds(&record, 0, CheckId::D01) && holds(&record, 1, CheckId::D01));
     let disturbed = two_streams(&Fixture { foreign_ios: 30_000, ..reads() }, &reads());
     for stream in [0, 1] {
-        assert_eq!(severity(&disturbed, stream, CheckId::D01), Some(Severity::Void));
+        assert_eq!(severity(&disturbed, stream, CheckId::D01), Some(Severity::Invalidates));
     }
     // A neighbour on one disk does not disturb a stream on another.
     let apart = two_streams_on_two_disks(&Fixture { foreign_ios: 30_000, ..reads() }, &reads());
-    assert_eq!(severity(&apart, 0, CheckId::D01), Some(Severity::Void));
+    assert_eq!(severity(&apart, 0, CheckId::D01), Some(Severity::Invalidates));
     assert!(holds(&apart, 1, CheckId::D01) && verdict(&apart, 1) == Verdict::Valid);
 }
 
@@ -487,7 +491,7 @@ fn d05_decides_only_for_a_stream_alone_on_its_disk() {
     assert!(not_checked(&shared, 0, CheckId::D05) && not_checked(&shared, 1, CheckId::D05));
     let apart = two_streams_on_two_disks(&reads(), &above);
     assert!(holds(&apart, 0, CheckId::D05));
-    assert_eq!(severity(&apart, 1, CheckId::D05), Some(Severity::Rename));
+    assert_eq!(severity(&apart, 1, CheckId::D05), Some(Severity::Relabels));
 }
 
 #[test]
@@ -527,7 +531,7 @@ fn two_streams_on_one_target_share_its_pages() {
     }
     // The dirty pages of the target may belong to the other stream, so they prove nothing against direct writes.
     assert!(answer(&record, 0, CheckId::A02).is_err(), "{:?}", answer(&record, 0, CheckId::A02));
-    assert_eq!(severity(&record, 0, CheckId::B19), Some(Severity::Biased));
+    assert_eq!(severity(&record, 0, CheckId::B19), Some(Severity::Biases));
     assert!(cases(&record)[0].issued(Kind::Write).bytes > 0);
 }
 

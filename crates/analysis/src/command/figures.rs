@@ -9,8 +9,8 @@
 use crate::figures::kernel_text::{number_of_key, pressure_us};
 use model::Known;
 use model::command::{
-    Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, Moved, NamedFiles,
-    Requests, Stream, Syncs,
+    Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, NamedFiles,
+    ProcessIo, Requests, Stream, Syncs,
 };
 use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::machine::{Layer, LayerKind, Machine};
@@ -237,7 +237,7 @@ fn unused_read_ahead_bytes(end: &CommandEnd) -> Known<u64> {
 
 /// Returns the bytes that the command wrote to storage or to the page cache, without the bytes that it truncated again.
 pub(super) fn written_bytes(end: &CommandEnd) -> Known<u64> {
-    end.moved.clone().map(|moved: Moved| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
+    end.moved.clone().map(|moved: ProcessIo| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
 
 /// Returns the dirty bytes of the machine, including those in write-back.

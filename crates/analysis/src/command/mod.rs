@@ -22,9 +22,9 @@ use model::command::{
     Command, CommandResult, CommandResults, CommandRun, CommandStudy, DeviceUse, FilesState, LEAST_SECONDS,
     NamedFiles, Stream,
 };
-use model::comparison::{ComparisonWord, Metric, Pair};
+use model::comparison::{ComparisonAnswer, Metric, Pair};
 use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
 use model::report::{AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, ReportAnswer, Verdict};
@@ -37,7 +37,7 @@ use std::borrow::Cow;
 /// Judges a record of `fathom time`.
 pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) -> Report {
     let header = &record.header;
-    let mut findings: Vec<Finding> = Vec::new();
+    let mut checks: Vec<Checked> = Vec::new();
     let mut commands = Vec::new();
     for (at, command) in study.commands.iter().enumerate() {
         let seen: Vec<CommandRecord> = record.command_runs(at).collect();
@@ -46,19 +46,19 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         let result = build_result(record, command, runs, seen.last());
         // The report shows the figures of one run: the last one, because it resembles future runs most.
         if let Some((run, seen)) = result.runs.last().zip(seen.last()) {
-            findings.extend(run_checks(record, command, run, &result.limiter, seen));
+            checks.extend(run_checks(record, command, run, &result.limiter, seen));
         }
-        findings.extend(check_repeats(command, &successful_seconds(&result.runs)));
+        checks.extend(check_repeats(command, &successful_seconds(&result.runs)));
         commands.push(result);
     }
-    for finding in &mut findings {
-        finding.accepted = finding.outcome == Outcome::Finding && options.accept.contains(&finding.id);
+    for checked in &mut checks {
+        checked.accepted = checked.outcome == Outcome::Finding && options.accept.contains(&checked.id);
     }
-    findings.sort_by_key(|finding| (finding.outcome, finding.severity, finding.id));
+    checks.sort_by_key(|checked| (checked.outcome, checked.severity, checked.id));
     let compared = compare_commands(&commands);
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| decide_gates(condition, &commands)).collect();
-    let reasoned = verdict_with_reason(&commands, &findings);
+    let reasoned = verdict_with_reason(&commands, &checks);
     let answer = crate::gate::combine_gates(&gates).or_else(|| answer_of_comparison(&commands, &compared));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
@@ -90,7 +90,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         deductions: Vec::new(),
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
         fleet: None,
-        findings,
+        checks,
         notes: record.runs.iter().flat_map(|run| &run.end).flat_map(|end| end.notes.clone()).collect(),
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(unknown_machine),
@@ -99,7 +99,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
-        words: options.annotations.clone(),
+        annotations: options.annotations.clone(),
         study: Box::new(CommandResults { commands, compared }).into(),
         preconditioned: None,
         against: None,
@@ -150,7 +150,7 @@ fn compare_commands(commands: &[CommandResult]) -> Vec<Pair> {
 fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option<ReportAnswer> {
     let (first, others) = commands.split_first()?;
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
-    let answers: Vec<ComparisonWord> = metrics.iter().map(|metric| metric.answer).collect();
+    let answers: Vec<ComparisonAnswer> = metrics.iter().map(|metric| metric.answer).collect();
     let sentences = metrics.iter().zip(others).map(|(metric, other)| {
         let interval = metric.interval.map_or_else(String::new, |[low, high]| {
             format!(" ({} to {})", show_change(low), show_change(high))
@@ -158,11 +158,11 @@ fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option
         let change = format!("{} in time{interval}", show_change(metric.ratio));
         let other = &other.command;
         match metric.answer {
-            word @ (ComparisonWord::Faster | ComparisonWord::Slower) => {
+            word @ (ComparisonAnswer::Faster | ComparisonAnswer::Slower) => {
                 format!("'{other}' is {}: {change}.", word.word())
             }
-            ComparisonWord::Same => format!("'{other}' takes the SAME time: {change}."),
-            ComparisonWord::NoDifferenceSeen => {
+            ComparisonAnswer::Same => format!("'{other}' takes the SAME time: {change}."),
+            ComparisonAnswer::NoDifferenceSeen => {
                 let most = metric.interval.map_or(0.0, |[low, high]| (high - 1.0).max(1.0 - low));
                 format!("'{other}' differs by at most {} either way: {change}.", show_share(most))
             }
@@ -171,12 +171,12 @@ fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option
     });
     let (word, fastest) = match answers.as_slice() {
         [] => return None,
-        words if words.iter().all(|word| *word == ComparisonWord::Slower) => {
+        words if words.iter().all(|word| *word == ComparisonAnswer::Slower) => {
             (AnswerWord::Fastest, Some(&first.command))
         }
-        [ComparisonWord::Faster] => (AnswerWord::Fastest, others.first().map(|other| &other.command)),
-        words if words.contains(&ComparisonWord::CannotTell) => (AnswerWord::CannotTell, None),
-        words if words.iter().all(|word| *word == ComparisonWord::Same) => (AnswerWord::Tied, None),
+        [ComparisonAnswer::Faster] => (AnswerWord::Fastest, others.first().map(|other| &other.command)),
+        words if words.contains(&ComparisonAnswer::CannotTell) => (AnswerWord::CannotTell, None),
+        words if words.iter().all(|word| *word == ComparisonAnswer::Same) => (AnswerWord::Tied, None),
         _ => (AnswerWord::NoDifferenceSeen, None),
     };
     let named =
@@ -186,11 +186,11 @@ fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option
 
 /// Returns the verdict by the worst finding. Accepted findings count too: a report with an accepted finding is not
 /// VALID.
-fn verdict_with_reason(commands: &[CommandResult], findings: &[Finding]) -> verdict::ReasonedVerdict {
+fn verdict_with_reason(commands: &[CommandResult], checks: &[Checked]) -> verdict::ReasonedVerdict {
     if commands.iter().all(|one| one.runs.is_empty()) {
         return verdict::ReasonedVerdict::new(Verdict::Invalid, "no command completed.".into());
     }
-    let acting = findings.iter().filter(|f| f.outcome == Outcome::Finding);
+    let acting = checks.iter().filter(|f| f.outcome == Outcome::Finding);
     let worst = acting.filter(|f| f.severity.is_some_and(|s| s < Severity::Note)).min_by_key(|f| f.severity);
     match worst {
         Some(f) => verdict::ReasonedVerdict {
@@ -493,7 +493,7 @@ fn run_checks(
     run: &CommandRun,
     limiter: &Limiter,
     seen: &CommandRecord,
-) -> Vec<Finding> {
+) -> Vec<Checked> {
     let answers: [(CheckId, Known<CheckAnswer>); 13] = [
         (CheckId::A01, check_page_cache(run)),
         (CheckId::A04, check_stored_bytes(run, "holes", |before| Some(before.hole_bytes))),
@@ -512,13 +512,13 @@ fn run_checks(
         (CheckId::D10, check_stolen_time(seen)),
         (CheckId::D14, check_memory_wait(run)),
     ];
-    answers.into_iter().filter_map(|(id, answer)| to_finding(id, command, &answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| to_checked(id, command, &answer)).collect()
 }
 
 /// Checks whether the repeats of a command agree. `seconds` are the wall times of the runs that succeeded.
-fn check_repeats(command: &Command, seconds: &[f64]) -> Vec<Finding> {
+fn check_repeats(command: &Command, seconds: &[f64]) -> Vec<Checked> {
     let answers = [(CheckId::E05, check_run_count(seconds)), (CheckId::E06, Ok(check_spread(seconds)))];
-    answers.into_iter().filter_map(|(id, answer)| to_finding(id, command, &answer)).collect()
+    answers.into_iter().filter_map(|(id, answer)| to_checked(id, command, &answer)).collect()
 }
 
 /// Checks whether there are enough runs. A single run makes no claim about the next one, so it is not checked.
@@ -550,13 +550,13 @@ fn check_spread(seconds: &[f64]) -> CheckAnswer {
     )
 }
 
-fn to_finding(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Finding> {
+fn to_checked(id: CheckId, command: &Command, answer: &Known<CheckAnswer>) -> Option<Checked> {
     let check = crate::checks::all().find(|check| check.id == id)?;
-    let mut finding = findings::to_finding(id, check.name, "", answer, vec![command.line.clone()])?;
-    if finding.outcome == Outcome::Holds && finding.sentence.is_empty() {
-        finding.sentence = format!("Confirmed: {}.", check.belief);
+    let mut checked = findings::to_checked(id, check.name, "", answer, vec![command.line.clone()])?;
+    if checked.outcome == Outcome::Holds && checked.sentence.is_empty() {
+        checked.sentence = format!("Confirmed: {}.", check.belief);
     }
-    Some(finding)
+    Some(checked)
 }
 
 fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
@@ -566,7 +566,7 @@ fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     }
     let cached = run.cached_read_bytes.clone()?;
     let share = cached as f64 / moved.read_call_bytes as f64;
-    found_if(share >= CACHE_SHARE, Severity::Rename, || {
+    found_if(share >= CACHE_SHARE, Severity::Relabels, || {
         let share = show_share(share);
         format!("The page cache served {share} of the reads; --cold evicts the files before each run.")
     })
@@ -593,7 +593,7 @@ fn check_stored_bytes(
         if amount >= MIN_BYTES {
             let (amount, all) = (show_bytes(amount), show_bytes(before.bytes));
             return Ok(found(
-                Severity::Biased,
+                Severity::Biases,
                 format!(
                     "{amount} of the {all} in {} are {what}: reads of them return zeros without the device.",
                     one.path
@@ -619,7 +619,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
             let (holes, all) = (show_bytes(after.hole_bytes), show_bytes(after.bytes));
             let sentence =
                 format!("{holes} of the {all} in {} are holes: they were never written.", one.path);
-            return Ok(found(Severity::Biased, sentence));
+            return Ok(found(Severity::Biases, sentence));
         }
     }
     if figures::written_bytes(seen.end)? < MIN_BYTES {
@@ -630,7 +630,7 @@ fn check_easy_data(run: &CommandRun, seen: &CommandRecord) -> Known<CheckAnswer>
     Ok(if is_zero {
         let sentence =
             "The command wrote zeros: storage that compresses or skips zeros stores them faster than data.";
-        found(Severity::Biased, sentence.into())
+        found(Severity::Biases, sentence.into())
     } else {
         CheckAnswer::DoesNotApply
     })
@@ -642,7 +642,7 @@ fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckA
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = run.dirty_at_end_bytes.clone()? as f64 / wrote as f64;
-    found_if(share >= CACHE_SHARE, Severity::Rename, || {
+    found_if(share >= CACHE_SHARE, Severity::Relabels, || {
         format!("{} of the writes were still in the page cache when the command ended.", show_share(share))
     })
 }
@@ -650,7 +650,7 @@ fn check_still_in_memory(run: &CommandRun, seen: &CommandRecord) -> Known<CheckA
 fn check_memory_below(run: &CommandRun) -> Known<CheckAnswer> {
     if let Some((one, memory)) = run.named.iter().find_map(|one| Some((one, one.memory.as_ref()?))) {
         let sentence = format!("{} is in memory ({memory}), not on a disk.", one.path);
-        return Ok(found(Severity::Rename, sentence));
+        return Ok(found(Severity::Relabels, sentence));
     }
     run.devices.as_ref().map_err(Clone::clone)?;
     Ok(holds())
@@ -669,7 +669,7 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
             return Ok(found(
-                Severity::Rename,
+                Severity::Relabels,
                 format!(
                     "{names} delivered {below} of the {top} that were read: a layer in between has a cache."
                 ),
@@ -702,7 +702,7 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
             "Other processes read {} from the same devices during the run{who}.",
             show_bytes(foreign)
         );
-        return Ok(found(Severity::Biased, sentence));
+        return Ok(found(Severity::Biases, sentence));
     }
     let below = read_only_below(record, run)?;
     if is_much(below, all) {
@@ -747,7 +747,7 @@ fn check_backlog(run: &CommandRun) -> Known<CheckAnswer> {
     if (1..BACKLOG_BYTES).contains(&before) {
         return Ok(holds_with("Hardly any older data was waiting to be written."));
     }
-    found_if(before >= BACKLOG_BYTES, Severity::Biased, || {
+    found_if(before >= BACKLOG_BYTES, Severity::Biases, || {
         let before = show_bytes(before);
         format!(
             "{before} of dirty data was in memory before the run, and its write-back competes with the run."
@@ -759,7 +759,7 @@ fn check_limit(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Kno
     let start = snapshot_at(seen.run, Moment::Start);
     start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
-    found_if(limiter.name == "throttle", Severity::Biased, || {
+    found_if(limiter.name == "throttle", Severity::Biases, || {
         format!("The run reached a limit: {}.", limiter.sentence)
     })
 }
@@ -788,14 +788,14 @@ fn check_stolen_time(seen: &CommandRecord) -> Known<CheckAnswer> {
         return Ok(CheckAnswer::DoesNotApply);
     }
     let share = steal as f64 / all as f64;
-    found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
+    found_if(share >= CPU_WAIT_SHARE, Severity::Biases, || {
         format!("The hypervisor took the CPUs away for {} of the time.", show_share(share))
     })
 }
 
 fn check_memory_wait(run: &CommandRun) -> Known<CheckAnswer> {
     let share = run.pressure[2].clone()?;
-    found_if(share >= CPU_WAIT_SHARE, Severity::Biased, || {
+    found_if(share >= CPU_WAIT_SHARE, Severity::Biases, || {
         format!("Tasks of this machine waited for memory for {} of the time.", show_share(share))
     })
 }
@@ -807,8 +807,8 @@ mod tests {
     use crate::Judging;
     use crate::fixture::Fixture;
     use model::command::{
-        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, Moved, NamedFiles,
-        Stream, Traced,
+        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, NamedFiles,
+        ProcessIo, Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
     use model::finding::Outcome;
@@ -828,11 +828,11 @@ mod tests {
             system_ns: 50_000_000,
             peak_bytes: 8 * MIB,
             peak_floor_bytes: 4 * MIB,
-            moved: Ok(Moved {
+            moved: Ok(ProcessIo {
                 read_call_bytes: 64 * MIB,
                 read_calls: Some(64),
                 fetched_bytes,
-                ..Moved::default()
+                ..ProcessIo::default()
             }),
             still_running: Vec::new(),
             page_bytes: 4096,
@@ -934,7 +934,7 @@ mod tests {
     }
 
     fn found(report: &Report) -> Vec<String> {
-        let found = report.findings.iter().filter(|f| f.severity.is_some());
+        let found = report.checks.iter().filter(|f| f.severity.is_some());
         found.map(|f| f.id.to_string()).collect()
     }
 
@@ -953,7 +953,7 @@ mod tests {
         let (report, _) = judged(end(63 * MIB), [0, 0]);
         assert!(sentence(&report).contains("63 MiB came from"), "{}", sentence(&report));
         let (report, _) = judged(end(64 * MIB), [0, 0]);
-        assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.findings);
+        assert_eq!((report.verdict, found(&report)), (Verdict::Valid, Vec::new()), "{:#?}", report.checks);
     }
 
     #[test]
@@ -995,7 +995,7 @@ mod tests {
             (before.hole_bytes, before.unwritten_bytes) = (hole_bytes, Some(unwritten_bytes));
             let (report, _) = judged(end, [0, 0]);
             let sentence = |id: &str| {
-                let found = report.findings.iter().find(|f| f.id.to_string() == id);
+                let found = report.checks.iter().find(|f| f.id.to_string() == id);
                 found.map(|f| f.sentence.clone()).unwrap_or_default()
             };
             [sentence("A04"), sentence("A10")]
@@ -1034,7 +1034,7 @@ mod tests {
     fn beliefs_that_hold_within_a_tolerance_are_not_confirmed() {
         let backlog = |kib| {
             let (report, _) = judged(end(64 * MIB), [kib, kib]);
-            report.findings.into_iter().find(|f| f.id.to_string() == "D02").unwrap().sentence
+            report.checks.into_iter().find(|f| f.id.to_string() == "D02").unwrap().sentence
         };
         assert_eq!(backlog(0), "Confirmed: no older data were waiting to be written.");
         assert_eq!(backlog(4), "Hardly any older data was waiting to be written.");
@@ -1053,7 +1053,7 @@ mod tests {
         let (report, run) = judged(end(68 * MIB), [0, 0]);
         assert_eq!(run.unused_read_ahead_bytes, Ok(4 * MIB));
         assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
-        let mapped = Moved { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..Moved::default() };
+        let mapped = ProcessIo { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..ProcessIo::default() };
         let (report, run) = judged(CommandEnd { moved: Ok(mapped), ..end(0) }, [0, 0]);
         assert!(run.unused_read_ahead_bytes.is_err() && run.cached_read_bytes.is_err(), "{run:?}");
         assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
@@ -1081,11 +1081,11 @@ mod tests {
     /// 64 MiB written; `dirty_bytes` were dirty in the file at the end.
     fn writer(dirty_bytes: u64, final_sync: FinalSync) -> CommandEnd {
         let mut end = end(0);
-        end.moved = Ok(Moved {
+        end.moved = Ok(ProcessIo {
             write_call_bytes: 64 * MIB,
             write_calls: 64,
             dirtied_bytes: 64 * MIB,
-            ..Moved::default()
+            ..ProcessIo::default()
         });
         end.named[0].before = Ok(FilesState::default());
         end.named[0].after = Ok(FilesState {
@@ -1142,7 +1142,7 @@ mod tests {
             let text = format!("0 0 0 0 9 0 {} 0 0 0 0 0 0 0 0 0 0", device_mib * MIB / 512);
             record.runs[0].evidence[1].files.insert(stat, Ok(text));
             let report = crate::judge(&record, &Judging::default());
-            let foreign_io = report.findings.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome;
+            let foreign_io = report.checks.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome;
             let run = report.study.commands().unwrap().commands[0].runs[0].clone();
             (run.foreign_written_bytes, foreign_io)
         };
@@ -1170,7 +1170,7 @@ mod tests {
                 record.runs[0].evidence[moment].files.insert("lower".into(), Ok(text));
             }
             let report = crate::judge(&record, &Judging::default());
-            report.findings.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome
+            report.checks.iter().find(|f| f.id.to_string() == "D01").unwrap().outcome
         };
         assert_eq!(foreign_io(0), Outcome::Holds);
         assert_eq!(foreign_io(20), Outcome::NotChecked);
@@ -1190,7 +1190,7 @@ mod tests {
                 }
             }
             let report = crate::judge(&record, &Judging::default());
-            let found = report.findings.into_iter().find(|f| f.id.to_string() == "A12").unwrap();
+            let found = report.checks.into_iter().find(|f| f.id.to_string() == "A12").unwrap();
             (found.outcome, found.sentence)
         };
         assert_eq!(answer(94).0, Outcome::Finding);
@@ -1232,9 +1232,9 @@ mod tests {
             snapshot.files.clear();
         }
         let report = crate::judge(&blind, &Judging::default());
-        let holds = report.findings.iter().filter(|f| f.outcome == Outcome::Holds);
+        let holds = report.checks.iter().filter(|f| f.outcome == Outcome::Holds);
         let holds: Vec<String> = holds.map(|f| f.id.to_string()).collect();
-        assert_eq!(holds, [""; 0], "{:#?}", report.findings);
+        assert_eq!(holds, [""; 0], "{:#?}", report.checks);
         let run = &report.study.commands().unwrap().commands[0].runs[0];
         assert!(
             run.devices.is_err()
@@ -1253,12 +1253,12 @@ mod tests {
         };
         let mut tar = end(0);
         tar.stdout = Stream::Pipe;
-        tar.moved = Ok(Moved {
+        tar.moved = Ok(ProcessIo {
             read_call_bytes: 64 * MIB,
             read_calls: Some(9),
             write_call_bytes: 64 * MIB,
             write_calls: 9,
-            ..Moved::default()
+            ..ProcessIo::default()
         });
         assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
         // Its standard output is a pipe that carried no data.
@@ -1273,9 +1273,11 @@ mod tests {
             let (report, _) = judged(CommandEnd { exit: Exit::Code(2), ..end }, [100, 100]);
             sentence(&report).to_owned()
         };
-        for end in
-            [end(64 * MIB), writer(0, FinalSync::Off), CommandEnd { moved: Ok(Moved::default()), ..end(0) }]
-        {
+        for end in [
+            end(64 * MIB),
+            writer(0, FinalSync::Off),
+            CommandEnd { moved: Ok(ProcessIo::default()), ..end(0) },
+        ] {
             let text = described(end);
             assert_eq!(text.matches("ended with exit code 2").count(), 1, "{text}");
         }

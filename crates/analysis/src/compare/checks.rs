@@ -11,8 +11,8 @@ use crate::checks::prelude::*;
 use crate::compare::SideResult;
 use crate::threshold::{MARGIN, MARGIN_OF_LONE_SESSIONS};
 use crate::{compare, findings};
-use model::comparison::{ComparisonWord, Metric, Pair};
-use model::finding::Finding;
+use model::comparison::{ComparisonAnswer, Metric, Pair};
+use model::finding::Checked;
 use model::report::{Figures, Measured, Report};
 use stats::comparison::SIGNIFICANCE;
 
@@ -71,16 +71,16 @@ impl<'a> Context<'a> {
 }
 
 /// Runs all checks. Equal answers about several results become one finding, and the worst findings come first.
-pub(super) fn ask(context: &Context) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
+pub(super) fn ask(context: &Context) -> Vec<Checked> {
+    let mut out: Vec<Checked> = Vec::new();
     for check in CHECKS {
         for (about, answer) in (check.ask)(context) {
-            let Some(mut new) = findings::to_finding(check.id, check.name, check.fix, &answer, about) else {
+            let Some(mut new) = findings::to_checked(check.id, check.name, check.fix, &answer, about) else {
                 continue;
             };
             new.accepted = check.acceptable && context.is_accepted;
             let same =
-                |f: &&mut Finding| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
+                |f: &&mut Checked| (f.id, f.outcome, &f.sentence) == (new.id, new.outcome, &new.sentence);
             match out.iter_mut().find(same) {
                 Some(old) => old.about.extend(new.about),
                 None => out.push(new),
@@ -147,9 +147,9 @@ fn detail_with_cure(severity: Severity, sentence: String, cure: &str) -> Detail 
 fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences, context.name)? + ".";
     Some(if context.is_accepted {
-        detail_with_cure(Severity::Rename, sentence, "")
+        detail_with_cure(Severity::Relabels, sentence, "")
     } else {
-        Detail::new(Severity::Void, sentence, Evidence::new())
+        Detail::new(Severity::Invalidates, sentence, Evidence::new())
     })
 }
 
@@ -159,7 +159,7 @@ fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
     let cure =
         if pair.no_number { "Measure that side again." } else { "Remove this cause and measure again." };
-    Some(detail_with_cure(Severity::Void, format!("{why}."), cure))
+    Some(detail_with_cure(Severity::Invalidates, format!("{why}."), cure))
 }
 
 /// Returns the note on the differences that do not refuse the comparison.
@@ -212,7 +212,7 @@ fn check_noise_floor(context: &Context) -> Vec<NamedAnswer> {
         return vec![(about, holds(sentence, numbers))];
     }
     let found = detail!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "{} differs by {}, but sessions of one side differ by up to {} without any change.",
         metric.name,
@@ -257,7 +257,7 @@ fn check_multiple_looks(context: &Context) -> Vec<NamedAnswer> {
         Answer::Holds("The correction for multiple tests changes no answer.".into(), numbers)
     } else {
         Answer::Finding(detail!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "The comparison has {count} numbers in addition to the headline, and some differ by chance. Not \
              significant after correction for multiple tests: {}.",
@@ -273,7 +273,7 @@ fn is_corrected_away(metric: &Metric) -> bool {
     let beyond = metric
         .interval
         .is_some_and(|[low, high]| low > 1.0 + metric.margin || high < 1.0 / (1.0 + metric.margin));
-    matches!(metric.answer, ComparisonWord::CannotTell | ComparisonWord::NoDifferenceSeen)
+    matches!(metric.answer, ComparisonAnswer::CannotTell | ComparisonAnswer::NoDifferenceSeen)
         && beyond
         && metric.p.is_some_and(|p| p > SIGNIFICANCE)
 }
@@ -344,7 +344,7 @@ impl StrayPercentile {
     fn describe(&self, side: &str) -> Detail {
         let [whole, low, high] = [self.all_ns, self.runs_ns[0], self.runs_ns[1]].map(|ns| show_ns(ns as f64));
         detail!(
-            Severity::Void,
+            Severity::Invalidates,
             Evidence::new(),
             "The {} of {side} is {whole}, but those of its runs are between {low} and {high}: it does not \
              come from these runs.",

@@ -9,7 +9,7 @@
 use crate::compare::SideResult;
 use crate::findings;
 use model::comparison::Difference;
-use model::finding::{CheckId, Finding, Severity};
+use model::finding::{CheckId, Checked, Severity};
 use model::job::{Data, Line, Pace, Phase, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::report::{Measured, Report};
@@ -467,7 +467,7 @@ pub(super) fn result_differences(a: SideResult, b: SideResult) -> Vec<Difference
 type NamedFinding = (CheckId, String);
 
 fn relabelling_findings(one: SideResult) -> BTreeSet<NamedFinding> {
-    findings_about(one, Severity::Rename).map(|f| (f.id, f.name.clone())).collect()
+    findings_about(one, Severity::Relabels).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// Names a result with the findings that relabel it: `4K random read, depth 32, page cache (A01 CACHE_SERVED)`.
@@ -480,7 +480,7 @@ fn describe_results(one: SideResult, findings: &[NamedFinding]) -> String {
 /// Returns why a result has no number; `None` if it has one.
 pub(super) fn why_no_number(one: SideResult) -> Option<String> {
     let which = format!("{} ({})", one.result.name, one.report.started);
-    if let Some(f) = findings_about(one, Severity::Void).find(|f| !f.accepted) {
+    if let Some(f) = findings_about(one, Severity::Invalidates).find(|f| !f.accepted) {
         let sentence = f.sentence.trim_end_matches('.');
         return Some(format!("{} {} invalidates {which}: {sentence}", f.id, f.name));
     }
@@ -490,8 +490,8 @@ pub(super) fn why_no_number(one: SideResult) -> Option<String> {
     one.result.total.is_none().then(|| format!("{which} has no number: {}", one.report.verdict_reason))
 }
 
-fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Finding> {
-    findings::findings_about(&one.report.findings, &one.result.name, severity)
+fn findings_about(one: SideResult<'_>, severity: Severity) -> impl Iterator<Item = &Checked> {
+    findings::findings_about(&one.report.checks, &one.result.name, severity)
 }
 
 #[test]

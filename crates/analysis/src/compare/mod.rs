@@ -20,7 +20,7 @@ use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
 use model::comparison::{
-    Comparison, ComparisonWord, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
+    Comparison, ComparisonAnswer, Comparisons, Difference, Metric, Other, Pair, Side, Source, side_name,
 };
 use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
@@ -28,7 +28,7 @@ use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict};
 use model::units::{show_change, show_share};
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use stats::comparison;
 use std::collections::BTreeSet;
 use weighing::WeighedNumber;
@@ -51,7 +51,7 @@ pub struct Options {
     /// accepted findings that the number depends on are listed here.
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
-    pub fail_if_slower: Option<Slower>,
+    pub fail_if_slower: Option<SlowdownLimit>,
     /// Whether an undecided gate gives the exit code of a passed or of a failed one.
     pub inconclusive: Option<CountsAs>,
     /// How the runs of both sides were measured.
@@ -142,7 +142,7 @@ impl<'r> PendingComparison<'r> {
             sentence,
             a: show_side(a),
             b: show_side(b),
-            findings: checks::ask(&context),
+            checks: checks::ask(&context),
             gate: options.fail_if_slower.map(|limit| weighing::decide_gate(&pairs, limit, options)),
             pairs,
             only_in_a: matched.only_in_a,
@@ -351,7 +351,7 @@ fn why_not_comparable(
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: BTreeSet<CheckId> = all()
-        .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.findings, &[Severity::Void]))
+        .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.checks, &[Severity::Invalidates]))
         .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
         return String::new();
@@ -384,12 +384,12 @@ fn is_undecidable(differences: &[Difference]) -> bool {
 /// Accepts findings of a report that is already judged, such as a JSON report. A number that only accepted findings invalidate is shown
 /// again.
 pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
-    for finding in &mut report.findings {
+    for finding in &mut report.checks {
         finding.accepted |= finding.outcome == Outcome::Finding && accept.contains(&finding.id);
     }
-    let findings = &report.findings;
+    let checks = &report.checks;
     for result in &mut report.results {
-        let mut voiding = findings::findings_about(findings, &result.name, Severity::Void).peekable();
+        let mut voiding = findings::findings_about(checks, &result.name, Severity::Invalidates).peekable();
         let is_shown = voiding.peek().is_some() && voiding.all(|f| f.accepted);
         if result.void && is_shown {
             result.void = false;
@@ -398,7 +398,7 @@ pub fn accept_findings(report: &mut Report, accept: &[CheckId]) {
         // Findings that only the study accepted (`Question::is_expected`) do not count here.
         let by_user = |id: &CheckId| accept.contains(id) || result.accepted.contains(id);
         let accepted: Vec<CheckId> =
-            findings::accepted_checks(result, findings).into_iter().filter(by_user).collect();
+            findings::accepted_ids(result, checks).into_iter().filter(by_user).collect();
         result.accepted = accepted;
         if !result.accepted.is_empty() {
             result.verdict = result.verdict.max(Verdict::Suspect);
@@ -435,9 +435,9 @@ fn answer_all(sides: Vec<Vec<Draft>>) -> Vec<Vec<Pair>> {
 }
 
 /// Returns the answer and its sentences, about the headline of A. `b` is the name of the other side.
-fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (ComparisonWord, String) {
+fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (ComparisonAnswer, String) {
     let Some(pair) = pairs.iter().find(|p| p.headline) else {
-        return (ComparisonWord::Incomparable, describe_missing_headline(matched, a, b));
+        return (ComparisonAnswer::Incomparable, describe_missing_headline(matched, a, b));
     };
     if let Some(why) = &pair.refused {
         let anyway = if pair.cannot_tell { " Type --accept E14 to compare them all the same." } else { "" };
@@ -445,7 +445,7 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
     }
     let Some(metric) = pair.metrics.first() else {
         return (
-            ComparisonWord::Incomparable,
+            ComparisonAnswer::Incomparable,
             format!("{}: no number is in every run of both sides.", pair.name),
         );
     };
@@ -460,15 +460,15 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
     let interval = show_interval(metric);
     let change = show_change(metric.ratio);
     let sentence = match metric.answer {
-        ComparisonWord::Faster | ComparisonWord::Slower => {
-            let word = if metric.answer == ComparisonWord::Faster { "faster" } else { "slower" };
+        ComparisonAnswer::Faster | ComparisonAnswer::Slower => {
+            let word = if metric.answer == ComparisonAnswer::Faster { "faster" } else { "slower" };
             format!("{b} is {word} than A by {}: {what}, {numbers}.", metric.size())
         }
-        ComparisonWord::Same => {
+        ComparisonAnswer::Same => {
             let within = show_share(metric.tolerance.unwrap_or(metric.margin));
             format!("{b} is the same as A within {within}: {what} {change}{interval}; {numbers}.")
         }
-        ComparisonWord::NoDifferenceSeen => {
+        ComparisonAnswer::NoDifferenceSeen => {
             let margin = show_share(metric.margin);
             let why =
                 if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
@@ -478,7 +478,7 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
                 describe_runs_for_narrowing(metric)
             )
         }
-        ComparisonWord::CannotTell | ComparisonWord::Incomparable | ComparisonWord::Invalid => {
+        ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => {
             format!(
                 "Whether {b} is faster or slower than A cannot be told: {what} {change}{interval}; {numbers}. The reason: {}.{}",
                 metric.why,
@@ -641,7 +641,7 @@ fn pool_results(reports: &[Report]) -> Vec<PooledResult<'_>> {
 /// Compares the reports of a rerun: the session's own jobs with the repeated ones, which were measured in turns, and the repeated jobs with
 /// the earlier session. The user knows what changed since then, so the own jobs may be different work. The repeated jobs may not.
 pub(crate) fn compare_rerun(
-    earlier: &plan::Rerun,
+    earlier: &plan::EarlierSession,
     plan: &Plan,
     own: &Report,
     rerun: Report,
@@ -661,9 +661,9 @@ pub(crate) fn compare_rerun(
     };
     Rerun {
         session: earlier.session.clone(),
-        in_turns: compare(&rerun, own, &in_turns),
-        since: compare(&earlier.then, &rerun, &options(false)),
-        again: Box::new(rerun),
+        workload_comparison: compare(&rerun, own, &in_turns),
+        machine_comparison: compare(&earlier.earlier_report, &rerun, &options(false)),
+        measured_again: Box::new(rerun),
     }
 }
 
@@ -671,10 +671,10 @@ pub(crate) fn compare_rerun(
 pub(crate) fn split_rerun(record: &Record) -> Option<(Record, Record)> {
     let plan = &record.header.plan;
     let against = plan.against.as_ref()?;
-    let from = against.from.min(plan.jobs.len());
+    let from = against.first_job.min(plan.jobs.len());
     let own = record_of_jobs(record, 0..from, plan.headline);
     let mut rerun = record_of_jobs(record, from..plan.jobs.len(), against.headline);
-    rerun.header.plan.title = format!("{}, again", against.then.title);
+    rerun.header.plan.title = format!("{}, again", against.earlier_report.title);
     // The table of a profile belongs to the own jobs.
     rerun.header.plan.study = model::study::Study::Jobs;
     // The conditions of `--fail-if` also belong to the own jobs.
@@ -705,7 +705,7 @@ fn record_of_jobs(record: &Record, jobs: std::ops::Range<usize>, headline: usize
         evidence: record.evidence.clone(),
         preconditioned: record.preconditioned.clone(),
         runs: part_of(&record.runs),
-        aside: part_of(&record.aside),
+        uncounted_runs: part_of(&record.uncounted_runs),
         fleet: record.fleet.clone(),
         end: record.end.clone(),
     }
@@ -722,8 +722,12 @@ pub(crate) fn fixture() -> Record {
     let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
     let then = judge(&before.record(), &Judging::default());
     let mut record = together(&[Fixture::honest(), before]);
-    record.header.plan.against =
-        Some(model::plan::Rerun { session: "1".into(), from: 1, headline: 1, then: Box::new(then) });
+    record.header.plan.against = Some(model::plan::EarlierSession {
+        session: "1".into(),
+        first_job: 1,
+        headline: 1,
+        earlier_report: Box::new(then),
+    });
     record
 }
 
@@ -748,14 +752,14 @@ fn a_card_belongs_to_the_own_side() {
     let rows = Vec::new();
     let layout = model::profile::ToolLayout {
         tool: "ATTO".into(),
-        display: model::profile::Display::Bars,
+        kind: model::profile::LayoutKind::Bars,
         rows,
         differs: Vec::new(),
     };
     record.header.plan.study = layout.into();
     let report = judge(&record, &Judging::default());
     assert!(report.study.profile().is_some());
-    assert!(report.against.unwrap().again.study.profile().is_none());
+    assert!(report.against.unwrap().measured_again.study.profile().is_none());
 }
 
 #[test]
@@ -764,10 +768,10 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     assert_eq!(report.results.len(), 1);
     let against = report.against.unwrap();
     assert_eq!(
-        (against.in_turns.answer, against.since.answer),
-        (ComparisonWord::Faster, ComparisonWord::Same)
+        (against.workload_comparison.answer, against.machine_comparison.answer),
+        (ComparisonAnswer::Faster, ComparisonAnswer::Same)
     );
-    let ratio = against.in_turns.headline().unwrap().metrics[0].ratio;
+    let ratio = against.workload_comparison.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
 }
 
@@ -776,7 +780,7 @@ fn a_forged_job_index_does_not_panic() {
     for (from, headline) in [(0, 0), (9, 9), (usize::MAX, 0)] {
         let mut record = fixture();
         let against = record.header.plan.against.as_mut().unwrap();
-        (against.from, against.headline) = (from, headline);
+        (against.first_job, against.headline) = (from, headline);
         judge(&record, &Judging::default());
     }
 }

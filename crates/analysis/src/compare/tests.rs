@@ -2,8 +2,8 @@
 //! no report causes a panic.
 
 use super::*;
-use model::comparison::Passing;
-use model::finding::Finding;
+use model::comparison::GateOutcome;
+use model::finding::Checked;
 use model::job::Cache;
 
 /// Rates of five runs within 1 %.
@@ -31,8 +31,8 @@ fn options() -> Options {
     Options { version: "0.0.0".into(), ..Options::default() }
 }
 
-fn answers(comparison: &Comparison, id: CheckId) -> Vec<&Finding> {
-    comparison.findings.iter().filter(|f| f.id == id).collect()
+fn answers(comparison: &Comparison, id: CheckId) -> Vec<&Checked> {
+    comparison.checks.iter().filter(|f| f.id == id).collect()
 }
 
 fn outcome(comparison: &Comparison, id: CheckId) -> Option<(Outcome, Option<Severity>)> {
@@ -47,7 +47,7 @@ fn why_refused(change: impl FnOnce(&mut Report)) -> Option<String> {
     let refused = comparison.headline().and_then(|p| p.refused.clone());
     assert_eq!(
         refused.is_some(),
-        comparison.answer == ComparisonWord::Incomparable,
+        comparison.answer == ComparisonAnswer::Incomparable,
         "{}",
         comparison.sentence
     );
@@ -71,7 +71,7 @@ fn fs(report: &mut Report) -> &mut model::machine::FileSystem {
 fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     let (a, b) = (with_rates(&Fixture::honest(), 1.0), with_rates(&Fixture::honest(), 0.9));
     let comparison = compare(&a, &b, &options());
-    assert_eq!(comparison.answer, ComparisonWord::Slower, "{}", comparison.sentence);
+    assert_eq!(comparison.answer, ComparisonAnswer::Slower, "{}", comparison.sentence);
     for part in
         ["slower", "IOPS of 4K random read, depth 32, direct", "by 10 % (9.0 to 11 %)", "over 5 and 5 runs"]
     {
@@ -83,9 +83,9 @@ fn a_tenth_less_is_slower_with_its_interval_and_reasons() {
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::NotChecked, None)));
     assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Holds, None)));
     assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Holds, None)));
-    assert_eq!(compare(&b, &a, &options()).answer, ComparisonWord::Faster);
+    assert_eq!(compare(&b, &a, &options()).answer, ComparisonAnswer::Faster);
     // The latencies of the forged runs are equal, so the answer is SAME.
-    assert_eq!(comparison.pairs[0].metrics[1].answer, ComparisonWord::Same);
+    assert_eq!(comparison.pairs[0].metrics[1].answer, ComparisonAnswer::Same);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn different_work_is_refused_and_the_difference_named() {
     seed(&mut b);
     assert_ne!(
         compare(&a, &b, &options()).answer,
-        ComparisonWord::Incomparable,
+        ComparisonAnswer::Incomparable,
         "another seed is the same work"
     );
 }
@@ -169,7 +169,7 @@ fn settings_of_other_streams_are_compared() {
         r.results[0].job.phases[0].streams[1].pace = model::job::Pace::default().offering(100.0);
     });
     let comparison = compare(&plain, &paced, &options());
-    assert_eq!(comparison.answer, ComparisonWord::Incomparable);
+    assert_eq!(comparison.answer, ComparisonAnswer::Incomparable);
     assert!(comparison.sentence.contains("phases[0].streams[1].pace"), "{}", comparison.sentence);
     for (part, change) in [
         (
@@ -181,7 +181,7 @@ fn settings_of_other_streams_are_compared() {
         ("phases[1].streams[0].depth 32 -> 1", |r| r.results[0].job.phases[1].streams[0].depth = 1),
     ] {
         let comparison = compare(&plain, &with_others(change), &options());
-        assert_ne!(comparison.answer, ComparisonWord::Incomparable, "{part}: {}", comparison.sentence);
+        assert_ne!(comparison.answer, ComparisonAnswer::Incomparable, "{part}: {}", comparison.sentence);
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
 }
@@ -210,7 +210,7 @@ fn differences_that_may_be_the_subject_are_named_and_not_refused() {
         let mut b = with_rates(&Fixture::honest(), 0.9);
         change(&mut b);
         let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &b, &options());
-        assert_eq!(comparison.answer, ComparisonWord::Slower, "{part}: {}", comparison.sentence);
+        assert_eq!(comparison.answer, ComparisonAnswer::Slower, "{part}: {}", comparison.sentence);
         assert!(comparison.sentence.contains(&format!("They differ in: {part}")), "{}", comparison.sentence);
         assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Note))));
     }
@@ -228,19 +228,19 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     let usual = with_rates(&Fixture::honest(), 1.0);
     for (a, b) in [(&usual, &fallback("a filter")), (&fallback("a filter"), &usual)] {
         let comparison = compare(a, b, &options());
-        assert_eq!(comparison.answer, ComparisonWord::CannotTell, "{}", comparison.sentence);
+        assert_eq!(comparison.answer, ComparisonAnswer::CannotTell, "{}", comparison.sentence);
         for part in
             ["engine", "io_uring", "libaio in place of io_uring, which was denied (a filter)", "--accept E14"]
         {
             assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
         }
-        assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
-        let slower = model::verdict::Slower { by: 0.05, all: false };
+        assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Invalidates))));
+        let slower = model::verdict::SlowdownLimit { share: 0.05, all_numbers: false };
         let gated = compare(a, b, &Options { fail_if_slower: Some(slower), ..options() });
-        assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::Passing::Undecided));
+        assert_eq!(gated.gate.map(|gate| gate.outcome), Some(model::comparison::GateOutcome::Undecided));
         let accepted = compare(a, b, &Options { accept_differences: true, ..options() });
         assert!(
-            matches!(accepted.answer, ComparisonWord::Slower | ComparisonWord::Faster),
+            matches!(accepted.answer, ComparisonAnswer::Slower | ComparisonAnswer::Faster),
             "{}",
             accepted.sentence
         );
@@ -250,14 +250,14 @@ fn an_engine_that_replaced_a_denied_one_is_not_compared_with_another_one() {
     stream(&mut named).engine_fallback = None;
     for b in [fallback("another filter"), named.clone()] {
         let comparison = compare(&fallback("a filter"), &b, &options());
-        assert_eq!(comparison.answer, ComparisonWord::Same, "{}", comparison.sentence);
+        assert_eq!(comparison.answer, ComparisonAnswer::Same, "{}", comparison.sentence);
     }
     // Different work is still refused.
     let mut deeper = fallback("a filter");
     stream(&mut deeper).depth = 64;
-    assert_eq!(compare(&usual, &deeper, &options()).answer, ComparisonWord::Incomparable);
+    assert_eq!(compare(&usual, &deeper, &options()).answer, ComparisonAnswer::Incomparable);
     // The user may compare engines by naming them.
-    assert_eq!(compare(&usual, &named, &options()).answer, ComparisonWord::Slower);
+    assert_eq!(compare(&usual, &named, &options()).answer, ComparisonAnswer::Slower);
 }
 
 #[test]
@@ -277,33 +277,32 @@ fn the_page_cache_is_not_compared_with_the_device() {
     let direct = judged(&Fixture { cache: Cache::Buffered, ..Fixture::honest() });
     let cached = judged(&Fixture { cache: Cache::Buffered, delivered: 0.0, ..Fixture::honest() });
     let comparison = compare(&direct, &cached, &options());
-    assert_eq!(comparison.answer, ComparisonWord::Incomparable);
+    assert_eq!(comparison.answer, ComparisonAnswer::Incomparable);
     for part in ["what was measured", "page cache", "A01 CACHE_SERVED"] {
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
-    assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_eq!(outcome(&comparison, CheckId::E14), Some((Outcome::Finding, Some(Severity::Invalidates))));
     assert_ne!(
         compare(&cached, &cached, &options()).answer,
-        ComparisonWord::Incomparable,
+        ComparisonAnswer::Incomparable,
         "same name, same thing"
     );
 
     let accepted = Options { accept_differences: true, ..options() };
     let comparison = compare(&direct, &cached, &accepted);
-    assert_ne!(comparison.answer, ComparisonWord::Incomparable);
+    assert_ne!(comparison.answer, ComparisonAnswer::Incomparable);
     assert!(comparison.sentence.contains("what was measured"), "{}", comparison.sentence);
     let finding = answers(&comparison, CheckId::E14)[0];
-    assert!(finding.accepted && finding.severity == Some(Severity::Rename), "{finding:?}");
+    assert!(finding.accepted && finding.severity == Some(Severity::Relabels), "{finding:?}");
 }
 
 #[test]
 fn different_limiters_of_the_same_work_are_only_named() {
     let busy = Fixture { cpu_share: 1.0, ..Fixture::honest() };
-    let renamed =
-        judged(&busy).findings.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
+    let renamed = judged(&busy).checks.iter().any(|f| f.id == CheckId::D06 && f.outcome == Outcome::Finding);
     assert!(renamed, "the forged record is limited by the CPU");
     let comparison = compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&busy, 0.9), &options());
-    assert_eq!(comparison.answer, ComparisonWord::Slower, "{}", comparison.sentence);
+    assert_eq!(comparison.answer, ComparisonAnswer::Slower, "{}", comparison.sentence);
     assert!(comparison.sentence.contains("what limited it"), "{}", comparison.sentence);
 }
 
@@ -313,7 +312,7 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     for accept_differences in [false, true] {
         let comparison =
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
-        assert_eq!(comparison.answer, ComparisonWord::Invalid);
+        assert_eq!(comparison.answer, ComparisonAnswer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
         let cures: Vec<&str> = answers(&comparison, CheckId::E14).iter().map(|f| f.cure.as_str()).collect();
         assert!(cures.contains(&"Measure that side again."), "{cures:?}");
@@ -323,20 +322,26 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
     let both = compare(&errors, &void, &options()).sentence;
     assert!(both.contains("; type --accept A04 --accept B12 to compare it all the same"), "{both}");
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
-    assert_eq!(compare(&nothing, &nothing, &options()).answer, ComparisonWord::Invalid);
+    assert_eq!(compare(&nothing, &nothing, &options()).answer, ComparisonAnswer::Invalid);
     // A gate neither passes nor fails.
-    let gated = Options { fail_if_slower: Some(Slower { by: 0.05, all: false }), ..options() };
+    let gated =
+        Options { fail_if_slower: Some(SlowdownLimit { share: 0.05, all_numbers: false }), ..options() };
     let gate = |b: &Report| {
         compare(&judged(&Fixture::honest()), b, &gated).gate.unwrap_or_else(|| panic!("no gate"))
     };
     let missing = gate(&void);
     assert!(
-        missing.no_number && missing.outcome == Passing::Invalid && missing.sentence.contains("--accept A04")
+        missing.no_number
+            && missing.outcome == GateOutcome::Invalid
+            && missing.sentence.contains("--accept A04")
     );
     for hole_share in [0.0, 1.0] {
         let other = judged(&Fixture { hole_share, block_bytes: 8192, ..Fixture::honest() });
-        assert_eq!(gate(&other).outcome, Passing::Undecided, "other work");
-        assert_eq!(compare(&judged(&Fixture::honest()), &other, &gated).answer, ComparisonWord::Incomparable);
+        assert_eq!(gate(&other).outcome, GateOutcome::Undecided, "other work");
+        assert_eq!(
+            compare(&judged(&Fixture::honest()), &other, &gated).answer,
+            ComparisonAnswer::Incomparable
+        );
     }
 }
 
@@ -347,16 +352,16 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
     };
     let holes = Fixture { hole_share: 1.0, ..Fixture::honest() };
     let (honest, accepted) = (judged(&Fixture::honest()), accepting(&holes, &[CheckId::A04]));
-    let slower = Some(Slower { by: 0.05, all: false });
+    let slower = Some(SlowdownLimit { share: 0.05, all_numbers: false });
     let gated = Options { fail_if_slower: slower, ..options() };
     let typed = Options { accept: vec![CheckId::A04], ..gated.clone() };
-    for (options, outcome) in [(&gated, Passing::Invalid), (&typed, Passing::Passed)] {
+    for (options, outcome) in [(&gated, GateOutcome::Invalid), (&typed, GateOutcome::Passed)] {
         for (a, b) in [(&honest, &accepted), (&accepted, &honest)] {
             let comparison = compare(a, b, options);
-            assert_eq!(comparison.answer, ComparisonWord::Same, "{}", comparison.sentence);
+            assert_eq!(comparison.answer, ComparisonAnswer::Same, "{}", comparison.sentence);
             assert!(comparison.sentence.contains("accepted findings: A04"), "{}", comparison.sentence);
             assert_eq!(comparison.gate.map(|g| g.outcome), Some(outcome));
-            let notes = comparison.findings.iter().filter(|f| f.id == CheckId::E14);
+            let notes = comparison.checks.iter().filter(|f| f.id == CheckId::E14);
             let side = if a.results[0].accepted.is_empty() { "none -> A04" } else { "A04 -> none" };
             assert!(notes.clone().all(|f| f.severity == Some(Severity::Note) && f.sentence.contains(side)));
             assert_eq!(notes.count(), 1);
@@ -370,21 +375,21 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
         let comparison = compare(&honest, slower, &typed);
         assert_eq!(
             (comparison.answer, comparison.gate.map(|g| g.outcome)),
-            (ComparisonWord::Slower, Some(Passing::Failed))
+            (ComparisonAnswer::Slower, Some(GateOutcome::Failed))
         );
     }
     // The sessions of one side may differ in it.
     let pooled = compare_sides(&[honest.clone(), accepted.clone()], std::slice::from_ref(&honest), &typed);
-    assert_eq!(pooled.answer, ComparisonWord::Same, "{}", pooled.sentence);
+    assert_eq!(pooled.answer, ComparisonAnswer::Same, "{}", pooled.sentence);
     // If both sides depend on the accepted finding, they are compared, but a gate decides only with --accept.
     let same = compare(&accepted, &accepted, &gated);
-    assert_eq!(same.answer, ComparisonWord::Same, "{}", same.sentence);
+    assert_eq!(same.answer, ComparisonAnswer::Same, "{}", same.sentence);
     let gate = same.gate.unwrap_or_else(|| panic!("no gate"));
-    assert!(gate.outcome == Passing::Invalid && gate.sentence.contains("type --accept A04"), "{gate:?}");
-    assert_eq!(compare(&accepted, &accepted, &typed).gate.map(|g| g.outcome), Some(Passing::Passed));
+    assert!(gate.outcome == GateOutcome::Invalid && gate.sentence.contains("type --accept A04"), "{gate:?}");
+    assert_eq!(compare(&accepted, &accepted, &typed).gate.map(|g| g.outcome), Some(GateOutcome::Passed));
     // Different work is still refused.
     let larger = accepting(&Fixture { block_bytes: 8192, ..holes.clone() }, &[CheckId::A04]);
-    assert_eq!(compare(&honest, &larger, &typed).answer, ComparisonWord::Incomparable);
+    assert_eq!(compare(&honest, &larger, &typed).answer, ComparisonAnswer::Incomparable);
     // Findings of a judged report can be accepted later. Accepting one of two is not enough.
     let two = Fixture { errors: 1, ..holes.clone() };
     let mut withheld = judged(&two);
@@ -400,7 +405,7 @@ fn a_finding_may_be_accepted_on_one_side_and_a_gate_needs_it_on_its_command_line
 fn few_runs_cannot_tell_and_the_sentence_names_the_option() {
     let one = Fixture { runs: 1, ..Fixture::honest() };
     let comparison = compare(&with_rates(&one, 1.0), &with_rates(&one, 0.5), &options());
-    assert_eq!(comparison.answer, ComparisonWord::CannotTell);
+    assert_eq!(comparison.answer, ComparisonAnswer::CannotTell);
     assert!(comparison.sentence.contains("three runs") && comparison.sentence.contains("--runs 5"));
     assert!(comparison.sentence.contains("1 run on a side is too few"), "{}", comparison.sentence);
 }
@@ -416,22 +421,22 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     let metric = &comparison.pairs[0].metrics[0];
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
     assert!(metric.floor.is_some_and(|f| (f - 0.08).abs() < 1e-9), "{metric:?}");
-    assert_eq!(comparison.answer, ComparisonWord::NoDifferenceSeen);
+    assert_eq!(comparison.answer, ComparisonAnswer::NoDifferenceSeen);
     for part in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
-    assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biased))));
+    assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biases))));
 
     let apart = compare_sides(&a, &[with_rates(&fixture, 2.0)], &options());
     assert_eq!(
         (apart.answer, outcome(&apart, CheckId::E15)),
-        (ComparisonWord::Faster, Some((Outcome::Holds, None)))
+        (ComparisonAnswer::Faster, Some((Outcome::Holds, None)))
     );
 
     let mut other = with_rates(&fixture, 1.0);
     other.machine.kernel = "Linux 6.18.5".into();
     let mixed = compare_sides(&[with_rates(&fixture, 1.0), other], &b, &options());
-    assert_eq!(mixed.answer, ComparisonWord::Incomparable);
+    assert_eq!(mixed.answer, ComparisonAnswer::Incomparable);
     assert!(
         mixed.sentence.contains("sessions of A") && mixed.sentence.contains("kernel"),
         "{}",
@@ -455,7 +460,7 @@ fn results_are_paired_by_name_and_the_others_listed() {
         (vec!["two".to_owned()], vec!["three".to_owned()])
     );
     let apart = compare(&named(["one", "two"]), &named(["three", "four"]), &options());
-    assert_eq!(apart.answer, ComparisonWord::Incomparable);
+    assert_eq!(apart.answer, ComparisonAnswer::Incomparable);
     assert!(
         apart.sentence.contains("one, two") && apart.sentence.contains("three, four"),
         "{}",
@@ -466,7 +471,7 @@ fn results_are_paired_by_name_and_the_others_listed() {
     renamed.results[0].name = "mine".into();
     assert_eq!(
         compare(&with_rates(&Fixture::honest(), 1.0), &renamed, &options()).answer,
-        ComparisonWord::Slower
+        ComparisonAnswer::Slower
     );
 }
 
@@ -486,11 +491,11 @@ fn many_numbers_are_corrected_for_and_the_headline_is_judged_alone() {
         result.runs.iter_mut().zip(varied).for_each(|(r, factor)| r.iops = 10_000.0 * factor);
     }
     let comparison = compare(&a, &b, &Options { margin: Some(0.01), ..options() });
-    let answers: Vec<ComparisonWord> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
-    assert_eq!(answers[0], ComparisonWord::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
-    assert!(answers[1..].iter().all(|w| *w == ComparisonWord::NoDifferenceSeen), "{answers:?}");
+    let answers: Vec<ComparisonAnswer> = comparison.pairs.iter().map(|p| p.metrics[0].answer).collect();
+    assert_eq!(answers[0], ComparisonAnswer::Slower, "{:#?}", comparison.pairs[0].metrics[0]);
+    assert!(answers[1..].iter().all(|w| *w == ComparisonAnswer::NoDifferenceSeen), "{answers:?}");
     assert!(comparison.pairs[1].metrics[0].why.contains("Holm"), "{}", comparison.pairs[1].metrics[0].why);
-    assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biased))));
+    assert_eq!(outcome(&comparison, CheckId::E16), Some((Outcome::Finding, Some(Severity::Biases))));
 }
 
 #[test]
@@ -500,7 +505,7 @@ fn a_sum_of_percentiles_is_invalid_and_not_compared() {
     let p99 = percentiles.get_mut("99").unwrap();
     *p99 = p99.map(|ns| 8 * ns);
     let comparison = compare(&a, &b, &options());
-    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Finding, Some(Severity::Void))));
+    assert_eq!(outcome(&comparison, CheckId::E18), Some((Outcome::Finding, Some(Severity::Invalidates))));
     let names: Vec<&str> = comparison.pairs[0].metrics.iter().map(|m| m.name.as_str()).collect();
     assert!(!names.contains(&"read p99") && names.contains(&"read p50"), "{names:?}");
     let old = |mut report: Report| {
@@ -534,7 +539,7 @@ fn sequential_work_compares_bytes_and_an_open_loop_its_tail() {
 #[test]
 fn the_gate_fails_only_if_the_whole_interval_is_slower() {
     let gate = |factor: f64| {
-        let limit = Some(Slower { by: 0.05, all: false });
+        let limit = Some(SlowdownLimit { share: 0.05, all_numbers: false });
         let options = Options { fail_if_slower: limit, ..options() };
         compare(&with_rates(&Fixture::honest(), 1.0), &with_rates(&Fixture::honest(), factor), &options)
             .gate
@@ -542,7 +547,7 @@ fn the_gate_fails_only_if_the_whole_interval_is_slower() {
     };
     assert_eq!(
         [0.9, 0.95, 1.0].map(|f| gate(f).outcome),
-        [Passing::Failed, Passing::Undecided, Passing::Passed]
+        [GateOutcome::Failed, GateOutcome::Undecided, GateOutcome::Passed]
     );
     assert!(gate(0.95).sentence.contains("cannot be told: "), "{}", gate(0.95).sentence);
 }
@@ -574,24 +579,24 @@ fn no_report_causes_a_panic() {
             }
         }
     }
-    assert_eq!(compare_sides(&[], &[], &options()).answer, ComparisonWord::Incomparable);
+    assert_eq!(compare_sides(&[], &[], &options()).answer, ComparisonAnswer::Incomparable);
 }
 
 #[test]
 fn each_of_several_sides_is_compared_with_the_first_and_called_by_its_name() {
     let side = |factor| vec![with_rates(&Fixture::honest(), factor)];
-    let limit = Slower { by: 0.05, all: false };
+    let limit = SlowdownLimit { share: 0.05, all_numbers: false };
     let asked = Options { fail_if_slower: Some(limit), ..options() };
     let all = compare_each(&side(1.0), &[side(1.3), side(1.0), side(0.7)], &asked);
-    let answers: Vec<(&str, ComparisonWord)> =
+    let answers: Vec<(&str, ComparisonAnswer)> =
         all.others.iter().map(|o| (o.name.as_str(), o.comparison.answer)).collect();
     assert_eq!(
         answers,
-        [("B", ComparisonWord::Faster), ("C", ComparisonWord::Same), ("D", ComparisonWord::Slower)]
+        [("B", ComparisonAnswer::Faster), ("C", ComparisonAnswer::Same), ("D", ComparisonAnswer::Slower)]
     );
     assert!(all.others[2].comparison.sentence.starts_with("D is slower than A"), "{all:?}");
     let gate = all.gate.unwrap();
-    assert_eq!(gate.outcome, Passing::Failed);
+    assert_eq!(gate.outcome, GateOutcome::Failed);
     for part in ["B: Not slower", "C: Not slower", "D: Slower"] {
         assert!(gate.sentence.contains(part), "{part}: {}", gate.sentence);
     }
@@ -622,11 +627,11 @@ mod simulation {
     use crate::compare::weighing::{Measure, WeighedNumber, decide_gate, in_turns, pair, rates, weigh};
     use crate::compare::{Options, RunOrder};
     use crate::strategy::{Next, StrategyPlan, Summary, next};
-    use model::comparison::{ComparisonWord, Gate, Metric, Passing};
+    use model::comparison::{ComparisonAnswer, GateOutcome, Metric, SlowdownGate};
     use model::payload::split_mix;
     use model::plan::Strategy;
     use model::study::TargetLayout;
-    use model::verdict::Slower;
+    use model::verdict::SlowdownLimit;
     use statrs::distribution::{ContinuousCDF, Normal};
     use stats::comparison;
     use stats::series::Noise;
@@ -668,10 +673,10 @@ mod simulation {
         for _ in 0..trials {
             let metric = answer_alone(weigh(draw.pair(n, factor), &in_turns()));
             let word = match metric.answer {
-                ComparisonWord::Faster => 0,
-                ComparisonWord::Slower => 1,
-                ComparisonWord::Same => 2,
-                ComparisonWord::NoDifferenceSeen => 3,
+                ComparisonAnswer::Faster => 0,
+                ComparisonAnswer::Slower => 1,
+                ComparisonAnswer::Same => 2,
+                ComparisonAnswer::NoDifferenceSeen => 3,
                 _ => 4,
             };
             counts[word] += 1;
@@ -745,10 +750,10 @@ mod simulation {
     }
 
     /// Decides the gate on B, which may be 5 % slower.
-    fn decide_on_b(a: &[f64], b: &[f64], runs: RunOrder) -> Gate {
+    fn decide_on_b(a: &[f64], b: &[f64], runs: RunOrder) -> SlowdownGate {
         let metric = answer_alone(weigh(rates(a, b), &in_turns()));
         let options = Options { run_order: runs, ..Options::default() };
-        decide_gate(&[pair(true, vec![metric])], Slower { by: 0.05, all: false }, &options)
+        decide_gate(&[pair(true, vec![metric])], SlowdownLimit { share: 0.05, all_numbers: false }, &options)
     }
 
     /// Shares of PASS and FAIL, and the runs on each side, if B is `factor` times as fast as A. The gate is asked a second time if `runs`
@@ -759,14 +764,14 @@ mod simulation {
         for _ in 0..trials {
             let (mut a, mut b) = (draw.runs(n, 1.0, DEVIATION), draw.runs(n, factor, DEVIATION));
             let mut gate = decide_on_b(&a, &b, runs);
-            if runs == RunOrder::Settling && gate.outcome == Passing::Undecided {
+            if runs == RunOrder::Settling && gate.outcome == GateOutcome::Undecided {
                 let more = gate.runs_needed.map_or(9 * n, |needed| (needed as usize).min(10 * n) - n);
                 a.extend(draw.runs(more, 1.0, DEVIATION));
                 b.extend(draw.runs(more, factor, DEVIATION));
                 gate = decide_on_b(&a, &b, runs);
             }
-            all[0] += f64::from(u8::from(gate.outcome == Passing::Passed));
-            all[1] += f64::from(u8::from(gate.outcome == Passing::Failed));
+            all[0] += f64::from(u8::from(gate.outcome == GateOutcome::Passed));
+            all[1] += f64::from(u8::from(gate.outcome == GateOutcome::Failed));
             all[2] += a.len() as f64;
         }
         all.map(|sum| sum / trials as f64)
@@ -804,7 +809,7 @@ mod simulation {
             &weighed.iter().map(WeighedNumber::p_beyond_margin).collect::<Vec<_>>(),
         );
         let metrics = weighed.into_iter().zip(chances).map(|(w, chance)| w.into_metric(chance, numbers));
-        let different = |m: Metric| matches!(m.answer, ComparisonWord::Faster | ComparisonWord::Slower);
+        let different = |m: Metric| matches!(m.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower);
         metrics.map(different).fold(false, |any, this| any | this)
     }
 
@@ -834,8 +839,8 @@ mod simulation {
             let measure = Measure { is_percentile: true, more_is_better: false, ..rates(&a, &b) };
             let metric = answer_alone(weigh(measure, &in_turns()));
             different +=
-                usize::from(matches!(metric.answer, ComparisonWord::Faster | ComparisonWord::Slower));
-            right += usize::from(metric.answer == ComparisonWord::Slower);
+                usize::from(matches!(metric.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower));
+            right += usize::from(metric.answer == ComparisonAnswer::Slower);
             held += usize::from(metric.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
         }
         ([different, right].map(|c| c as f64 / trials as f64), held as f64 / trials as f64)
@@ -941,12 +946,13 @@ mod simulation {
                 .zip(adjusted)
                 .map(|(w, chance)| w.into_metric(chance, tests - 1))
                 .collect();
-            let differs = |m: &&Metric| matches!(m.answer, ComparisonWord::Faster | ComparisonWord::Slower);
+            let differs =
+                |m: &&Metric| matches!(m.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower);
             let count =
                 |is: &dyn Fn(&Metric) -> bool| metrics.iter().filter(|m| is(m)).count() as f64 / tests as f64;
             all.any_word += f64::from(u8::from(metrics.iter().any(|m| differs(&m))));
-            all.faster += count(&|m| m.answer == ComparisonWord::Faster);
-            all.same += count(&|m| m.answer == ComparisonWord::Same);
+            all.faster += count(&|m| m.answer == ComparisonAnswer::Faster);
+            all.same += count(&|m| m.answer == ComparisonAnswer::Same);
             all.held += count(&|m| m.interval.is_some_and(|[low, high]| low <= factor && factor <= high));
             all.runs += metrics.iter().map(|m| m.a_runs.len() as f64).sum::<f64>() / tests as f64;
             let bounds =

@@ -25,12 +25,12 @@ use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
 use crate::verdict::accept_flags;
-use model::comparison::{ComparisonWord, Gate, Metric, Other, Pair, Passing};
+use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
 use model::report::RunFigures;
 use model::units::{show_change, show_share};
-use model::verdict::Slower;
+use model::verdict::SlowdownLimit;
 use stats::comparison::{SIGNIFICANCE, Shift};
 use stats::sample::mean;
 use stats::{comparison, intervals};
@@ -126,9 +126,9 @@ impl WeighedNumber {
     pub(super) fn into_metric(self, chance: f64, numbers: usize) -> Metric {
         let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
-        let is_open = matches!(answer, ComparisonWord::CannotTell | ComparisonWord::NoDifferenceSeen);
+        let is_open = matches!(answer, ComparisonAnswer::CannotTell | ComparisonAnswer::NoDifferenceSeen);
         let runs_needed = self.shift.filter(|_| is_open).and_then(|s| s.runs_needed(limits, numbers));
-        let is_bounded = answer == ComparisonWord::NoDifferenceSeen;
+        let is_bounded = answer == ComparisonAnswer::NoDifferenceSeen;
         let runs_to_halve = self.shift.filter(|_| is_bounded).and_then(|s| s.runs_to_halve());
         // With too few runs for a rank test, no difference could have been detected.
         let detecting =
@@ -161,8 +161,8 @@ impl WeighedNumber {
         }
     }
 
-    fn answer(&self, chance: f64, numbers: usize) -> (ComparisonWord, String) {
-        let cannot = |why: String| (ComparisonWord::CannotTell, why);
+    fn answer(&self, chance: f64, numbers: usize) -> (ComparisonAnswer, String) {
+        let cannot = |why: String| (ComparisonAnswer::CannotTell, why);
         let (Some(_), Some([low, high])) = (self.shift, self.interval) else {
             let few = self.a.len().min(self.b.len());
             return cannot(format!(
@@ -177,11 +177,11 @@ impl WeighedNumber {
         let doubt = is_beyond.then(|| self.why_doubtful(grows)).flatten();
         if is_beyond && doubt.is_none() && chance <= SIGNIFICANCE {
             let better = grows == self.measure.more_is_better;
-            return (if better { ComparisonWord::Faster } else { ComparisonWord::Slower }, String::new());
+            return (if better { ComparisonAnswer::Faster } else { ComparisonAnswer::Slower }, String::new());
         }
         if low > -tolerance && high < tolerance {
             return if self.median_of_pairs.abs() < tolerance {
-                (ComparisonWord::Same, String::new())
+                (ComparisonAnswer::Same, String::new())
             } else {
                 cannot("the means are the same, but the medians of the runs differ".into())
             };
@@ -199,7 +199,7 @@ impl WeighedNumber {
         let by_chance = format!(
             "alone it would count as different, but among {numbers} numbers one differs this much by chance (p {chance:.2}, Holm)"
         );
-        (ComparisonWord::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
+        (ComparisonAnswer::NoDifferenceSeen, if is_beyond { by_chance } else { String::new() })
     }
 
     /// Returns why the ranks of the runs do not confirm a difference; `None` if they do.
@@ -384,7 +384,7 @@ const MAX_NAMED: usize = 3;
 
 /// A number compared with the limit.
 struct LimitedNumber {
-    outcome: Passing,
+    outcome: GateOutcome,
     /// The number with its change.
     description: String,
     /// Number of runs on each side that would decide the gate; `None` if the gate is decided, or if
@@ -393,55 +393,55 @@ struct LimitedNumber {
 }
 
 /// Compares the headline, or every number, with the limit. The worst outcome decides.
-pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> Gate {
+pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Options) -> SlowdownGate {
     let mut numbers: Vec<LimitedNumber> = Vec::new();
-    for pair in pairs.iter().filter(|p| p.headline || limit.all) {
-        let compared = if limit.all { pair.metrics.len() } else { 1 };
+    for pair in pairs.iter().filter(|p| p.headline || limit.all_numbers) {
+        let compared = if limit.all_numbers { pair.metrics.len() } else { 1 };
         match (&pair.refused, describe_unaccepted(pair, &options.accept)) {
             (Some(why), _) => {
-                let outcome = if pair.no_number { Passing::Invalid } else { Passing::Undecided };
+                let outcome = if pair.no_number { GateOutcome::Invalid } else { GateOutcome::Undecided };
                 let is_named = pair.no_number || pair.cannot_tell;
                 let description =
                     if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
                 numbers.push(LimitedNumber { outcome, description, runs_needed: None });
             }
             (None, Some(description)) => {
-                numbers.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None });
+                numbers.push(LimitedNumber { outcome: GateOutcome::Invalid, description, runs_needed: None });
             }
             (None, None) => {
                 numbers.extend(
                     pair.metrics
                         .iter()
                         .take(compared)
-                        .map(|m| compare_with_limit(pair, m, limit.by, options.run_order)),
+                        .map(|m| compare_with_limit(pair, m, limit.share, options.run_order)),
                 );
             }
         }
     }
-    let outcome = numbers.iter().map(|n| n.outcome).max().unwrap_or(Passing::Undecided);
+    let outcome = numbers.iter().map(|n| n.outcome).max().unwrap_or(GateOutcome::Undecided);
     numbers.retain(|n| n.outcome == outcome);
     let needed: Option<Vec<u32>> = numbers.iter().map(|n| n.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
     let names: Vec<String> = numbers.into_iter().map(|n| n.description).collect();
-    let by = show_share(limit.by);
+    let by = show_share(limit.share);
     let sentence = match outcome {
-        Passing::Failed => format!("Slower by more than {by}: {}.", join_names(&names)),
-        Passing::Undecided if names.is_empty() => {
+        GateOutcome::Failed => format!("Slower by more than {by}: {}.", join_names(&names)),
+        GateOutcome::Undecided if names.is_empty() => {
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
-        Passing::Undecided => {
+        GateOutcome::Undecided => {
             let sentence =
                 format!("Whether it is slower by more than {by} cannot be told: {}.", join_names(&names));
             sentence + &describe_needed_runs(runs_needed, options.run_order)
         }
-        Passing::Invalid => {
+        GateOutcome::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
         }
-        Passing::Passed => format!("Not slower by more than {by}: {}.", join_names(&names)),
+        GateOutcome::Passed => format!("Not slower by more than {by}: {}.", join_names(&names)),
     };
-    let counts_as = options.inconclusive.filter(|_| outcome == Passing::Undecided);
-    let no_number = outcome == Passing::Invalid;
-    Gate { limit: limit.by, outcome, sentence, runs_needed, counts_as, no_number }
+    let counts_as = options.inconclusive.filter(|_| outcome == GateOutcome::Undecided);
+    let no_number = outcome == GateOutcome::Invalid;
+    SlowdownGate { limit: limit.share, outcome, sentence, runs_needed, counts_as, no_number }
 }
 
 /// Names the accepted findings of a pair that this command line does not accept, and what to type; `None` without one.
@@ -458,13 +458,13 @@ fn describe_unaccepted(pair: &Pair, accept: &[CheckId]) -> Option<String> {
 }
 
 /// Combines the gates of several sides: the worst decides, and the sentence names each. `None` without a gate.
-pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
-    let all: Vec<(&str, &Gate)> =
+pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
+    let all: Vec<(&str, &SlowdownGate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
     let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
     let sentence = sentences.collect::<Vec<_>>().join(" ");
-    Some(Gate { sentence, ..(*worst).clone() })
+    Some(SlowdownGate { sentence, ..(*worst).clone() })
 }
 
 /// States how many runs would decide the gate, and what to type.
@@ -491,9 +491,9 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: RunOrder) 
         // These runs did not decide, so at least one more is needed.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
-    let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
+    let runs_needed = (outcome == GateOutcome::Undecided).then(needed).flatten();
     let mut description = describe_difference(pair, metric, runs);
-    if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
+    if outcome == GateOutcome::Undecided && is_beyond(metric, limit, runs) {
         description += &format!(", but {}", why_not_slower(metric));
     }
     LimitedNumber { outcome, description, runs_needed }
@@ -516,14 +516,14 @@ fn gate_bounds(metric: &Metric, runs: RunOrder) -> Option<[f64; 2]> {
     }
 }
 
-fn find_outcome(metric: &Metric, limit: f64, runs: RunOrder) -> Passing {
-    let Some([low, high]) = gate_bounds(metric, runs) else { return Passing::Undecided };
+fn find_outcome(metric: &Metric, limit: f64, runs: RunOrder) -> GateOutcome {
+    let Some([low, high]) = gate_bounds(metric, runs) else { return GateOutcome::Undecided };
     let is_within = if metric.more_is_better { low >= 1.0 - limit } else { high <= 1.0 + limit };
     match metric.answer {
         // A rank test has already confirmed SLOWER.
-        ComparisonWord::Slower if is_beyond(metric, limit, runs) => Passing::Failed,
-        _ if is_within => Passing::Passed,
-        _ => Passing::Undecided,
+        ComparisonAnswer::Slower if is_beyond(metric, limit, runs) => GateOutcome::Failed,
+        _ if is_within => GateOutcome::Passed,
+        _ => GateOutcome::Undecided,
     }
 }
 
@@ -597,7 +597,7 @@ fn metric_for(measure: Measure) -> Metric {
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
 
 #[cfg(test)]
-fn metric(answer: ComparisonWord, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
+fn metric(answer: ComparisonAnswer, more_is_better: bool, interval: Option<[f64; 2]>) -> Metric {
     Metric {
         name: "IOPS".into(),
         unit: "IOPS".into(),
@@ -632,11 +632,11 @@ pub(super) fn pair(headline: bool, metrics: Vec<Metric>) -> Pair {
 fn each_answer_has_its_direction() {
     let times = |factor: f64| RUNS.map(|v| v * factor);
     for (factor, expected) in [
-        (1.1, ComparisonWord::Faster),
-        (0.9, ComparisonWord::Slower),
-        (1.02, ComparisonWord::Same),
-        (0.96, ComparisonWord::Slower),
-        (1.0, ComparisonWord::Same),
+        (1.1, ComparisonAnswer::Faster),
+        (0.9, ComparisonAnswer::Slower),
+        (1.02, ComparisonAnswer::Same),
+        (0.96, ComparisonAnswer::Slower),
+        (1.0, ComparisonAnswer::Same),
     ] {
         let metric = metric_for(rates(&RUNS, &times(factor)));
         assert_eq!(metric.answer, expected, "{metric:?}");
@@ -646,8 +646,8 @@ fn each_answer_has_its_direction() {
         assert!(metric.why.is_empty() && metric.runs_needed.is_none() && metric.runs_to_halve.is_none());
         let latency = Measure { more_is_better: false, ..rates(&RUNS, &times(factor)) };
         let turned = match expected {
-            ComparisonWord::Faster => ComparisonWord::Slower,
-            ComparisonWord::Slower => ComparisonWord::Faster,
+            ComparisonAnswer::Faster => ComparisonAnswer::Slower,
+            ComparisonAnswer::Slower => ComparisonAnswer::Faster,
             other => other,
         };
         assert_eq!(metric_for(latency).answer, turned);
@@ -667,7 +667,7 @@ fn wide(factor: f64) -> [f64; 5] {
 fn no_difference_seen_has_a_bound() {
     let near = RUNS.map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let open = metric_for(rates(&near, &near.map(|v| v * 1.01)));
-    assert_eq!((open.answer, open.why.as_str()), (ComparisonWord::NoDifferenceSeen, ""), "{open:?}");
+    assert_eq!((open.answer, open.why.as_str()), (ComparisonAnswer::NoDifferenceSeen, ""), "{open:?}");
     let [faster, slower] = open.at_most().unwrap();
     assert!((0.04..0.08).contains(&faster) && (0.02..0.06).contains(&slower), "{open:?}");
     assert!(open.runs_needed > Some(5) && (10..20).contains(&open.runs_to_halve.unwrap()), "{open:?}");
@@ -677,12 +677,12 @@ fn no_difference_seen_has_a_bound() {
     assert_eq!(time.at_most(), Some([slower, faster]));
     // A few per cent and perhaps less than the margin: it is not slower.
     let small = metric_for(rates(&near, &near.map(|v| v * 1.05)));
-    assert_eq!(small.answer, ComparisonWord::NoDifferenceSeen, "{small:?}");
+    assert_eq!(small.answer, ComparisonAnswer::NoDifferenceSeen, "{small:?}");
     assert!(small.bound().unwrap().ends_with("faster and not slower"), "{small:?}");
     // A range that allows anything is no answer.
     let far = wide(1.0).map(|v| 10_000.0 + (v - 10_000.0) * 4.0);
     let nothing = metric_for(rates(&far, &far.map(|v| v * 1.01)));
-    assert_eq!((nothing.answer, nothing.runs_to_halve), (ComparisonWord::CannotTell, None), "{nothing:?}");
+    assert_eq!((nothing.answer, nothing.runs_to_halve), (ComparisonAnswer::CannotTell, None), "{nothing:?}");
     assert!(nothing.why.contains("is possible"), "{nothing:?}");
 }
 
@@ -701,7 +701,7 @@ fn a_difference_that_is_significant_alone_is_not_among_many() {
     let weighed = weigh(rates(&wide(1.0), &wide(1.2)), &in_turns());
     assert!(weighed.p_beyond_margin() < SIGNIFICANCE, "{}", weighed.p_beyond_margin());
     let among = weighed.into_metric(0.2, 40);
-    assert_eq!(among.answer, ComparisonWord::NoDifferenceSeen);
+    assert_eq!(among.answer, ComparisonAnswer::NoDifferenceSeen);
     assert!(among.why.contains("among 40 numbers"), "{among:?}");
 }
 
@@ -709,22 +709,22 @@ fn a_difference_that_is_significant_alone_is_not_among_many() {
 fn three_runs_against_three_never_differ_and_four_can() {
     let scaled = |n: usize, factor: f64| RUNS[..n].iter().map(|v| v * factor).collect::<Vec<f64>>();
     let three = metric_for(rates(&scaled(3, 1.0), &scaled(3, 2.0)));
-    assert_eq!(three.answer, ComparisonWord::CannotTell);
+    assert_eq!(three.answer, ComparisonAnswer::CannotTell);
     assert!(three.why.contains("4 against 4, or 3 against 5") && three.runs_needed == Some(4), "{three:?}");
     for (n, m, are_enough) in [(4, 4, true), (3, 5, true), (5, 3, true), (3, 4, false), (3, 3, false)] {
         assert_eq!(comparison::smallest_p(n, m) <= SIGNIFICANCE, are_enough, "{n} against {m}");
     }
     assert_eq!(three.could_have_seen, None);
-    assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, ComparisonWord::Faster);
+    assert_eq!(metric_for(rates(&scaled(4, 1.0), &scaled(4, 2.0))).answer, ComparisonAnswer::Faster);
     assert_eq!(
         metric_for(rates(&scaled(3, 1.0), &scaled(5, 2.0))).answer,
-        ComparisonWord::Faster,
+        ComparisonAnswer::Faster,
         "chance 3.6 %"
     );
     let two = metric_for(rates(&scaled(2, 1.0), &scaled(5, 2.0)));
-    assert_eq!((two.answer, two.interval, two.runs_needed), (ComparisonWord::CannotTell, None, None));
+    assert_eq!((two.answer, two.interval, two.runs_needed), (ComparisonAnswer::CannotTell, None, None));
     // Three runs on each side may be enough for SAME.
-    assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, ComparisonWord::Same);
+    assert_eq!(metric_for(rates(&[1e4; 3], &[1e4; 3])).answer, ComparisonAnswer::Same);
 }
 
 #[test]
@@ -732,15 +732,15 @@ fn percentiles_of_few_runs_must_not_overlap_and_those_of_many_are_bootstrapped()
     let latency =
         |a: &[f64], b: &[f64]| Measure { more_is_better: false, is_percentile: true, ..rates(a, b) };
     let apart = metric_for(latency(&RUNS, &RUNS.map(|v| v * 1.1)));
-    assert_eq!((apart.answer, apart.margin), (ComparisonWord::Slower, MARGIN_OF_PERCENTILE));
+    assert_eq!((apart.answer, apart.margin), (ComparisonAnswer::Slower, MARGIN_OF_PERCENTILE));
     let touching = [9_900.0, 10_900.0, 10_800.0, 10_850.0, 10_950.0, 10_870.0, 10_880.0];
     let touching: Vec<f64> = touching[1..6].iter().map(|v: &f64| (v - 750.0).powi(12) / 1e44).collect();
     let few = metric_for(latency(&RUNS.map(|v: f64| v.powi(12) / 1e44), &touching));
-    assert_eq!(few.answer, ComparisonWord::CannotTell, "{few:?}");
+    assert_eq!(few.answer, ComparisonAnswer::CannotTell, "{few:?}");
     let many = [RUNS.as_slice(), &[9_980.0, 10_020.0]].concat();
     let drawn = metric_for(latency(&many, &many.iter().map(|v| v * 1.1).collect::<Vec<_>>()));
     let [low, high] = drawn.interval.unwrap();
-    assert!(drawn.answer == ComparisonWord::Slower && low < 1.1 && 1.1 < high, "{drawn:?}");
+    assert!(drawn.answer == ComparisonAnswer::Slower && low < 1.1 && 1.1 < high, "{drawn:?}");
 }
 
 #[test]
@@ -749,9 +749,9 @@ fn sessions_of_one_side_that_differ_widen_the_margin() {
     let apart = Measure { a: sessions(&[1.0, 1.06]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
     let metric = metric_for(apart);
     assert!(metric.floor.is_some_and(|f| (f - 0.06).abs() < 1e-9) && Some(metric.margin) == metric.floor);
-    assert_eq!(metric.answer, ComparisonWord::NoDifferenceSeen, "{metric:?}");
+    assert_eq!(metric.answer, ComparisonAnswer::NoDifferenceSeen, "{metric:?}");
     let alike = Measure { a: sessions(&[1.0, 1.001]), b: sessions(&[1.1, 1.1]), ..rates(&[], &[]) };
-    assert_eq!(metric_for(alike).answer, ComparisonWord::Faster);
+    assert_eq!(metric_for(alike).answer, ComparisonAnswer::Faster);
     assert_eq!(metric_for(rates(&RUNS, &RUNS)).floor, None);
 }
 
@@ -775,7 +775,7 @@ fn an_outlier_does_not_make_a_difference() {
     let mut odd = RUNS;
     odd[2] = 60_000.0;
     let metric = metric_for(rates(&RUNS, &odd));
-    assert_eq!(metric.answer, ComparisonWord::CannotTell, "{metric:?}");
+    assert_eq!(metric.answer, ComparisonAnswer::CannotTell, "{metric:?}");
     assert!((metric.ratio_by_ranks - 1.0).abs() < 0.02 && metric.ratio > 1.3);
 }
 
@@ -783,66 +783,76 @@ fn an_outlier_does_not_make_a_difference() {
 fn only_numbers_with_both_bounds_beyond_the_limit_fail() {
     let outcome =
         |answer, interval| find_outcome(&metric(answer, true, Some(interval)), 0.05, RunOrder::Apart);
-    assert_eq!(outcome(ComparisonWord::Slower, [0.88, 0.92]), Passing::Failed);
-    assert_eq!(outcome(ComparisonWord::Slower, [0.93, 0.96]), Passing::Undecided, "slower, perhaps by less");
-    assert_eq!(outcome(ComparisonWord::Slower, [0.96, 0.98]), Passing::Passed, "surely slower, and by less");
+    assert_eq!(outcome(ComparisonAnswer::Slower, [0.88, 0.92]), GateOutcome::Failed);
     assert_eq!(
-        outcome(ComparisonWord::CannotTell, [0.88, 0.92]),
-        Passing::Undecided,
+        outcome(ComparisonAnswer::Slower, [0.93, 0.96]),
+        GateOutcome::Undecided,
+        "slower, perhaps by less"
+    );
+    assert_eq!(
+        outcome(ComparisonAnswer::Slower, [0.96, 0.98]),
+        GateOutcome::Passed,
+        "surely slower, and by less"
+    );
+    assert_eq!(
+        outcome(ComparisonAnswer::CannotTell, [0.88, 0.92]),
+        GateOutcome::Undecided,
         "a rank test does not confirm it"
     );
-    assert_eq!(outcome(ComparisonWord::CannotTell, [0.96, 1.10]), Passing::Passed);
+    assert_eq!(outcome(ComparisonAnswer::CannotTell, [0.96, 1.10]), GateOutcome::Passed);
     assert_eq!(
-        find_outcome(&metric(ComparisonWord::CannotTell, true, None), 0.05, RunOrder::Apart),
-        Passing::Undecided
+        find_outcome(&metric(ComparisonAnswer::CannotTell, true, None), 0.05, RunOrder::Apart),
+        GateOutcome::Undecided
     );
     let time = |interval| {
-        find_outcome(&metric(ComparisonWord::Slower, false, Some(interval)), 0.05, RunOrder::Apart)
+        find_outcome(&metric(ComparisonAnswer::Slower, false, Some(interval)), 0.05, RunOrder::Apart)
     };
-    assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (Passing::Failed, Passing::Passed));
+    assert_eq!((time([1.06, 1.2]), time([1.02, 1.04])), (GateOutcome::Failed, GateOutcome::Passed));
 }
 
 #[test]
 fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
     let asked = |why: &str, answer| {
         let near = Metric { why: why.into(), margin: 0.05, ..metric(answer, true, Some([0.955, 0.965])) };
-        let limit = Slower { by: 0.03, all: false };
+        let limit = SlowdownLimit { share: 0.03, all_numbers: false };
         decide_gate(&[pair(true, vec![near])], limit, &Options::default())
     };
-    let within = asked("", ComparisonWord::Same);
-    assert_eq!(within.outcome, Passing::Undecided);
+    let within = asked("", ComparisonAnswer::Same);
+    assert_eq!(within.outcome, GateOutcome::Undecided);
     assert!(within.sentence.contains("but SLOWER needs a 95 % interval beyond 5.0 %"), "{}", within.sentence);
-    let doubted = asked("the ranks contradict it", ComparisonWord::CannotTell);
+    let doubted = asked("the ranks contradict it", ComparisonAnswer::CannotTell);
     assert!(doubted.sentence.contains("but the ranks contradict it"), "{}", doubted.sentence);
 }
 
 #[test]
 fn the_headline_counts_and_with_all_everything() {
-    let good = metric(ComparisonWord::Same, true, Some([0.99, 1.0]));
-    let bad = metric(ComparisonWord::Slower, true, Some([0.80, 0.82]));
+    let good = metric(ComparisonAnswer::Same, true, Some([0.99, 1.0]));
+    let bad = metric(ComparisonAnswer::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
-    let gate = |pairs: &[Pair], all| decide_gate(pairs, Slower { by: 0.05, all }, &Options::default());
+    let gate = |pairs: &[Pair], all| {
+        decide_gate(pairs, SlowdownLimit { share: 0.05, all_numbers: all }, &Options::default())
+    };
     let only = gate(&pairs, false);
-    assert_eq!(only.outcome, Passing::Passed);
+    assert_eq!(only.outcome, GateOutcome::Passed);
     let all = gate(&pairs, true);
-    assert_eq!(all.outcome, Passing::Failed);
+    assert_eq!(all.outcome, GateOutcome::Failed);
     assert!(all.sentence.contains("RND4K Q32T1 read IOPS -19.0 % (-20.0 % to -18.0 %)"), "{}", all.sentence);
-    assert_eq!(gate(&[], true).outcome, Passing::Undecided);
+    assert_eq!(gate(&[], true).outcome, GateOutcome::Undecided);
 }
 
 #[test]
 fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let a_runs = vec![1e4, 1.02e4, 0.98e4, 1.01e4, 0.99e4];
     let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
-    let near = Metric { a_runs, b_runs, ..metric(ComparisonWord::CannotTell, true, Some([0.93, 0.99])) };
+    let near = Metric { a_runs, b_runs, ..metric(ComparisonAnswer::CannotTell, true, Some([0.93, 0.99])) };
     let pair = pair(true, vec![near]);
     let asked = |runs, inconclusive| {
         let options = Options { inconclusive, run_order: runs, ..Options::default() };
-        decide_gate(std::slice::from_ref(&pair), Slower { by: 0.05, all: false }, &options)
+        decide_gate(std::slice::from_ref(&pair), SlowdownLimit { share: 0.05, all_numbers: false }, &options)
     };
     let apart = asked(RunOrder::Apart, None);
-    assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));
-    let needed = |gate: &Gate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
+    assert_eq!((apart.outcome, apart.counts_as), (GateOutcome::Undecided, None));
+    let needed = |gate: &SlowdownGate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
     assert!(
         apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
         "{apart:?}"

@@ -4,7 +4,7 @@
 //! 2. [`DeviceWork`]: the requests that the devices had completed at each snapshot of a run, interpolated between
 //!    snapshots.
 //! 3. [`seconds_of_runs`]: the table of the report, fathom and the device second by second.
-//! 4. [`course`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
+//! 4. [`recorded_series`] and [`latencies`]: the intervals at the resolution of the record, and latencies in buckets, for plots.
 
 use crate::case::{Amount, Case, CaseRun};
 use crate::figures::is_late;
@@ -13,7 +13,7 @@ use model::figures::Observed;
 use model::job::Kind;
 use model::machine::Layer;
 use model::record::{Cell, Interval, KindEnd};
-use model::report::{CourseOf, DeviceSecond, LatencyBuckets, RunFigures, Second};
+use model::report::{DeviceSecond, DirectionSeries, LatencyBuckets, RunFigures, Second};
 use model::{Known, report};
 use stats::series::{FEWEST_STEPS, Series};
 use std::collections::BTreeMap;
@@ -303,10 +303,10 @@ const MAX_RUNS_WITH_TAILS: usize = 40;
 const ENTRIES_PER_DECADE: f64 = 10.0;
 
 /// Returns the intervals of all complete runs; `None` if the record has none.
-pub(crate) fn course(case: &Case) -> Option<report::Course> {
+pub(crate) fn recorded_series(case: &Case) -> Option<report::TimeSeries> {
     let rows: usize = case.runs.iter().map(|ran| intervals_of(ran).count()).sum();
     let joined = rows.div_ceil(MAX_POINTS).max(1);
-    let mut out = report::Course { joined: joined as u32, ..report::Course::default() };
+    let mut out = report::TimeSeries { joined: joined as u32, ..report::TimeSeries::default() };
     for kind in case.runs.iter().flat_map(|ran| ran.stream.kinds.keys()) {
         out.directions.entry(kind.word().into()).or_default();
     }
@@ -322,7 +322,7 @@ pub(crate) fn course(case: &Case) -> Option<report::Course> {
 }
 
 /// Adds one point, which is the sum of neighbouring intervals.
-fn add_point(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) {
+fn add_point(out: &mut report::TimeSeries, run: u32, from: u64, part: &[&Interval]) {
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return };
     let ns: f64 = part.iter().map(|row| (row.end_ns - row.start_ns) as f64).sum();
     let depth: f64 = part.iter().map(|row| row.depth_ns as f64).sum();
@@ -338,7 +338,7 @@ fn add_point(out: &mut report::Course, run: u32, from: u64, part: &[&Interval]) 
     }
 }
 
-fn add_direction(out: &mut CourseOf, seconds: f64, cells: &[Cell]) {
+fn add_direction(out: &mut DirectionSeries, seconds: f64, cells: &[Cell]) {
     let ops: f64 = cells.iter().map(|cell| cell.ops as f64).sum();
     let bytes: f64 = cells.iter().map(|cell| cell.bytes as f64).sum();
     let medians: f64 = cells.iter().map(|cell| cell.ops as f64 * cell.p50_ns as f64).sum();
@@ -357,7 +357,7 @@ fn round_to(value: f64, scale: f64) -> f64 {
 
 /// Returns the latencies of all complete runs, by direction; empty if no run is complete.
 pub(crate) fn latencies(seen: Option<&Observed>) -> BTreeMap<String, LatencyBuckets> {
-    let kinds = seen.into_iter().filter(|seen| !seen.is_cut).flat_map(|seen| &seen.kinds);
+    let kinds = seen.into_iter().filter(|seen| !seen.is_from_incomplete_run).flat_map(|seen| &seen.kinds);
     kinds.map(|(kind, seen): (&Kind, _)| (kind.word().into(), LatencyBuckets::from(&seen.latency))).collect()
 }
 
@@ -522,13 +522,20 @@ fn a_run_of_days_has_few_rows_and_a_run_without_intervals_none() {
 fn every_operation_is_in_the_series_and_in_the_buckets() {
     let record = Fixture { runs: 2, ..Fixture::honest() }.record();
     let case = &crate::case::cases(&record)[0];
-    let course = course(case).unwrap();
-    let reads = &course.directions["read"];
-    let ops: f64 = reads.iops.iter().zip(&course.seconds).map(|(iops, s)| iops * s).sum();
+    let time_series = recorded_series(case).unwrap();
+    let reads = &time_series.directions["read"];
+    let ops: f64 = reads.iops.iter().zip(&time_series.seconds).map(|(iops, s)| iops * s).sum();
     assert!((ops - 20_000.0).abs() < 20.0, "{ops}");
-    assert_eq!((course.joined, course.run.first(), course.run.last()), (1, Some(&0), Some(&1)));
+    assert_eq!(
+        (time_series.joined, time_series.run.first(), time_series.run.last()),
+        (1, Some(&0), Some(&1))
+    );
     assert!(reads.p50_ns.iter().zip(&reads.max_ns).all(|(p50, max)| p50 <= max && p50.is_some()));
-    assert!(course.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0), "{:?}", course.depth_mean);
+    assert!(
+        time_series.depth_mean.iter().all(|depth| (depth - 31.5).abs() < 2.0),
+        "{:?}",
+        time_series.depth_mean
+    );
     let latencies = latencies(Some(&crate::figures::observe_case(case)));
     assert_eq!(latencies["read"].count(), 20_000);
 }
@@ -547,10 +554,10 @@ fn missing_intervals_give_no_series_and_too_many_are_joined() {
             })
         })
         .collect();
-    let many = course(&crate::case::cases(&record)[0]).unwrap();
+    let many = recorded_series(&crate::case::cases(&record)[0]).unwrap();
     assert!(many.run.len() <= MAX_POINTS && many.joined > 1, "{} of {}", many.run.len(), many.joined);
     record.runs[0].intervals.clear();
-    assert_eq!(course(&crate::case::cases(&record)[0]), None);
+    assert_eq!(recorded_series(&crate::case::cases(&record)[0]), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use crate::strategy::sweep::SweepProgress;
 use crate::strategy::{self, StrategyPlan, Summary};
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
-use model::plan::{Cost, MadeFor, Plan, Role, Strategy, Target};
+use model::plan::{ExpectedCost, MadeFor, Plan, Role, Strategy, Target};
 use model::spec::number::MAX_TIME_NS;
 use model::sweep::{Grid, Search};
 
@@ -84,7 +84,7 @@ fn creation_bytes(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
     if target.role != Role::Made {
         return None;
     }
-    match (plan.common(at), plan.part) {
+    match (plan.common(at), plan.fleet_rank) {
         // The hosts share the work of creating this target.
         (Some(_), Some(part)) if target.made_for == MadeFor::All => {
             Some(target.bytes / u64::from(part.hosts.max(1)))
@@ -96,7 +96,7 @@ fn creation_bytes(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
 }
 
 /// Estimates the cost of a whole plan.
-pub fn estimate_cost(plan: &Plan) -> Cost {
+pub fn estimate_cost(plan: &Plan) -> ExpectedCost {
     let TimeLeft { ns, at_most } = time_left(plan, &[]);
     let created_bytes: Vec<u64> =
         plan.targets.iter().enumerate().filter_map(|(at, target)| creation_bytes(plan, at, target)).collect();
@@ -104,13 +104,13 @@ pub fn estimate_cost(plan: &Plan) -> Cost {
         plan.targets.iter().filter_map(|t| t.create).filter(|c| c.filling == Filling::Data).map(|c| c.bytes);
     // Within a budget, creating files and repeating runs leaves less time for other runs.
     let in_budget = plan.budget_ns.is_some() || plan.study.grid().is_some_and(has_budget);
-    let mut cost = Cost {
+    let mut cost = ExpectedCost {
         time_ns: plan.baseline_ns.saturating_add(ns),
-        at_most,
-        again: plan.attempts > 1 && !in_budget && !changes_state(plan),
+        may_end_earlier: at_most,
+        repeats_disturbed: plan.attempts > 1 && !in_budget && !changes_state(plan),
         made_bytes: created_bytes.iter().copied().chain(kept_bytes).fold(0, u64::saturating_add),
         making_ns: if in_budget { 0 } else { plan.making_ns.saturating_mul(created_bytes.len() as u64) },
-        ..Cost::default()
+        ..ExpectedCost::default()
     };
     match plan.study.grid() {
         // The results decide how many runs each cell gets.
@@ -130,7 +130,7 @@ pub fn estimate_cost(plan: &Plan) -> Cost {
 }
 
 /// Adds the bytes that all runs write, and takes out the guessed time of phases without a time limit.
-fn add_runs(plan: &Plan, cost: &mut Cost) {
+fn add_runs(plan: &Plan, cost: &mut ExpectedCost) {
     // Each interface has a trial before its first run, with at most the work of one run.
     let trials = u64::from(plan.study.interfaces().is_some());
     for (job, runs) in
@@ -139,7 +139,7 @@ fn add_runs(plan: &Plan, cost: &mut Cost) {
         let times = u64::from(runs).saturating_add(trials);
         for phase in &job.phases {
             if has_no_time_limit(phase) {
-                cost.counted = true;
+                cost.has_runs_without_end_time = true;
                 // `time_left` guessed the time of the phase.
                 cost.time_ns =
                     cost.time_ns.saturating_sub(estimated_phase_ns(phase).saturating_mul(runs.into()));
@@ -157,7 +157,7 @@ fn add_runs(plan: &Plan, cost: &mut Cost) {
 }
 
 /// Adds the bytes that preconditioning writes, and the time of its rounds.
-fn add_precondition(plan: &Plan, cost: &mut Cost) {
+fn add_precondition(plan: &Plan, cost: &mut ExpectedCost) {
     let Some(planned) = &plan.precondition else { return };
     for fill in &planned.fills {
         let span = |at: &usize| {
@@ -169,11 +169,11 @@ fn add_precondition(plan: &Plan, cost: &mut Cost) {
             cost.filled_bytes.saturating_add(bytes_per_pass.saturating_mul(planned.passes.into()));
     }
     let jobs: Vec<&Job> = planned.jobs.iter().filter_map(|at| plan.jobs.get(*at)).collect();
-    cost.at_most |= !jobs.is_empty();
+    cost.may_end_earlier |= !jobs.is_empty();
     let rounds = u64::from(planned.rounds_at_most);
     for phase in jobs.iter().flat_map(|j| &j.phases) {
         if has_no_time_limit(phase) {
-            cost.counted = true;
+            cost.has_runs_without_end_time = true;
         } else {
             cost.time_ns = cost.time_ns.saturating_add(planned_phase_ns(phase).saturating_mul(rounds));
         }
@@ -182,7 +182,7 @@ fn add_precondition(plan: &Plan, cost: &mut Cost) {
 }
 
 /// Adds the bytes that a phase writes when it runs `times` times.
-fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut Cost) {
+fn add_writes(plan: &Plan, phase: &Phase, times: u64, cost: &mut ExpectedCost) {
     let mut unbounded = 0;
     for stream in writing_streams(plan, phase) {
         match max_written_bytes(stream, phase) {
@@ -282,7 +282,7 @@ fn reads_write_nothing_and_take_their_runs_plus_the_idle_watch() {
     let cost = estimate_cost(&plan);
     assert_eq!(cost.time_ns, 1_000_000_000 + 5 * (2_000_000_000 + OVERHEAD_NS));
     assert_eq!((cost.unbounded_ns, cost.bounded_bytes, cost.filled_bytes), (0, 0, 0));
-    assert!(!cost.at_most && !cost.again && !cost.counted);
+    assert!(!cost.may_end_earlier && !cost.repeats_disturbed && !cost.has_runs_without_end_time);
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn phases_that_end_by_count_have_no_time_and_test_files_have_theirs() {
     plan.jobs[0].phases[0].streams[0].limit.bytes = Some(1 << 20);
     plan.targets[0].role = Role::Made;
     let cost = estimate_cost(&plan);
-    assert!(cost.counted);
+    assert!(cost.has_runs_without_end_time);
     assert_eq!((cost.time_ns, cost.made_bytes), (plan.baseline_ns, plan.targets[0].bytes));
     assert_eq!(cost.making_ns, model::plan::MAKING_NS);
     // Kept files are written too, unless they are created without data.
@@ -346,7 +346,7 @@ fn preconditioning_counts_its_fills_and_at_most_its_rounds() {
     assert_eq!(cost.filled_bytes, 2 * plan.targets[0].bytes);
     assert_eq!(cost.time_ns - before.time_ns, 25 * 2_000_000_000);
     assert_eq!(cost.unbounded_ns - before.unbounded_ns, 25 * 2_000_000_000);
-    assert!(cost.at_most);
+    assert!(cost.may_end_earlier);
 }
 
 #[test]
@@ -364,7 +364,10 @@ fn the_budget_of_a_search_holds_from_its_start_to_its_end() {
     }
     .into();
     let cost = estimate_cost(&plan);
-    assert_eq!((cost.time_ns, cost.making_ns, cost.again, cost.at_most), (60_000_000_000, 0, false, true));
+    assert_eq!(
+        (cost.time_ns, cost.making_ns, cost.repeats_disturbed, cost.may_end_earlier),
+        (60_000_000_000, 0, false, true)
+    );
     let sentence = cost.sentence();
     assert!(sentence.starts_with("It takes at most 60 s. It writes at most "), "{sentence}");
 }

@@ -26,7 +26,7 @@ use crate::figures::traffic::{self, Traffic};
 use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
 use model::machine::LayerKind;
 use model::plan::Strategy;
-use model::record::{Attempt, Disturbance, Pairing, Record, Unit};
+use model::record::{Attempt, Disturbance, Pairing, Record, RepeatedUnit};
 use model::{Known, record};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -297,7 +297,7 @@ pub(crate) fn counting_runs<'s>(done: &'s [Summary], plan: &StrategyPlan) -> Cow
         return Cow::Borrowed(done);
     }
     let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
-    let counts = record::counting(&attempts, plan.pairing());
+    let counts = record::which_count(&attempts, plan.pairing());
     done.iter().zip(counts).filter(|(_, counts)| *counts).map(|(s, _)| s.clone()).collect()
 }
 
@@ -327,7 +327,7 @@ pub(super) fn repeats_of(
     max_attempts: u32,
 ) -> Vec<Repeat> {
     // The attempts of each unit, with their order in time.
-    let mut units: BTreeMap<Unit, Vec<(usize, Attempt)>> = BTreeMap::new();
+    let mut units: BTreeMap<RepeatedUnit, Vec<(usize, Attempt)>> = BTreeMap::new();
     for (order, attempt) in attempts.iter().filter(|a| a.complete).enumerate() {
         units.entry(attempt.unit(pairing)).or_default().push((order, *attempt));
     }
@@ -364,10 +364,11 @@ fn repeats_of_unit(unit: &[(usize, Attempt)], max_attempts: u32) -> Vec<(usize, 
 /// to come. Repeats count too, so fathom soon stops repeating on a machine that stays busy.
 pub(crate) fn is_disturbance_the_rule(attempts: &[Attempt], left: usize) -> bool {
     let complete = || attempts.iter().filter(|a| a.complete);
-    let attempts: BTreeSet<(Unit, u32)> = complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
-    let disturbed: BTreeSet<(Unit, u32)> =
+    let attempts: BTreeSet<(RepeatedUnit, u32)> =
+        complete().map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
+    let disturbed: BTreeSet<(RepeatedUnit, u32)> =
         complete().filter(|a| a.disturbed).map(|a| (a.unit(Pairing::Runs), a.attempt)).collect();
-    let runs: BTreeSet<Unit> = disturbed.iter().map(|(unit, _)| *unit).collect();
+    let runs: BTreeSet<RepeatedUnit> = disturbed.iter().map(|(unit, _)| *unit).collect();
     runs.len() >= FEWEST_DISTURBED && disturbed.len() * RULE_FROM_ONE_IN >= attempts.len() + left
 }
 
@@ -401,7 +402,7 @@ mod tests {
     }
 
     fn a_disturbance(attempt: u32) -> Disturbed {
-        Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.2 }] }
+        Disturbed { attempt, disturbances: vec![Disturbance::StolenCpu { share: 0.2 }] }
     }
 
     /// Plays a strategy to its end. `run` returns the rate of each run, and whether others disturb the run.

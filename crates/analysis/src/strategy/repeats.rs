@@ -13,7 +13,7 @@
 //!    and each decision may err only half as often.
 
 use crate::strategy::{Next, StrategyPlan, Summary, jobs_in_words, rates};
-use model::comparison::{Comparison, Passing};
+use model::comparison::{Comparison, GateOutcome};
 use model::payload::split_mix;
 use model::plan::{Plan, Strategy};
 use model::report::{AnswerWord, Report};
@@ -242,9 +242,9 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
     // `runs_needed` is `None` if even `stats::comparison::MAX_NEEDED_RUNS` runs seem too few. Measure
     // `at_most` runs then, because more runs may change this estimate.
     let for_conditions =
-        report.gates.iter().filter(|g| g.is_near()).map(|g| g.runs_needed.unwrap_or(at_most));
+        report.gates.iter().filter(|g| g.is_undecided_near_limit()).map(|g| g.runs_needed.unwrap_or(at_most));
     let for_comparison =
-        report.against.as_ref().and_then(|against| runs_for_sides(&against.in_turns, at_most));
+        report.against.as_ref().and_then(|against| runs_for_sides(&against.workload_comparison, at_most));
     let needed = for_conditions.chain(for_comparison).max()?;
     Some(needed.min(at_most)).filter(|runs| *runs > plan.runs)
 }
@@ -252,7 +252,7 @@ pub fn runs_to_settle(report: &Report, plan: &Plan) -> Option<u32> {
 /// Returns the number of runs that would decide a gate between two sides. `None` if the gate is decided
 /// already, or if more runs would not decide it.
 fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
-    let gate = comparison.gate.as_ref().filter(|g| g.outcome == Passing::Undecided)?;
+    let gate = comparison.gate.as_ref().filter(|g| g.outcome == GateOutcome::Undecided)?;
     let has_number =
         comparison.headline().is_some_and(|pair| pair.refused.is_none() && !pair.metrics.is_empty());
     has_number.then(|| gate.runs_needed.unwrap_or(at_most))

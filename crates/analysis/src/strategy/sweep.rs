@@ -170,7 +170,7 @@ impl<'g> BestCellSearch<'g> {
     /// Returns the reference cell of a work: the middle one of the cells with the engine and cache mode of the first cell.
     fn reference_of(&self, race: &Race) -> Option<usize> {
         let cells = &race.cells;
-        let way = |cell: &RacingCell| self.grid.setting(cell.job).map(Setting::way);
+        let way = |cell: &RacingCell| self.grid.setting(cell.job).map(Setting::access_path);
         let sound = || cells.iter().filter(|cell| !cell.failed);
         let first = way(sound().next()?);
         let alike: Vec<&RacingCell> = sound().filter(|cell| way(cell) == first).collect();

@@ -300,7 +300,7 @@ pub(crate) fn play_disturbed(
                 let ended_ns = SECOND * (done.len() as u64 + 3);
                 let run = Summary { attempt, ended_ns, refused: false, ..Summary::refused(job, repeat) };
                 let by = vec![Disturbance::StolenCpu { share: 0.2 }];
-                let disturbed = is_disturbed(&run).then_some(Disturbed { attempt, by });
+                let disturbed = is_disturbed(&run).then_some(Disturbed { attempt, disturbances: by });
                 let iops = rate(&run);
                 done.push(Summary { disturbed, iops, ..run });
             }
@@ -368,7 +368,7 @@ fn slow_storage_ends_in_time_and_unpaired_jobs_get_the_rounds_of_the_plan() {
 #[test]
 fn a_disturbed_run_is_repeated_with_its_partner_while_there_is_time() {
     use model::record::{Disturbance, Disturbed};
-    let by = |attempt| Disturbed { attempt, by: vec![Disturbance::StolenCpu { share: 0.5 }] };
+    let by = |attempt| Disturbed { attempt, disturbances: vec![Disturbance::StolenCpu { share: 0.5 }] };
     let plan = targets_plan(8, 2, 1_000);
     let mut done: Vec<Summary> = Vec::new();
     while let Next::Measure { job, repeat, attempt, .. } = super::next(&done, &plan) {

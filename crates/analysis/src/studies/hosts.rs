@@ -145,7 +145,7 @@ fn judged(steps: &[(u32, u64)]) -> Report {
         |(hosts, ops): &(u32, u64)| Fixture { name: format!("x on {hosts}"), ops: *ops, ..Fixture::honest() };
     let mut record = together(&steps.iter().map(fixture).collect::<Vec<_>>());
     record.header.plan.study = HostSteps { hosts: steps.iter().map(|s| s.0).collect() }.into();
-    let seen = |at: u32| model::fleet::HostSeen { name: format!("h{at}"), ..Default::default() };
+    let seen = |at: u32| model::fleet::HostRecord { name: format!("h{at}"), ..Default::default() };
     let hosts = (0..steps.last().unwrap().0).map(seen).collect();
     record.fleet = Some(Box::new(model::fleet::Fleet { hosts, ..Default::default() }));
     judge(&record, &Judging::default())

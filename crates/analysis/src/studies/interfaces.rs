@@ -14,7 +14,7 @@ use crate::verdict::{Judged, ReportHead, why_without};
 use model::Known;
 use model::evidence::{Extents, Moment};
 use model::figures::NotMeasured;
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::{Kind, Stream};
 use model::record::{Record, RunEnding, WorkerEnd};
 use model::report::{AnswerWord, Figures, Measured, ReportAnswer};
@@ -45,13 +45,14 @@ struct RatedRow {
 
 impl Question for InterfaceComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
-        let Judged { record, results, acting, .. } = *judged;
+        let Judged { record, results, counted_checks, .. } = *judged;
         let rated = |candidate: &Candidate| {
             let mut row = build_row(judged, candidate)?;
             let result = results.get(row.result)?;
-            row.findings = checks_acting_on(result, acting).collect();
+            row.findings = checks_acting_on(result, counted_checks).collect();
             row.findings.dedup();
-            let (why_without, rates) = (why_without(result, acting), rates_by_round(judged, candidate.job));
+            let (why_without, rates) =
+                (why_without(result, counted_checks), rates_by_round(judged, candidate.job));
             Some(RatedRow { delivers_bytes: candidate.sees, row, why_without, rates })
         };
         let rows: Vec<RatedRow> = self.candidates.iter().filter_map(rated).collect();
@@ -62,10 +63,10 @@ impl Question for InterfaceComparison {
         Api { rows, missing, not_measured, advice, no_advice }.into()
     }
 
-    fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], finding: &Finding) -> bool {
+    fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], finding: &Checked) -> bool {
         let group = EXPECTED_GROUPS.contains(&finding.id.group());
         finding.outcome == Outcome::Finding
-            && finding.severity > Some(Severity::Void)
+            && finding.severity > Some(Severity::Invalidates)
             && (group || EXPECTED_CHECKS.contains(&finding.id))
     }
 
@@ -75,8 +76,8 @@ impl Question for InterfaceComparison {
 }
 
 /// Returns the checks whose findings change the meaning of a result.
-pub(super) fn checks_acting_on(result: &Measured, considered: &[Finding]) -> impl Iterator<Item = CheckId> {
-    let acts = |f: &&Finding| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
+pub(super) fn checks_acting_on(result: &Measured, considered: &[Checked]) -> impl Iterator<Item = CheckId> {
+    let acts = |f: &&Checked| f.outcome == Outcome::Finding && f.severity < Some(Severity::Note);
     considered.iter().filter(acts).filter(|f| f.about.contains(&result.name)).map(|f| f.id)
 }
 
@@ -720,11 +721,11 @@ fn planned_coverage_follows_from_the_operations() {
 fn findings_about_operations_are_expected_but_traffic_of_others_is_not() {
     let cached = record_of_interfaces(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&cached, &Judging::default());
-    let a01 = report.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
+    let a01 = report.checks.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && report.notes.iter().any(|n| n.contains("A01")));
     let disturbed = record_of_interfaces(|fixtures| fixtures[1].foreign_ios = 3_000);
     let report = judge(&disturbed, &Judging::default());
-    let d01 = report.findings.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
+    let d01 = report.checks.iter().find(|f| f.id == CheckId::D01 && f.outcome == Outcome::Finding).unwrap();
     assert!(!d01.accepted && api_of(&report).rows[1].findings.contains(&CheckId::D01));
 }
 
@@ -837,7 +838,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
         "{time_up}"
     );
     let by = vec![model::record::Disturbance::StolenCpu { share: 0.2 }];
-    shaky.runs[0].disturbed = Some(model::record::Disturbed { attempt: 0, by });
+    shaky.runs[0].disturbed = Some(model::record::Disturbed { attempt: 0, disturbances: by });
     let disturbed = answer(&shaky).sentence;
     assert!(
         disturbed.contains("other load disturbed 1 of ") && disturbed.contains("is quiet"),

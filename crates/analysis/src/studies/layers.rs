@@ -8,8 +8,8 @@ use crate::checks::evidence;
 use crate::deductions;
 use crate::findings::CaseAnswers;
 use crate::verdict::Judged;
-use model::figures::{Difference, LayerRow, Layers, Moved, Pace};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::figures::{IoTotals, LayerDifference, LayerRow, Layers, OperationFigures};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::plan::{ComparedLayer, LayerComparison};
 use model::record::Record;
@@ -29,14 +29,14 @@ impl Question for LayerComparison {
     fn conclude(&self, judged: &Judged) -> Studied {
         let rows = self.layers.iter().filter_map(|layer| {
             let row = build_row(self, layer, judged.answered, judged.results)?;
-            let findings = checks_acting_on(judged.results.get(row.result)?, judged.acting).collect();
+            let findings = checks_acting_on(judged.results.get(row.result)?, judged.counted_checks).collect();
             Some(LayerRow { findings, ..row })
         });
         let missing = self.missing.iter().cloned().chain(refusals(judged.record));
         Layers { rows: rows.collect(), missing: missing.map(|m| m.to_string()).collect() }.into()
     }
 
-    fn is_expected(&self, _record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
+    fn is_expected(&self, _record: &Record, answered: &[CaseAnswers], finding: &Checked) -> bool {
         let cached: Vec<&str> = self
             .layers
             .iter()
@@ -45,7 +45,7 @@ impl Question for LayerComparison {
             .map(|a| a.case.name.as_str())
             .collect();
         finding.outcome == Outcome::Finding
-            && finding.severity > Some(Severity::Void)
+            && finding.severity > Some(Severity::Invalidates)
             && EXPECTED_CHECKS.contains(&finding.id)
             && finding.about.iter().all(|name| cached.contains(&name.as_str()))
     }
@@ -71,12 +71,12 @@ fn build_row(
 ) -> Option<LayerRow> {
     let at = result_of(layer, answered)?;
     let (case, result) = (&answered.get(at)?.case, results.get(at)?);
-    let tool_did = pace_of_tool(result);
-    let tool = tool_did.filter(|_| !result.void);
+    let tool_even_if_invalid = pace_of_tool(result);
+    let tool = tool_even_if_invalid.filter(|_| !result.void);
     let with_sync = result.ledger.as_ref().and_then(|l| l.write.as_ref()).and_then(|write| {
-        let tops: Option<Vec<Moved>> =
+        let tops: Option<Vec<IoTotals>> =
             write.layers.iter().filter(|e| e.step == 0).map(|e| e.with_sync).collect();
-        tops?.into_iter().reduce(|a, b| Moved {
+        tops?.into_iter().reduce(|a, b| IoTotals {
             ios: a.ios.saturating_add(b.ios),
             bytes: a.bytes.saturating_add(b.bytes),
             merges: Some(a.merges.unwrap_or(0).saturating_add(b.merges.unwrap_or(0))),
@@ -93,10 +93,10 @@ fn build_row(
         work: layer.work.clone(),
         result: at,
         tool,
-        tool_did,
+        tool_even_if_invalid,
         iops_interval: tool.and(result.total.as_ref()?.iops_interval),
         latency_interval_ns: tool.and_then(|_| latency_interval(case)),
-        device: tool_did.and_then(|t| pace_of_device(case, t.iops)),
+        device: tool_even_if_invalid.and_then(|t| pace_of_device(case, t.iops)),
         device_with_sync: with_sync,
         against,
         findings: Vec::new(),
@@ -110,12 +110,12 @@ fn result_of(layer: &ComparedLayer, answered: &[CaseAnswers]) -> Option<usize> {
 
 /// Returns the rate, mean operation size and mean latency that fathom measured, even if a finding
 /// invalidates the number; `None` if no operation completed.
-fn pace_of_tool(result: &Measured) -> Option<Pace> {
+fn pace_of_tool(result: &Measured) -> Option<OperationFigures> {
     let total = result.total.as_ref().filter(|t| t.iops > 0.0)?;
     let parts: Vec<&Figures> = [&result.read, &result.write].into_iter().flatten().collect();
     let ops: f64 = parts.iter().map(|f| f.ops as f64).sum();
     let time: f64 = parts.iter().map(|f| f.ops as f64 * f.latency_ns.mean).sum();
-    Some(Pace {
+    Some(OperationFigures {
         iops: total.iops,
         bytes: Some(total.mb_per_s * 1e6 / total.iops),
         latency_ns: (ops > 0.0).then(|| time / ops),
@@ -137,14 +137,14 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
 /// Returns the rate of the topmost devices in the directions of the case; `None` if their counters
 /// are unknown. Both the counters and the issued operations include warm-up and drain, so their
 /// ratio also holds for the window.
-fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
+fn pace_of_device(case: &Case, tool_iops: f64) -> Option<OperationFigures> {
     let counted = case.device_io().ok()?;
     let issued = case.issued_total().ops as f64;
     let flows = [(Kind::Read, counted.read), (Kind::Write, counted.write)];
     let done =
         flows.into_iter().filter(|(kind, _)| case.does(*kind)).map(|(_, f)| f).reduce(|a, b| a.plus(&b))?;
     let per_request = |n: f64| (done.ios > 0).then(|| n / done.ios as f64);
-    (issued > 0.0).then(|| Pace {
+    (issued > 0.0).then(|| OperationFigures {
         iops: tool_iops * done.ios as f64 / issued,
         bytes: per_request(done.bytes as f64),
         // The kernel counts whole ms, so a sum of zero shows nothing about a request.
@@ -155,7 +155,12 @@ fn pace_of_device(case: &Case, tool_iops: f64) -> Option<Pace> {
 /// Returns the mean ratio of the rates of two layers. Each ratio is computed within a round, so
 /// that a slow drift of the device affects both rates. `None` if a finding invalidates one of the
 /// layers, or without a common round.
-fn compare_with_lower(name: &str, other: usize, upper: &Measured, lower: &Measured) -> Option<Difference> {
+fn compare_with_lower(
+    name: &str,
+    other: usize,
+    upper: &Measured,
+    lower: &Measured,
+) -> Option<LayerDifference> {
     if upper.void || lower.void {
         return None;
     }
@@ -164,7 +169,7 @@ fn compare_with_lower(name: &str, other: usize, upper: &Measured, lower: &Measur
         Some(run.iops / below.iops)
     };
     let mean = intervals::mean(&upper.runs.iter().filter_map(ratio).collect::<Vec<_>>())?;
-    Some(Difference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
+    Some(LayerDifference { name: name.into(), result: other, factor: mean.value, interval: mean.interval })
 }
 
 fn deduce_from_row(row: &LayerRow, result: &Measured) -> Option<Deduction> {
@@ -299,7 +304,7 @@ fn the_effect_of_the_page_cache_is_reported_with_both_counts() {
 #[test]
 fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let honest = judge(&stacked(|_| {}), &Judging::default());
-    let a01 = honest.findings.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
+    let a01 = honest.checks.iter().find(|f| f.id == CheckId::A01 && f.outcome == Outcome::Finding).unwrap();
     assert!(a01.accepted && a01.about == ["buffered"]);
     assert!(
         honest.notes.iter().any(|n| n.contains("A01") && n.contains("do not count")),
@@ -310,7 +315,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
     let leaking = stacked(|fixtures| fixtures[1].delivered = 0.0);
     let report = judge(&leaking, &Judging::default());
     assert!(report.counts.sentence.as_ref().is_some_and(|s| s.contains("1 suspect")), "{:?}", report.counts);
-    assert!(report.findings.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
+    assert!(report.checks.iter().any(|f| f.id == CheckId::A01 && !f.accepted && f.about == ["direct"]));
     let rows = layers_of(&report).rows;
     assert!(rows[1].findings.contains(&CheckId::A01) && rows[2].findings.is_empty(), "{rows:?}");
     let mut headline = leaking;
@@ -322,7 +327,7 @@ fn the_cache_is_expected_in_its_own_rows_and_nowhere_else() {
 fn invalid_rows_have_no_number_and_no_ratio() {
     let rows = table(&stacked(|fixtures| fixtures[1].errors = 1)).rows;
     assert!(rows[1].tool.is_none() && rows[1].against.is_none() && rows[1].iops_interval.is_none());
-    assert!(rows[1].tool_did.is_some(), "what was done is shown all the same");
+    assert!(rows[1].tool_even_if_invalid.is_some(), "what was done is shown all the same");
     assert!(rows[2].tool.is_some() && rows[2].against.is_none());
 }
 

@@ -17,7 +17,7 @@ use crate::findings::{self, CaseAnswers};
 use crate::runs::{Summary, capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
 use crate::verdict::{Judged, ReasonedVerdict, ReportHead, limiter_of};
-use model::finding::{CheckId, Finding, Outcome};
+use model::finding::{CheckId, Checked, Outcome};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::plan::LatencyTarget;
@@ -40,7 +40,7 @@ const NARROW_RATIO: f64 = 1.05;
 impl Question for LatencyTarget {
     fn conclude(&self, judged: &Judged) -> Studied {
         // One of several hosts has only a part of each load, so it has no curve.
-        if judged.record.header.plan.part.is_some() && judged.record.fleet.is_none() {
+        if judged.record.header.plan.fleet_rank.is_some() && judged.record.fleet.is_none() {
             return Studied::Jobs;
         }
         build_curve(judged.record, self, judged.answered, judged.results).into()
@@ -49,7 +49,7 @@ impl Question for LatencyTarget {
     /// Two kinds of findings are expected: that a load is an overload or was submitted late, and
     /// that the closed loop hides the tail. At the load whose latency is the headline, overload and
     /// lateness are not expected, because they are part of the quoted number.
-    fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Finding) -> bool {
+    fn is_expected(&self, record: &Record, answered: &[CaseAnswers], finding: &Checked) -> bool {
         if finding.outcome != Outcome::Finding {
             return false;
         }
@@ -516,7 +516,7 @@ fn overload_invalidates_only_its_own_load() {
     assert_eq!((point.state, point.met, point.mean_ns), (LoadState::Overload, Some(false), None));
     assert!(point.percentiles_ns.values().all(Option::is_none) && point.achieved_iops.is_some());
     assert!(point.percentile_intervals_ns.is_empty(), "what is withheld has no interval");
-    let e10 = report.findings.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
+    let e10 = report.checks.iter().find(|f| f.id == CheckId::E10 && f.outcome == Outcome::Finding).unwrap();
     assert!(e10.accepted && report.notes.iter().any(|n| n.contains("E10")));
     assert_eq!(
         (report.verdict, report.headline.value),
@@ -582,7 +582,7 @@ fn a_backlog_inside_fathom_leaves_a_load_open() {
     }
     let report = judge(&record, &Judging::default());
     let point = &curve_of(&report).points[2];
-    assert_eq!((point.state, point.met), (LoadState::Overload, None), "{:?}", report.findings);
+    assert_eq!((point.state, point.met), (LoadState::Overload, None), "{:?}", report.checks);
 }
 
 #[test]

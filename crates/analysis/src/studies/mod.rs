@@ -16,7 +16,7 @@ use crate::deductions;
 use crate::findings::CaseAnswers;
 use crate::runs::CellRun;
 use crate::verdict::{Judged, ReportHead};
-use model::finding::{CheckId, Finding};
+use model::finding::{CheckId, Checked};
 use model::record::Record;
 use model::report::{Deduction, Measured, Report, ReportAnswer};
 use model::study::{LoadCurve, MetLoad, Studied, Study};
@@ -35,7 +35,7 @@ pub(crate) trait Question {
     }
 
     /// Whether the study exists to show this finding, which then does not act on a number.
-    fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], _finding: &Finding) -> bool {
+    fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], _finding: &Checked) -> bool {
         false
     }
 
@@ -158,10 +158,10 @@ impl GatedResult {
 }
 
 /// Accepts the expected findings. Returns a note about them.
-pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], findings: &mut [Finding]) -> Option<String> {
+pub(crate) fn accept(record: &Record, answered: &[CaseAnswers], checks: &mut [Checked]) -> Option<String> {
     let question = question(&record.header.plan.study);
     let mut ids: Vec<CheckId> = Vec::new();
-    for finding in findings.iter_mut().filter(|f| question.is_expected(record, answered, f)) {
+    for finding in checks.iter_mut().filter(|f| question.is_expected(record, answered, f)) {
         finding.accepted = true;
         ids.push(finding.id);
     }

@@ -1,4 +1,4 @@
-//! The results of a profile: median rates or mean latencies under the row names of a well-known tool,
+//! Results in the layout of a tool: median rates or mean latencies under the row names of a well-known tool,
 //! and the score of AS SSD.
 //!
 //! The weights of the score are points per MB/s. Source: <https://ssd-tester.com/text_score.php>.
@@ -7,7 +7,7 @@ use super::{Conclusion, Question};
 use crate::findings::CaseAnswers;
 use crate::verdict::{Judged, ReportHead};
 use model::profile::{
-    CellSource, Display, LayoutRow, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
+    CellSource, LayoutKind, LayoutRow, Points, Score, ToolCell, ToolLayout, ToolResults, ToolRow,
 };
 use model::report::{Measured, Verdict};
 use model::study::Studied;
@@ -59,7 +59,7 @@ fn build_tool_results(layout: &ToolLayout, answered: &[CaseAnswers], results: &[
         write: cell(row, &row.write),
     };
     let rows: Vec<ToolRow> = layout.rows.iter().map(row).collect();
-    let score = (layout.display == Display::Score).then(|| Score {
+    let score = (layout.kind == LayoutKind::Score).then(|| Score {
         read: add_up_points(&rows, &READ_WEIGHTS),
         write: add_up_points(&rows, &WRITE_WEIGHTS),
         total: add_up_points(&rows, &TOTAL_WEIGHTS),
@@ -143,7 +143,7 @@ fn scored(rates: [(f64, f64); 3], change: impl Fn(usize, Fixture) -> Fixture) ->
         rows.push(LayoutRow { name: (*name).into(), latency: false, read: at(job), write: at(job + 1) });
     }
     let mut record = fixture::together(&fixtures);
-    let layout = ToolLayout { tool: "AS SSD".into(), display: Display::Score, rows, differs: Vec::new() };
+    let layout = ToolLayout { tool: "AS SSD".into(), kind: LayoutKind::Score, rows, differs: Vec::new() };
     record.header.plan.study = layout.into();
     let report = judge(&record, &Judging::default());
     report.study.profile().unwrap().clone()
@@ -167,19 +167,19 @@ fn the_score_follows_the_formula_of_the_tool() {
 #[test]
 fn an_invalid_number_withholds_its_scores() {
     // The fourth is the write of 4K.
-    let card = scored(RATES, |i, f| if i == 3 { Fixture { errors: 1, ..f } } else { f });
-    let score = card.score.unwrap();
+    let results = scored(RATES, |i, f| if i == 3 { Fixture { errors: 1, ..f } } else { f });
+    let score = results.score.unwrap();
     assert!(score.read.value.is_some() && score.write.value.is_none() && score.total.value.is_none());
     assert_eq!(score.write.withheld.as_deref(), Some("no number for 4K write"));
-    assert_eq!(card.rows[1].write.as_ref().map(|c| (c.value, c.verdict)), Some((None, Verdict::Invalid)));
+    assert_eq!(results.rows[1].write.as_ref().map(|c| (c.value, c.verdict)), Some((None, Verdict::Invalid)));
 }
 
 #[test]
 fn a_relabelled_number_keeps_its_score_with_a_lower_verdict() {
-    let card = scored(RATES, |i, f| {
+    let results = scored(RATES, |i, f| {
         if i == 0 { Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..f } } else { f }
     });
-    let score = card.score.unwrap();
+    let score = results.score.unwrap();
     assert_eq!((score.read.verdict, score.total.verdict), (Verdict::Suspect, Verdict::Suspect));
     assert!(score.read.value.is_some());
 }

@@ -21,8 +21,8 @@ use model::report::{AnswerWord, Deduction, Headline, Measured, ReportAnswer, Ver
 use model::spec::axes::{AXES, Scale};
 use model::study::Studied;
 use model::sweep::{
-    CellFigures, Chosen, Grid, IN_ORDER, Knee, Loss, Measure, Reference, Rounds, Search, Setting, Skipped,
-    Sweep, SweptTarget, Until, Work, least_iops,
+    BaselineLoss, CellFigures, Chosen, Grid, IN_ORDER, Knee, Measure, Reference, Rounds, Search, Setting,
+    Skipped, Sweep, SweptTarget, Until, Work, least_iops,
 };
 use model::units::{MIB, show_block, show_count, show_rate, show_share};
 use stats::comparison::Shift;
@@ -78,10 +78,10 @@ impl Conclusion for Sweep {
             Chosen::CannotTell => AnswerWord::CannotTell,
             Chosen::NoChoice => return None,
         };
-        let name = |cell: &CellFigures| format!("{} {}", cell.setting.shape(), cell.setting.way());
+        let name = |cell: &CellFigures| format!("{} {}", cell.setting.load(), cell.setting.access_path());
         let best = self.winner.get(&work.name);
         let value = |cell: &CellFigures| {
-            cell.value(work.by).map_or_else(String::new, |v| format!(": {}", work.by.show(v)))
+            cell.value(work.measure).map_or_else(String::new, |v| format!(": {}", work.measure.show(v)))
         };
         let named = best.map_or_else(String::new, |cell| format!("{}{}; ", name(cell), value(cell)));
         let cheapest = self.cheapest.get(&work.name).filter(|c| best.is_some_and(|b| b.setting != c.setting));
@@ -170,7 +170,7 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
             .collect(),
         reference: search.reference().and_then(|job| build_reference(grid, job, &runs)),
         cells,
-        place: None,
+        target: None,
         rounds: None,
     }
 }
@@ -253,7 +253,7 @@ fn build_work(
         |racing: &RacingCell| ratio(race.measure, winner?.figure_scores(), racing.figure_scores());
     let losses = race.baselines.iter().filter_map(|racing| {
         let name = grid.baselines.iter().find(|baseline| baseline.job == racing.job)?.name.clone();
-        Some(Loss { name, cell: figures_of(racing)?, by_winner: by_winner(racing) })
+        Some(BaselineLoss { name, cell: figures_of(racing)?, by_winner: by_winner(racing) })
     });
     // Most cells were measured only once, so with noisy runs the axis would show noise.
     let best = winner
@@ -262,7 +262,7 @@ fn build_work(
     let cells_of_work: Vec<&CellFigures> = cells.iter().filter(|c| c.setting.work() == race.work).collect();
     Work {
         name: race.work.clone(),
-        by: measure_of_work(grid, &race.work),
+        measure: measure_of_work(grid, &race.work),
         decided: choice.chosen == Chosen::Fastest,
         chosen: choice.chosen,
         faster_at_most: choice.faster_at_most,
@@ -458,7 +458,7 @@ fn quoted_by(sweep: &Sweep, cell: &CellFigures, result: &Measured) -> Measure {
     let work = sweep.works.iter().find(|w| w.name == name).filter(|_| !sweep.is_in_order());
     let stream = result.job.phases.first().and_then(|p| p.streams.first());
     let random = stream.is_some_and(|s| s.access.pattern() == Some(Pattern::Random));
-    work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.by)
+    work.map_or(if random { Measure::Iops } else { Measure::Bandwidth }, |work| work.measure)
 }
 
 /// Returns the deductions from several cells: the effect of the position, and the size from which random offsets cost
@@ -632,7 +632,7 @@ fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
         return String::new();
     }
     let names: Vec<String> =
-        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.shape(), s.way())).collect();
+        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.load(), s.access_path())).collect();
     let more = match rivals.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -669,7 +669,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
         cheapest: BTreeMap::new(),
         works,
         reference: None,
-        place: measured_target(record),
+        target: measured_target(record),
         rounds: build_rounds(grid, until, &order),
         cells,
     }
@@ -721,7 +721,7 @@ fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> 
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
         Work {
             sentence: format!("{} cells were measured once each.", valid.len()),
-            by: if is_random { Measure::Iops } else { Measure::Bandwidth },
+            measure: if is_random { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
             faster_at_most: None,
@@ -911,7 +911,7 @@ mod tests {
                 .for_each(|i| i.errors = BTreeMap::from([(5, 9)]));
         }
         let (report, _) = judged(&bad);
-        let found = report.findings.iter().find(|f| f.id == CheckId::B12 && f.outcome == Outcome::Finding);
+        let found = report.checks.iter().find(|f| f.id == CheckId::B12 && f.outcome == Outcome::Finding);
         assert_eq!(found.map(|f| f.about.len()), Some(1), "it is there");
         assert_eq!((report.verdict, report.counts.invalid), (Verdict::Valid, 0), "and not about the winner");
     }
@@ -927,7 +927,7 @@ mod tests {
         }
         let (report, sweep) = judged(&early);
         let winner = &report.results[sweep.winner["randread"].result.unwrap()];
-        assert_eq!((winner.runs.len(), winner.way.len(), winner.verdict), (5, 3, Verdict::Valid));
+        assert_eq!((winner.runs.len(), winner.uncounted_runs.len(), winner.verdict), (5, 3, Verdict::Valid));
         early.runs.retain(|run| run.start.repeat < 3);
         let (report, sweep) = judged(&early);
         let found = &report.results[sweep.cells[1].result.unwrap()];
@@ -1018,13 +1018,16 @@ mod tests {
         grid.measures = [("Data on SSD".to_owned(), Measure::P99)].into();
         let (_, sweep) = judged(&record);
         assert_eq!(
-            (sweep.works[0].name.as_str(), sweep.works[0].by),
+            (sweep.works[0].name.as_str(), sweep.works[0].measure),
             ("Data on SSD on /mnt/a", Measure::P99)
         );
         let settings = sweep.settings(|_| Vec::new());
         assert!(settings[0].iter().all(|one| one.work == "Data on SSD"), "{settings:?}");
         let void = sweep.settings(|_| vec![CheckId::D08]);
-        assert!(void[0].iter().all(|one| one.value.is_none() && one.void_by == [CheckId::D08]), "{void:?}");
+        assert!(
+            void[0].iter().all(|one| one.value.is_none() && one.invalidated_by == [CheckId::D08]),
+            "{void:?}"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::{Conclusion, Question};
 use crate::compare::{PairInTurns, compare_in_turns, show_interval};
-use model::comparison::{ComparisonWord, Metric, Pair};
+use model::comparison::{ComparisonAnswer, Metric, Pair};
 use model::record::Record;
 use model::report::{AnswerWord, Report, ReportAnswer};
 use model::study::{Studied, TargetComparison, TargetRow, Targets};
@@ -28,27 +28,28 @@ impl Conclusion for Targets {
             rows.map(|r| Standing { target: r.target, pair: r.against.as_ref() }).collect();
         let name = |one: &Standing| self.names.get(one.target).map_or("-", String::as_str);
         let first = self.names.first().map_or("the first", String::as_str);
-        let with_word =
-            |wanted: ComparisonWord| all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted);
+        let with_word = |wanted: ComparisonAnswer| {
+            all.iter().filter(move |one| one.pair.is_some() && one.word() == wanted)
+        };
         let is_complete = all.len() == self.names.len()
             && all.iter().all(|one| {
                 !matches!(
                     one.word(),
-                    ComparisonWord::CannotTell | ComparisonWord::Incomparable | ComparisonWord::Invalid
+                    ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid
                 )
             });
         let fastest = all
             .iter()
             .enumerate()
             .find(|(at, one)| all.iter().enumerate().all(|(other, its)| *at == other || one.beats(its)));
-        let faster: Vec<&str> = with_word(ComparisonWord::Faster).map(&name).collect();
+        let faster: Vec<&str> = with_word(ComparisonAnswer::Faster).map(&name).collect();
         let tolerance = all.iter().filter_map(Standing::metric).find_map(|m| m.tolerance).map(show_share);
         let (word, conclusion) = match (fastest, faster.as_slice()) {
             _ if !is_complete => {
                 (AnswerWord::CannotTell, format!("which target is the fastest in {test} is not known"))
             }
             (Some((_, one)), _) => (AnswerWord::Fastest, format!("{} is the fastest in {test}", name(one))),
-            (None, []) if with_word(ComparisonWord::NoDifferenceSeen).next().is_some() => (
+            (None, []) if with_word(ComparisonAnswer::NoDifferenceSeen).next().is_some() => (
                 AnswerWord::NoDifferenceSeen,
                 format!("no target is shown to be faster than {first} in {test}"),
             ),
@@ -134,11 +135,11 @@ impl Standing<'_> {
         self.pair.and_then(|pair| pair.metrics.first())
     }
 
-    /// Returns the outcome of the comparison with the first target; [`ComparisonWord::Same`] for the first
+    /// Returns the outcome of the comparison with the first target; [`ComparisonAnswer::Same`] for the first
     /// target itself.
-    fn word(&self) -> ComparisonWord {
+    fn word(&self) -> ComparisonAnswer {
         match self.pair {
-            None => ComparisonWord::Same,
+            None => ComparisonAnswer::Same,
             Some(pair) => pair.metrics.first().map_or_else(|| pair.refusal(), |metric| metric.answer),
         }
     }
@@ -147,8 +148,8 @@ impl Standing<'_> {
     /// because their intervals do not overlap.
     fn beats(&self, other: &Self) -> bool {
         match (self.metric(), other.metric()) {
-            (_, None) => self.word() == ComparisonWord::Faster,
-            (None, Some(_)) => other.word() == ComparisonWord::Slower,
+            (_, None) => self.word() == ComparisonAnswer::Faster,
+            (None, Some(_)) => other.word() == ComparisonAnswer::Slower,
             (Some(own), Some(its)) => match (own.interval, its.interval) {
                 (Some(own_ends), Some(ends)) if own.more_is_better => own_ends[0] > ends[1],
                 (Some(own_ends), Some(ends)) => own_ends[1] < ends[0],
@@ -164,9 +165,9 @@ fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
         return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number is in every run"));
     };
     match (metric.answer, metric.bound()) {
-        (ComparisonWord::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),
-        (ComparisonWord::Slower, _) => format!("{name} is slower than {first} by {}", metric.size()),
-        (ComparisonWord::NoDifferenceSeen, Some(bound)) => format!("{name} is {bound} than {first}"),
+        (ComparisonAnswer::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),
+        (ComparisonAnswer::Slower, _) => format!("{name} is slower than {first} by {}", metric.size()),
+        (ComparisonAnswer::NoDifferenceSeen, Some(bound)) => format!("{name} is {bound} than {first}"),
         _ => format!("{name} {}{}", show_change(metric.ratio), show_interval(metric)),
     }
 }
@@ -175,14 +176,14 @@ fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
 /// 2 (at most 7.0 %), not decided in 2.`
 fn count_outcomes(targets: &Targets, target: usize) -> String {
     let rows = || targets.rows.iter().filter(move |r| r.target == target).filter_map(|r| r.against.as_ref());
-    let answers: Vec<ComparisonWord> =
+    let answers: Vec<ComparisonAnswer> =
         rows().map(|p| p.metrics.first().map_or_else(|| p.refusal(), |metric| metric.answer)).collect();
-    let count = |word: ComparisonWord| answers.iter().filter(|w| **w == word).count();
+    let count = |word: ComparisonAnswer| answers.iter().filter(|w| **w == word).count();
     let (faster, slower, same) =
-        (count(ComparisonWord::Faster), count(ComparisonWord::Slower), count(ComparisonWord::Same));
-    let unseen = count(ComparisonWord::NoDifferenceSeen);
+        (count(ComparisonAnswer::Faster), count(ComparisonAnswer::Slower), count(ComparisonAnswer::Same));
+    let unseen = count(ComparisonAnswer::NoDifferenceSeen);
     let bounds =
-        rows().filter_map(|p| p.metrics.first()).filter(|m| m.answer == ComparisonWord::NoDifferenceSeen);
+        rows().filter_map(|p| p.metrics.first()).filter(|m| m.answer == ComparisonAnswer::NoDifferenceSeen);
     let widest = bounds.filter_map(Metric::at_most).flatten().fold(0.0, f64::max);
     let parts = [
         (faster, format!("faster in {faster}")),

@@ -347,7 +347,11 @@ fn is_throttled(result: &Measured) -> bool {
 /// The direction of a stream's requests and whether they are sequential; `None` if the requests are of several kinds, use the page
 /// cache, are synced, or have a rate limit.
 fn direction_and_order(stream: &Stream) -> Option<(Direction, bool)> {
-    if !stream.is_unheld() || stream.flush.is_some() || !stream.cache.is_direct() || stream.cache.is_sync() {
+    if !stream.submits_without_waiting()
+        || stream.flush.is_some()
+        || !stream.cache.is_direct()
+        || stream.cache.is_sync()
+    {
         return None;
     }
     if stream.does_nothing() || stream.moves_no_data() {

@@ -15,7 +15,7 @@ fn names() -> Names {
 }
 
 fn file(rows: &[Row], queue: bool) -> Vec<u8> {
-    let origin = Origin { asked: "/dev/sda".into(), queue, ..Origin::default() };
+    let origin = Origin { named_path: "/dev/sda".into(), queue, ..Origin::default() };
     let names = names();
     let mut writer = Writer::new(Vec::new(), &origin).unwrap_or_else(|e| panic!("{e}"));
     for row in rows {

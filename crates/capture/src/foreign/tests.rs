@@ -2,7 +2,7 @@
 
 use crate::foreign::*;
 use crate::profile::Profiler;
-use model::captured::{Op, Origin, Profile, Restriction};
+use model::captured::{Op, Origin, Profile, RequestFilter};
 use std::io::Cursor;
 
 fn convert_all(files: &[&[u8]]) -> Result<(Vec<Row>, Names, Ending), String> {
@@ -21,7 +21,7 @@ fn convert(text: &str) -> Result<(Vec<Row>, Names, Ending), String> {
 }
 
 fn profile((rows, names, ending): &(Vec<Row>, Names, Ending)) -> Profile {
-    let mut profiler = Profiler::new(&Origin::default(), &Restriction::default());
+    let mut profiler = Profiler::new(&Origin::default(), &RequestFilter::default());
     profiler.add(rows, names);
     profiler.finish(Some(ending.duration_ns), names)
 }
@@ -71,7 +71,7 @@ fn iologs_of_fio_come_back_unchanged() -> Result<(), String> {
     let rows_read: Vec<(u64, u64, u32)> =
         all.0.iter().map(|row| (row.issue_ns, row.sector, row.sectors)).collect();
     assert_eq!(rows_read, [(5000, 8, 8), (900_000, 16, 2), (1_000_000, 0, 0), (2_000_000, 0, 128)]);
-    assert_eq!(profile(&all).flushes.asked, 1);
+    assert_eq!(profile(&all).flushes.requested, 1);
     let mut export = Export::new(Vec::new(), "/dev/sda", true).map_err(|e| e.to_string())?;
     for row in &all.0 {
         export.add(row, &all.1).map_err(|e| e.to_string())?;

@@ -9,8 +9,8 @@ pub(crate) mod offsets;
 pub(crate) mod timing;
 
 use model::captured::{
-    Flushes, Latency, Op, Operation, Origin, OtherTasks, Owner, Profile, Restriction, Share, Sizes, TASKS,
-    Task as TaskProfile, Unit,
+    Flushes, FlushingTask, Latency, Op, Operation, Origin, OtherTasks, Profile, RequestFilter, RowUnit,
+    SizeShare, Sizes, TASKS, Task as TaskProfile,
 };
 use model::histogram::Histogram;
 use offsets::{FootprintCounter, SequenceCounter};
@@ -41,13 +41,13 @@ pub struct Profiler {
 
 impl Profiler {
     /// Starts the profile of a capture with this header, limited to the rows of a restriction.
-    pub fn new(origin: &Origin, restriction: &Restriction) -> Self {
+    pub fn new(origin: &Origin, filter: &RequestFilter) -> Self {
         let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(trace::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
-        let from_ns = restriction.from_ns.unwrap_or(0);
+        let from_ns = filter.from_ns.unwrap_or(0);
         Self {
-            selection: Selection::new(restriction),
-            has_bios: origin.unit == Unit::Bios,
+            selection: Selection::new(filter),
+            has_bios: origin.unit == RowUnit::Bios,
             last_issue_ns: from_ns,
             footprint: FootprintCounter::new(bytes.filter(|bytes| *bytes > 0)),
             arrivals: ArrivalCounts::new(from_ns),
@@ -69,7 +69,7 @@ impl Profiler {
         }
         let Some(flags) = names.flags_at(row.flags) else { return };
         if flags.kind == RowKind::RequestedFlush {
-            self.flushes.asked(row, flags);
+            self.flushes.count_request(row, flags);
             return;
         }
         let op = flags.op(row.sectors);
@@ -93,7 +93,7 @@ impl Profiler {
         // The flush of a bio belongs to the task that submitted the bio.
         if self.has_bios && (op == Op::Flush || flags.has_preflush() || (op == Op::Write && flags.has_fua()))
         {
-            self.flushes.asked(row, flags);
+            self.flushes.count_request(row, flags);
         }
         if op == Op::Flush {
             self.flushes.at_device += 1;
@@ -117,7 +117,7 @@ impl Profiler {
             footprint: self.footprint.finish(),
             arrivals: self.arrivals.finish(duration_ns),
             depth: self.in_flight.finish(duration_ns),
-            course: self.time_series.finish(duration_ns),
+            time_series: self.time_series.finish(duration_ns),
             tasks,
             other_tasks,
             of_kernel_workers: self.of_kernel_workers,
@@ -131,20 +131,20 @@ impl Profiler {
 /// Selects the rows of a restriction.
 #[derive(Debug, Default)]
 pub struct Selection {
-    restriction: Restriction,
+    filter: RequestFilter,
     /// Whether each task matches the restriction, by task index.
     tasks: Vec<bool>,
 }
 
 impl Selection {
     /// Creates the selection of a restriction.
-    pub fn new(restriction: &Restriction) -> Self {
-        Self { restriction: restriction.clone(), tasks: Vec::new() }
+    pub fn new(filter: &RequestFilter) -> Self {
+        Self { filter: filter.clone(), tasks: Vec::new() }
     }
 
     /// Whether a row is selected.
     pub fn has(&mut self, row: &Row, names: &Names) -> bool {
-        let Restriction { from_ns, to_ns, task } = &self.restriction;
+        let RequestFilter { from_ns, to_ns, task } = &self.filter;
         if from_ns.is_some_and(|from| row.issue_ns < from) || to_ns.is_some_and(|to| row.issue_ns >= to) {
             return false;
         }
@@ -157,8 +157,8 @@ impl Selection {
 
     /// Returns the part of `captured_ns` that the restriction covers.
     fn duration_ns(&self, captured_ns: u64) -> u64 {
-        let to = self.restriction.to_ns.map_or(captured_ns, |to| to.min(captured_ns));
-        to.saturating_sub(self.restriction.from_ns.unwrap_or(0))
+        let to = self.filter.to_ns.map_or(captured_ns, |to| to.min(captured_ns));
+        to.saturating_sub(self.filter.from_ns.unwrap_or(0))
     }
 }
 
@@ -318,10 +318,10 @@ impl SizeCounts {
         };
         let percentiles =
             SIZE_PERCENTILES.iter().map(|(name, q)| ((*name).to_owned(), quantile(*q))).collect();
-        let mut frequent: Vec<Share> = self
+        let mut frequent: Vec<SizeShare> = self
             .counts
             .iter()
-            .map(|(size, count)| Share { bytes: bytes(*size), share: share(*count, all) })
+            .map(|(size, count)| SizeShare { bytes: bytes(*size), share: share(*count, all) })
             .collect();
         frequent.sort_by(|a, b| b.share.total_cmp(&a.share));
         frequent.retain(|size| size.share >= MIN_FREQUENT_SHARE);
@@ -331,7 +331,7 @@ impl SizeCounts {
 }
 
 /// Maximum number of reported tasks that requested flushes.
-const MAX_OWNERS: usize = 5;
+const MAX_FLUSHING_TASKS: usize = 5;
 
 /// Flushes, and who requested them.
 #[derive(Debug, Default)]
@@ -340,38 +340,39 @@ struct FlushCounts {
     empty: u64,
     with_data: u64,
     /// Latencies of the requested flushes.
-    asked: Histogram,
+    requested: Histogram,
     /// Number of requested flushes, by task index.
     by_task: HashMap<u32, u64>,
 }
 
 impl FlushCounts {
-    fn asked(&mut self, row: &Row, flags: &Flags) {
+    fn count_request(&mut self, row: &Row, flags: &Flags) {
         if row.sectors == 0 {
             self.empty += 1;
         } else if flags.has_preflush() || flags.has_fua() {
             self.with_data += 1;
         }
         if let Some(ns) = row.latency_ns {
-            self.asked.record(ns);
+            self.requested.record(ns);
         }
         *self.by_task.entry(row.task).or_default() += 1;
     }
 
     fn finish(self, names: &Names, writes: &dyn Fn(u32) -> u64) -> Flushes {
-        let mut owners: Vec<(u32, u64)> = self.by_task.into_iter().collect();
-        owners.sort_by_key(|(task, asked)| (std::cmp::Reverse(*asked), *task));
-        owners.truncate(MAX_OWNERS);
-        let owner = |(task, asked): (u32, u64)| {
-            let owner = names.task_at(task).cloned().unwrap_or_default();
-            Owner { name: owner.name, tid: owner.tid, asked, writes_each: writes(task) as f64 / asked as f64 }
+        let mut tasks: Vec<(u32, u64)> = self.by_task.into_iter().collect();
+        tasks.sort_by_key(|(task, requested)| (std::cmp::Reverse(*requested), *task));
+        tasks.truncate(MAX_FLUSHING_TASKS);
+        let flushing_task = |(task, requested): (u32, u64)| {
+            let writes_per_flush = writes(task) as f64 / requested as f64;
+            let task = names.task_at(task).cloned().unwrap_or_default();
+            FlushingTask { name: task.name, tid: task.tid, requested, writes_per_flush }
         };
         Flushes {
             at_device: self.at_device,
-            asked: self.empty,
+            requested: self.empty,
             with_data: self.with_data,
-            asked_ns: latency(&self.asked),
-            owners: owners.into_iter().map(owner).collect(),
+            requested_ns: latency(&self.requested),
+            tasks: tasks.into_iter().map(flushing_task).collect(),
         }
     }
 }

@@ -237,7 +237,7 @@ impl FootprintCounter {
         let bytes = |blocks: u64| blocks.saturating_mul(BLOCK_SECTORS * trace::SECTOR);
         self.reads.settle();
         self.writes.settle();
-        let is_least = self.reads.is_full || self.writes.is_full;
+        let is_lower_bound = self.reads.is_full || self.writes.is_full;
         let (reads, writes) = (self.reads.set, self.writes.set);
         let distinct = reads.union_len(&writes);
         let span = if self.touches == 0 { 0 } else { self.last - self.first + 1 };
@@ -250,13 +250,13 @@ impl FootprintCounter {
         });
         Footprint {
             block_bytes: bytes(1),
-            is_least,
+            is_lower_bound,
             bytes: bytes(distinct),
             read_bytes: bytes(reads.len()),
             write_bytes: bytes(writes.len()),
             span_bytes: bytes(span),
             reuse: share(self.touches, distinct),
-            half_in: half.filter(|_| all > 0).map(|zones| (zones + 1) as f64 / ZONES as f64),
+            half_of_requests_in: half.filter(|_| all > 0).map(|zones| (zones + 1) as f64 / ZONES as f64),
         }
     }
 }
@@ -294,6 +294,8 @@ fn touched_blocks_count_once() {
     let footprint = touched.finish();
     assert_eq!((footprint.read_bytes, footprint.write_bytes, footprint.bytes), (8192, 12_288, 16_384));
     assert_eq!(footprint.span_bytes, 1 << 30);
-    assert!((footprint.reuse - 9.0 / 4.0).abs() < 1e-9 && footprint.half_in == Some(1.0 / 1024.0));
-    assert_eq!(FootprintCounter::new(None).finish().half_in, None);
+    assert!(
+        (footprint.reuse - 9.0 / 4.0).abs() < 1e-9 && footprint.half_of_requests_in == Some(1.0 / 1024.0)
+    );
+    assert_eq!(FootprintCounter::new(None).finish().half_of_requests_in, None);
 }

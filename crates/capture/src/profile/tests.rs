@@ -6,7 +6,7 @@ use trace::row::{Flags, Task};
 
 /// The profile of a load with a request every 100 us. One request in three is a write of 16 KiB, the others are reads of 4 KiB. Each
 /// request takes 50 us.
-fn profile_of_load(restriction: &Restriction) -> Profile {
+fn profile_of_load(filter: &RequestFilter) -> Profile {
     let mut names = Names::default();
     let [read, write] = ["RS", "WFS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));
     let asked = names.flags(&Flags { kind: RowKind::RequestedFlush, ..Flags::parse("FWS") });
@@ -24,14 +24,14 @@ fn profile_of_load(restriction: &Restriction) -> Profile {
         }
     }
     let partition = Some(Partition { sectors: 3000 * 1024, ..Partition::default() });
-    let mut profiler = Profiler::new(&Origin { partition, ..Origin::default() }, restriction);
+    let mut profiler = Profiler::new(&Origin { partition, ..Origin::default() }, filter);
     profiler.add(&rows, &names);
     profiler.finish(Some(300_000_000), &names)
 }
 
 #[test]
 fn a_known_load_has_its_figures() {
-    let profile = profile_of_load(&Restriction::default());
+    let profile = profile_of_load(&RequestFilter::default());
     assert_eq!((profile.requests, profile.duration_ns, profile.late), (3003, 300_000_000, 0));
     let [read, write, flush] = &profile.operations[..] else { panic!("{profile:?}") };
     assert_eq!((read.op, read.requests, read.bytes), (Op::Read, 2000, 2000 * 4096));
@@ -43,12 +43,12 @@ fn a_known_load_has_its_figures() {
     let p50 = read.latency_ns.as_ref().and_then(|latency| latency.percentiles["50"]);
     assert_eq!(p50, Some(50_000));
     assert_eq!(profile.footprint.bytes, 2000 * 4096 + 1000 * 16_384);
-    assert!((0.45..0.55).contains(&profile.footprint.half_in.unwrap_or(0.0)));
+    assert!((0.45..0.55).contains(&profile.footprint.half_of_requests_in.unwrap_or(0.0)));
     let depth = profile.depth.unwrap_or_default();
     assert!((depth.mean - 0.5).abs() < 0.01 && depth.max == 2, "{depth:?}");
     assert_eq!(profile.of_kernel_workers, 1003);
-    assert_eq!((profile.flushes.at_device, profile.flushes.asked), (3, 3));
-    assert!((profile.flushes.owners[0].writes_each - 1000.0 / 3.0).abs() < 1e-6);
+    assert_eq!((profile.flushes.at_device, profile.flushes.requested), (3, 3));
+    assert!((profile.flushes.tasks[0].writes_per_flush - 1000.0 / 3.0).abs() < 1e-6);
     let think = profile.tasks[0].think_ns.as_ref().map(|think| (think.min, think.max));
     assert_eq!((profile.tasks[0].name.as_str(), think), ("reader", Some((50_000, 150_000))));
     assert_eq!(profile.tasks[1].think_ns, None, "a kernel worker waits for other tasks");
@@ -57,11 +57,12 @@ fn a_known_load_has_its_figures() {
 #[test]
 fn a_restriction_applies_to_all_figures() {
     let half =
-        Restriction { from_ns: Some(150_000_000), task: Some("reader".into()), ..Restriction::default() };
+        RequestFilter { from_ns: Some(150_000_000), task: Some("reader".into()), ..RequestFilter::default() };
     let profile = profile_of_load(&half);
     assert_eq!((profile.requests, profile.duration_ns, profile.operations.len()), (1000, 150_000_000, 1));
     assert_eq!((profile.tasks.len(), profile.flushes.at_device), (1, 0));
-    let unknown = profile_of_load(&Restriction { task: Some("unknown".into()), ..Restriction::default() });
+    let unknown =
+        profile_of_load(&RequestFilter { task: Some("unknown".into()), ..RequestFilter::default() });
     assert_eq!((unknown.requests, unknown.operations.len()), (0, 0));
 }
 
@@ -72,10 +73,10 @@ fn a_flush_of_a_device_without_requests_is_its_owners() {
         ["FWS", "FWFS", "WFS", "WS"].map(|rwbs| names.flags(&Flags::parse(rwbs)));
     let task = names.task(&Task { tid: 7, name: "postgres".into(), ..Task::default() });
     let mut profiler =
-        Profiler::new(&Origin { unit: Unit::Bios, ..Origin::default() }, &Restriction::default());
+        Profiler::new(&Origin { unit: RowUnit::Bios, ..Origin::default() }, &RequestFilter::default());
     let row = |flags, sectors| Row { flags, task, sectors, latency_ns: Some(5), ..Row::default() };
     profiler.add(&[row(flush, 0), row(commit, 8), row(fua, 8), row(plain, 8)], &names);
     let profile = profiler.finish(None, &names).flushes;
-    assert_eq!((profile.at_device, profile.asked, profile.with_data), (1, 1, 2));
-    assert_eq!((profile.owners[0].name.as_str(), profile.owners[0].asked), ("postgres", 3));
+    assert_eq!((profile.at_device, profile.requested, profile.with_data), (1, 1, 2));
+    assert_eq!((profile.tasks[0].name.as_str(), profile.tasks[0].requested), ("postgres", 3));
 }

@@ -7,7 +7,7 @@
 //!    pairs of them are merged whenever a request is beyond the last one. Memory grows neither with requests nor with time.
 
 use crate::profile::{latency, share};
-use model::captured::{Arrivals, Course, CourseOf, Depth, DepthShare, Op, Place, Places};
+use model::captured::{Arrivals, Depth, DepthShare, KindSeries, LoadSeries, Op, Place, Places};
 use model::histogram::Histogram;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -65,7 +65,7 @@ impl ArrivalCounts {
         let reported = self.arrivals.into_iter().filter_map(|arrivals| {
             let [idc_10ms, idc_100ms] = arrivals.dispersion(duration_ns);
             Some(Arrivals {
-                of: arrivals.label.into(),
+                requests_of: arrivals.label.into(),
                 gap_ns: latency(&arrivals.gaps)?,
                 idc_10ms,
                 idc_100ms,
@@ -279,14 +279,14 @@ impl TimeSeries {
     }
 
     /// Returns the time series over this duration; `None` without requests.
-    pub(super) fn finish(mut self, duration_ns: u64) -> Option<Course> {
+    pub(super) fn finish(mut self, duration_ns: u64) -> Option<LoadSeries> {
         self.kinds.sort_by_key(|kind| kind.op);
         let last =
             self.kinds.iter().filter_map(|kind| kind.steps.iter().rposition(|s| s.requests > 0)).max()?;
         let steps = (duration_ns.div_ceil(self.step_ns) as usize).clamp(last + 1, MAX_STEPS.max(last + 1));
         let places = self.places(steps);
         let series = self.kinds.into_iter().map(|kind| kind.into_series(steps)).collect();
-        Some(Course { step_ns: self.step_ns, steps, of: series, places })
+        Some(LoadSeries { step_ns: self.step_ns, steps, kinds: series, places })
     }
 
     /// Returns where reads and writes began, in offset rows of equal size between the first and the last touched row.
@@ -319,7 +319,7 @@ impl TimeSeries {
             first_byte: first as u64 * self.row_bytes,
             row_bytes: self.row_bytes.saturating_mul(merged_rows as u64),
             rows,
-            of: self.kinds.iter().filter(|kind| !kind.grid.is_empty()).map(reported).collect(),
+            kinds: self.kinds.iter().filter(|kind| !kind.grid.is_empty()).map(reported).collect(),
         })
     }
 }
@@ -372,10 +372,10 @@ impl OpSteps {
         }
     }
 
-    fn into_series(self, steps: usize) -> CourseOf {
+    fn into_series(self, steps: usize) -> KindSeries {
         let kept = || self.steps.iter().take(steps);
         let mean = |step: &Step| (step.timed > 0).then(|| step.latency_ns as f64 / step.timed as f64);
-        CourseOf {
+        KindSeries {
             op: self.op,
             requests: kept().map(|step| step.requests).collect(),
             bytes: kept().map(|step| step.bytes).collect(),
@@ -389,7 +389,10 @@ fn even_requests_have_no_dispersion_and_bursts_have_much() {
     let mut even = ArrivalCounts::new(0);
     (0..10_000_u64).for_each(|at| even.add(Op::Read, at * 100_000));
     let reported = even.finish(1_000_000_000);
-    assert_eq!((reported.len(), reported[0].of.as_str(), reported[1].of.as_str()), (2, "all", "read"));
+    assert_eq!(
+        (reported.len(), reported[0].requests_of.as_str(), reported[1].requests_of.as_str()),
+        (2, "all", "read")
+    );
     assert_eq!((reported[0].gap_ns.mean, reported[0].idc_10ms), (100_000.0, Some(0.0)));
     let mut burst = ArrivalCounts::new(0);
     // Every tenth interval has a thousand requests.
@@ -440,10 +443,10 @@ mod tests {
             series.add(if i % 4 == 0 { Op::Write } else { Op::Read }, &row(i, 1000 + i % 64));
         }
         series.add(Op::Flush, &row(9_000, 0));
-        let course = series.finish(10_000_000_000).unwrap_or_else(|| panic!("none"));
-        assert_eq!((course.step_ns, course.steps), (64_000_000, 157));
-        let all: Vec<(Op, u64, u64)> = course
-            .of
+        let time_series = series.finish(10_000_000_000).unwrap_or_else(|| panic!("none"));
+        assert_eq!((time_series.step_ns, time_series.steps), (64_000_000, 157));
+        let all: Vec<(Op, u64, u64)> = time_series
+            .kinds
             .iter()
             .map(|series| (series.op, series.requests.iter().sum(), series.bytes.iter().sum::<u64>()))
             .collect();
@@ -452,15 +455,15 @@ mod tests {
             [(Op::Read, 7500, 7500 * 4096), (Op::Write, 2500, 2500 * 4096), (Op::Flush, 1, 4096)]
         );
         // Each interval has 64 requests. The latency of each is its time of issue.
-        let mean = course.of[0].latency_mean_ns[10].unwrap_or_default();
+        let mean = time_series.kinds[0].latency_mean_ns[10].unwrap_or_default();
         assert!((mean - 671_500.0).abs() < 1500.0, "{mean}");
-        let places = course.places.unwrap_or_else(|| panic!("no places"));
+        let places = time_series.places.unwrap_or_else(|| panic!("no places"));
         assert_eq!((places.row_bytes, places.rows), (1 << 20, 64));
         assert_eq!(places.first_byte, 1000 << 20);
-        for (op, cells) in &places.of {
+        for (op, cells) in &places.kinds {
             let requests: u64 = cells.iter().map(|cell| cell.requests).sum();
             assert_eq!(requests, if *op == Op::Read { 7500 } else { 2500 });
-            assert!(cells.iter().all(|cell| cell.row < places.rows && cell.step < course.steps));
+            assert!(cells.iter().all(|cell| cell.row < places.rows && cell.step < time_series.steps));
         }
     }
 
@@ -469,13 +472,20 @@ mod tests {
         let mut series = TimeSeries::new(0);
         series.add(Op::Read, &row(0, 0));
         series.add(Op::Read, &row(1, 8 << 20));
-        let places = series.finish(0).and_then(|course| course.places).unwrap_or_else(|| panic!("no places"));
+        let places = series
+            .finish(0)
+            .and_then(|time_series| time_series.places)
+            .unwrap_or_else(|| panic!("no places"));
         assert!(places.rows <= MAX_REPORTED_ROWS && places.row_bytes * places.rows as u64 > 8 << 40);
-        assert_eq!(places.of[0].1.len(), 2);
+        assert_eq!(places.kinds[0].1.len(), 2);
         assert_eq!(TimeSeries::new(0).finish(1_000_000_000), None);
         // Requests without an offset have a time series too.
         let mut flushes = TimeSeries::new(5);
         flushes.add(Op::Flush, &row(0, 0));
-        assert!(flushes.finish(1_000_000).is_some_and(|course| course.places.is_none() && course.steps == 1));
+        assert!(
+            flushes
+                .finish(1_000_000)
+                .is_some_and(|time_series| time_series.places.is_none() && time_series.steps == 1)
+        );
     }
 }

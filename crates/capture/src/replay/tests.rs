@@ -1,7 +1,7 @@
 //! Loads of a few requests: the steps of their replay, and what each step waits for.
 
 use crate::replay::*;
-use model::captured::{Origin, Unit};
+use model::captured::{Origin, RowUnit};
 use model::job::{Changes, Kind, ReplayPace};
 use std::ops::Range;
 use trace::row::{Flags, Names, Row, RowKind, Task};
@@ -133,7 +133,7 @@ fn requested_flushes_are_replayed() {
     assert_eq!((original.count(Kind::Sync), original.count(Kind::Write), original.elapsed_ns), (2, 1, 390));
     assert_eq!(original.depth_mean, Some((90.0 + 200.0 + 90.0) / 390.0));
     // Bios have no separate rows for requested flushes.
-    let origin = Origin { unit: Unit::Bios, ..Origin::default() };
+    let origin = Origin { unit: RowUnit::Bios, ..Origin::default() };
     let mut bios = Rows::default();
     bios.add("db", "FWS", 0..90, 0, 0);
     bios.add("db", "FWFS", 100..200, 64, 8);
@@ -183,7 +183,7 @@ fn offsets_are_divided_and_rounded_and_kinds_are_left_out() {
     rows.add("a", "R", 0..5, 100, 3);
     rows.add("a", "W", 10..15, 16, 8);
     rows.add("a", "D", 20..25, 64, 8);
-    let changed = |unit: Unit, changes: &Changes| {
+    let changed = |unit: RowUnit, changes: &Changes| {
         let origin = Origin { unit, ..Origin::default() };
         let mut scan = Scan::new(&origin, changes);
         scan.add(&rows.rows, &rows.names);
@@ -194,8 +194,8 @@ fn offsets_are_divided_and_rounded_and_kinds_are_left_out() {
     };
     let halves = Changes { divide: 2, align_bytes: 4096, skip: vec![Kind::Trim] };
     // Requests become whole blocks. Operations of programs keep their size, as in fio.
-    assert_eq!(changed(Unit::Requests, &halves), [(Kind::Read, 48, 8), (Kind::Write, 8, 8)]);
-    assert_eq!(changed(Unit::Operations, &halves), [(Kind::Read, 48, 3), (Kind::Write, 8, 8)]);
+    assert_eq!(changed(RowUnit::Requests, &halves), [(Kind::Read, 48, 8), (Kind::Write, 8, 8)]);
+    assert_eq!(changed(RowUnit::Operations, &halves), [(Kind::Read, 48, 3), (Kind::Write, 8, 8)]);
     let reads_out = Changes { skip: vec![Kind::Read, Kind::Write], ..Changes::default() };
-    assert_eq!(changed(Unit::Requests, &reads_out), [(Kind::Trim, 64, 8)]);
+    assert_eq!(changed(RowUnit::Requests, &reads_out), [(Kind::Trim, 64, 8)]);
 }

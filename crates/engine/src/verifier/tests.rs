@@ -5,7 +5,7 @@ use crate::engines::{ENGINES, find};
 use model::job::Kind;
 use model::stamp::{self, Expected, SECTOR, Sound, Stamp, examine};
 use model::verification::{
-    Ending, Failed, FailureCount, Failures, LISTED, Lost, Mark, ReadBack, Verification, Written,
+    Ending, Failed, FailureCount, Failures, LISTED, Lost, ReadBack, Verification, WriterProgress, Written,
 };
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -63,24 +63,24 @@ fn through(engine: &str, cache: Cache) -> Through {
 }
 
 /// Writes the verification. Returns the result and the marks.
-fn written(through: &Through, file: File) -> Result<(Written, Vec<Mark>), String> {
-    let mut marks = Vec::new();
+fn written(through: &Through, file: File) -> Result<(Written, Vec<WriterProgress>), String> {
+    let mut all_progress = Vec::new();
     let writing = Writing {
         verification: &V,
         until: None,
         stop: &AtomicBool::new(false),
         progress: &mut |_| {},
-        marked: &mut |mark| {
-            marks.push(mark);
+        on_progress: &mut |writer_progress| {
+            all_progress.push(writer_progress);
             Ok(())
         },
     };
-    write(through, file, writing).map(|w| (w, marks))
+    write(through, file, writing).map(|w| (w, all_progress))
 }
 
-fn found(through: &Through, file: File, mark: Mark) -> ReadBack {
+fn found(through: &Through, file: File, writer_progress: WriterProgress) -> ReadBack {
     let never = AtomicBool::new(false);
-    read_back(through, file, &V, mark, &never, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"))
+    read_back(through, file, &V, writer_progress, &never, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Creates a completely written file.
@@ -104,7 +104,7 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
                     continue;
                 }
             };
-            let (written, marks) = match written(&through, file) {
+            let (written, all_progress) = match written(&through, file) {
                 Ok(written) => written,
                 Err(why) if why.contains("cannot be set up") => {
                     println!("SKIPPED: {} {}: {why}", entry.name, cache.word());
@@ -112,13 +112,18 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
                 }
                 Err(why) => panic!("{} {}: {why}", entry.name, cache.word()),
             };
-            let mark = Mark { synced: 600, begun: 600 };
+            let writer_progress = WriterProgress { synced: 600, begun: 600 };
             let none = Failures::default();
-            assert_eq!(written, Written { mark, ending: Ending::Complete, failures: none }, "{}", entry.name);
-            let synced: Vec<u64> = marks.iter().map(|m| m.synced).collect();
+            assert_eq!(
+                written,
+                Written { writer_progress, ending: Ending::Complete, failures: none },
+                "{}",
+                entry.name
+            );
+            let synced: Vec<u64> = all_progress.iter().map(|m| m.synced).collect();
             assert_eq!(synced, [70, 140, 210, 280, 300, 370, 440, 510, 580, 600]);
             let file = scratch.open(*cache, false).unwrap_or_else(|e| panic!("{e}"));
-            let seen = found(&through, file, mark);
+            let seen = found(&through, file, writer_progress);
             assert_eq!(seen, ReadBack { blocks: 300, must: 300, ..ReadBack::default() }, "{}", entry.name);
         }
     }
@@ -128,15 +133,15 @@ fn every_engine_finds_what_it_wrote_in_every_mode() {
 fn everything_before_a_mark_is_written() {
     let scratch = Scratch::new();
     let reader = scratch.plain();
-    let mut marks = 0;
+    let mut all_progress = 0;
     let writing = Writing {
         verification: &V,
         until: None,
         stop: &AtomicBool::new(false),
         progress: &mut |_| {},
-        marked: &mut |mark| {
-            marks += 1;
-            let only = Mark { begun: mark.synced, ..mark };
+        on_progress: &mut |writer_progress| {
+            all_progress += 1;
+            let only = WriterProgress { begun: writer_progress.synced, ..writer_progress };
             for expected in (0..V.blocks).filter_map(|turn| V.expected(turn, only)) {
                 let mut block = [0; 4096];
                 reader.read_exact_at(&mut block, expected.offset).map_err(|e| e.to_string())?;
@@ -153,20 +158,23 @@ fn everything_before_a_mark_is_written() {
     };
     let written = write(&through(engine, Cache::Buffered), scratch.plain(), writing);
     assert!(written.is_ok(), "{written:?}");
-    assert_eq!(marks, 10);
+    assert_eq!(all_progress, 10);
 }
 
 #[test]
 fn an_engine_that_moves_nothing_is_detected() {
-    let mark = Mark { synced: 600, begun: 600 };
+    let writer_progress = WriterProgress { synced: 600, begun: 600 };
     let scratch = Scratch::new();
     // These engines have syncs, which must be waited for.
     for engine in ["null", "sim"] {
         let answer = written(&through(engine, Cache::Buffered), scratch.plain());
-        let (written, marks) = answer.unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((written.ending, written.mark, marks.len()), (Ending::Complete, mark, 10));
+        let (written, all_progress) = answer.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(
+            (written.ending, written.writer_progress, all_progress.len()),
+            (Ending::Complete, writer_progress, 10)
+        );
     }
-    let seen = found(&through("null", Cache::Buffered), scratch.plain(), mark);
+    let seen = found(&through("null", Cache::Buffered), scratch.plain(), writer_progress);
     assert_eq!((seen.blocks, seen.damaged, seen.damage.len()), (300, 300, LISTED));
     assert!(seen.damage.iter().all(|(_, d)| d.kind == stamp::DamageKind::Zeros));
     assert!(seen.damage.windows(2).all(|w| w[0].0 < w[1].0));
@@ -178,8 +186,8 @@ fn damage_is_named_with_its_offset() {
     let file = scratch.plain();
     let at = |block: u64| V.offset_bytes + block * 4096;
     let expected = |offset: u64| {
-        let mark = Mark { synced: 600, begun: 600 };
-        let found = (0..V.blocks).filter_map(|t| V.expected(t, mark)).find(|e| e.offset == offset);
+        let writer_progress = WriterProgress { synced: 600, begun: 600 };
+        let found = (0..V.blocks).filter_map(|t| V.expected(t, writer_progress)).find(|e| e.offset == offset);
         found.unwrap_or_else(|| panic!("no block at {offset}"))
     };
     let put = |offset: u64, data: &[u8]| file.write_all_at(data, offset).unwrap_or_else(|e| panic!("{e}"));
@@ -200,8 +208,8 @@ fn damage_is_named_with_its_offset() {
     put(at(33), &old(at(33)).1);
     put(at(40), &old(at(40)).1[..2048]);
     put(at(299), &[0; 4096]);
-    let mark = Mark { synced: 600, begun: 600 };
-    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), mark);
+    let writer_progress = WriterProgress { synced: 600, begun: 600 };
+    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), writer_progress);
     let kinds: Vec<(u64, stamp::DamageKind)> = seen.damage.iter().map(|(o, d)| (*o, d.kind)).collect();
     let now = |offset| expected(offset).synced;
     let torn = stamp::DamageKind::Torn {
@@ -224,16 +232,16 @@ fn damage_is_named_with_its_offset() {
 fn writes_after_a_mark_may_be_missing() {
     let scratch = written_file();
     let through = through("sync", Cache::Buffered);
-    // The mark claims that the writer stopped shortly after the first pass, but the second pass is complete.
-    let far = found(&through, scratch.plain(), Mark { synced: 530, begun: 600 });
+    // The progress claims that the writer stopped shortly after the first pass, but the second pass is complete.
+    let far = found(&through, scratch.plain(), WriterProgress { synced: 530, begun: 600 });
     assert_eq!((far.blocks, far.newer, far.damaged), (300, 70, 0));
-    let early = found(&through, scratch.plain(), Mark { synced: 300, begun: 370 });
+    let early = found(&through, scratch.plain(), WriterProgress { synced: 300, begun: 370 });
     // Blocks that should not have been written yet have newer data.
     assert_eq!((early.newer, early.damaged), (70, 230));
     assert!(early.damage.iter().all(|(_, d)| matches!(d.kind, stamp::DamageKind::Future { .. })));
-    // One write that was in flight at the mark reached the target only in part.
+    // One write that was in flight after the last sync reached the target only in part.
     let Some(Expected { offset, .. }) = (0..V.blocks)
-        .filter_map(|t| V.expected(t, Mark { synced: 530, begun: 600 }))
+        .filter_map(|t| V.expected(t, WriterProgress { synced: 530, begun: 600 }))
         .find(|e| e.begun.is_some())
     else {
         panic!("nothing is under way")
@@ -242,18 +250,19 @@ fn writes_after_a_mark_may_be_missing() {
     let mut half = vec![0; 3 * SECTOR];
     stamp::write(&mut half, &old.unwrap_or_else(|| panic!("no write to {offset}")));
     scratch.plain().write_all_at(&half, offset).unwrap_or_else(|e| panic!("{e}"));
-    let torn = found(&through, scratch.plain(), Mark { synced: 530, begun: 600 });
+    let torn = found(&through, scratch.plain(), WriterProgress { synced: 530, begun: 600 });
     assert_eq!((torn.damaged, torn.partials, torn.partial), (0, 1, vec![offset]));
-    let stable = found(&through, scratch.plain(), Mark { synced: 600, begun: 600 });
+    let stable = found(&through, scratch.plain(), WriterProgress { synced: 600, begun: 600 });
     assert_eq!((stable.damaged, stable.partials), (1, 0));
 }
 
 #[test]
 fn a_full_device_ends_the_writing_with_its_error() {
     let full = File::options().read(true).write(true).open("/dev/full").unwrap_or_else(|e| panic!("{e}"));
-    let (written, marks) = written(&through("sync", Cache::Buffered), full).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((written.ending, marks), (Ending::Failed, Vec::new()));
-    assert_eq!(written.mark.synced, 0);
+    let (written, all_progress) =
+        written(&through("sync", Cache::Buffered), full).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((written.ending, all_progress), (Ending::Failed, Vec::new()));
+    assert_eq!(written.writer_progress.synced, 0);
     let errno = rustix::io::Errno::NOSPC.raw_os_error();
     assert_eq!(written.failures.counts, [FailureCount { kind: Kind::Write, errno, count: 1 }]);
     assert_eq!(
@@ -266,10 +275,11 @@ fn a_full_device_ends_the_writing_with_its_error() {
 fn a_failed_sync_makes_no_mark() {
     // /dev/null accepts every write and cannot be synced.
     let null = File::options().read(true).write(true).open("/dev/null").unwrap_or_else(|e| panic!("{e}"));
-    let (written, marks) = written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
+    let (written, all_progress) =
+        written(&through("sync", Cache::Buffered), null).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
-        (written.ending, written.mark, marks),
-        (Ending::Failed, Mark { synced: 0, begun: 70 }, Vec::new())
+        (written.ending, written.writer_progress, all_progress),
+        (Ending::Failed, WriterProgress { synced: 0, begun: 70 }, Vec::new())
     );
     let result = -rustix::io::Errno::INVAL.raw_os_error();
     assert_eq!(written.failures.first, [Failed { kind: Kind::Sync, at: 70, result }]);
@@ -286,27 +296,30 @@ fn a_stop_a_time_limit_or_a_failed_mark_ends_the_writing() {
             until,
             stop: &stop,
             progress: &mut |done| stop.store(done >= stop_at, Ordering::Relaxed),
-            marked: &mut |_| if fail { Err("no room for it".into()) } else { Ok(()) },
+            on_progress: &mut |_| if fail { Err("no room for it".into()) } else { Ok(()) },
         };
         write(&through("sync", Cache::Buffered), scratch.plain(), writing)
     };
     let stopped = run(None, 100, false).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((stopped.ending, stopped.mark), (Ending::Interrupted, Mark { synced: 70, begun: 100 }));
+    assert_eq!(
+        (stopped.ending, stopped.writer_progress),
+        (Ending::Interrupted, WriterProgress { synced: 70, begun: 100 })
+    );
     let timed = run(Some(Instant::now()), u64::MAX, false).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!((timed.ending, timed.mark), (Ending::Time, Mark { synced: 1, begun: 1 }));
+    assert_eq!((timed.ending, timed.writer_progress), (Ending::Time, WriterProgress { synced: 1, begun: 1 }));
     assert_eq!(run(None, u64::MAX, true), Err("no room for it".into()));
 }
 
 #[test]
 fn blocks_after_the_end_of_a_truncated_file_are_lost() {
     let scratch = written_file();
-    let mark = Mark { synced: 600, begun: 600 };
+    let writer_progress = WriterProgress { synced: 600, begun: 600 };
     let end = V.offset_bytes + 100 * 4096 + 512;
     scratch.plain().set_len(end).unwrap_or_else(|e| panic!("{e}"));
-    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), mark);
+    let seen = found(&through("sync", Cache::Buffered), scratch.plain(), writer_progress);
     let lost = Lost { from_bytes: end, to_bytes: V.offset_bytes + 300 * 4096, blocks: 200 };
     assert_eq!((seen.blocks, seen.damaged, seen.lost), (100, 200, Some(lost)));
     assert_eq!(seen.failures, Failures::default());
-    let none = all_lost(&V, Mark { synced: 0, begun: 7 }, 0);
+    let none = all_lost(&V, WriterProgress { synced: 0, begun: 7 }, 0);
     assert_eq!((none.damaged, none.unwritten, none.lost.map(|lost| lost.blocks)), (7, 293, Some(7)));
 }

@@ -4,8 +4,8 @@
 use crate::merge::{CommonTimes, HostReports, Phase, RunParts, Times};
 use crate::message::Message;
 use crate::{merge, message};
-use model::finding::{CheckId, Finding, Outcome, Severity};
-use model::fleet::{CheckedOnHosts, HostResult, HostSeen, Limited, SlowestHost};
+use model::finding::{CheckId, Checked, Outcome, Severity};
+use model::fleet::{CheckedOnHosts, HostRecord, HostResult, LimitedHosts, SlowestHost};
 use model::histogram::Histogram;
 use model::job::Kind;
 use model::record::{Cell, Interval, KindEnd, Run, RunEnd, RunEnding, RunStart, StreamEnd, WorkerEnd};
@@ -75,10 +75,10 @@ fn host_reports(rank: usize) -> HostReports {
     let finding = |(at, id): (usize, &CheckId)| {
         let (outcome, severity) = match at {
             0 => (Outcome::NotChecked, None),
-            1 if rank.is_multiple_of(3) => (Outcome::Finding, Some(Severity::Biased)),
+            1 if rank.is_multiple_of(3) => (Outcome::Finding, Some(Severity::Biases)),
             _ => (Outcome::Holds, None),
         };
-        Finding {
+        Checked {
             id: *id,
             name: "SOME_CHECK".into(),
             outcome,
@@ -93,7 +93,7 @@ fn host_reports(rank: usize) -> HostReports {
             accepted: false,
         }
     };
-    let findings: Vec<Finding> = CheckId::ALL.iter().take(60).enumerate().map(finding).collect();
+    let findings: Vec<Checked> = CheckId::ALL.iter().take(60).enumerate().map(finding).collect();
     let (name, iops) =
         ("4K random read, depth 32".to_owned(), 20_000.0 + (rank * 7_919 % 5_000) as f64 * 1.37);
     let limiter = Limiter {
@@ -113,7 +113,7 @@ fn host_reports(rank: usize) -> HostReports {
         cpu_ns_per_op: Some(5_123.25 + rank as f64),
         limiter: limiter.name.clone(),
     };
-    let host = HostSeen {
+    let host = HostRecord {
         rank: rank as u32,
         name: format!("node{rank:05}.cluster.example.org"),
         session: Some(format!("/home/user/.local/share/fathom/20261124-101112-node{rank:05}.fathom")),
@@ -125,13 +125,13 @@ fn host_reports(rank: usize) -> HostReports {
         target_bytes: vec![1 << 30],
     };
     let mut limited = Vec::new();
-    Limited::add(
+    LimitedHosts::add(
         &mut limited,
-        [Limited { result: name, hosts: 1, slowest: SlowestHost { rank: rank as u32, iops }, limiter }],
+        [LimitedHosts { result: name, hosts: 1, slowest: SlowestHost { rank: rank as u32, iops }, limiter }],
     );
     HostReports {
         hosts: vec![host],
-        asked: CheckedOnHosts::on(rank as u32, &findings),
+        checks: CheckedOnHosts::from_host(rank as u32, &findings),
         limited,
         rest: RunParts::default(),
     }

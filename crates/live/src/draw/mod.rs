@@ -59,7 +59,7 @@ impl Paint {
     }
 
     fn finding(self, severity: Option<Severity>) -> Style {
-        self.style(if severity.is_some_and(|severity| severity <= Severity::Rename) {
+        self.style(if severity.is_some_and(|severity| severity <= Severity::Relabels) {
             Color::Red
         } else {
             Color::Yellow
@@ -525,7 +525,7 @@ fn draw_hosts(frame: &mut Frame, rest: &mut Rect, state: &State, paint: Paint) {
     }
     for host in rows {
         let style = match host.state {
-            HostState::Lost | HostState::Hung => paint.finding(Some(Severity::Void)),
+            HostState::Lost | HostState::Hung => paint.finding(Some(Severity::Invalidates)),
             HostState::Waiting => paint.label(),
             HostState::Measuring => Style::new(),
         };
@@ -727,7 +727,7 @@ fn show_percentiles(latency: &Latency) -> String {
 }
 
 fn draw_processes(frame: &mut Frame, rest: &mut Rect, state: &WatchState, paint: Paint) {
-    let Some(processes) = state.processes.as_ref().filter(|p| !p.most.is_empty()) else { return };
+    let Some(processes) = state.processes.as_ref().filter(|p| !p.listed.is_empty()) else { return };
     let head =
         format!("{:PROCESS_COLUMNS$}{:>FIGURE_COLUMNS$}{:>FIGURE_COLUMNS$}", "process", "rMB/s", "wMB/s");
     draw_row(frame, rest, fit(&head, rest.width.into()), paint.label());
@@ -735,7 +735,7 @@ fn draw_processes(frame: &mut Frame, rest: &mut Rect, state: &WatchState, paint:
         let text = fit(&format!("  calls unknown: {why}"), rest.width.into());
         draw_row(frame, rest, text, paint.style(Color::Yellow));
     }
-    for process in &processes.most {
+    for process in &processes.listed {
         let id = process.tid.unwrap_or(process.pid).to_string();
         let who = fit_name(&process.name, PROCESS_COLUMNS.saturating_sub(id.len() + 4));
         let [read, write] = [process.read_mb_per_s, process.write_mb_per_s].map(show_rate);

@@ -5,7 +5,7 @@ use super::*;
 use crate::state::{HostProgress, HostState, JobResult, Rate, RecentFigures, Sample, WatchState};
 use crate::{Progress, RemainingTime};
 use analysis::under_way::{CountersBetween, Device, ReportedOps, Row};
-use model::finding::{CheckId, Finding, Outcome};
+use model::finding::{CheckId, Checked, Outcome};
 use model::machine::{LayerKind, SameBy};
 use model::record::Disturbance;
 use model::watch::{
@@ -90,12 +90,12 @@ fn busy() -> State {
     state
 }
 
-fn holes() -> Finding {
-    Finding {
+fn holes() -> Checked {
+    Checked {
         id: CheckId::A04,
         name: "HOLES_READ".into(),
         outcome: Outcome::Finding,
-        severity: Some(Severity::Void),
+        severity: Some(Severity::Invalidates),
         about: vec!["4K random read, depth 32".into()],
         sentence: "100 % of the file are holes, which are read as zeros without any device.".into(),
         cure: String::new(),
@@ -186,8 +186,8 @@ fn observed() -> WatchState {
     for at in 0..120 {
         let rate = 7_000.0 + 2_000.0 * (f64::from(at) / 9.0).sin();
         observed.add_interval(&Watched {
-            first: at == 0,
-            headed: false,
+            is_first: at == 0,
+            has_headings: false,
             time: "2026-11-23T15:00:00.000+00:00".into(),
             devices: vec![
                 device("loop1", 0, Ok(figures(rate))),
@@ -204,9 +204,9 @@ fn observed() -> WatchState {
             layout: Layout::default(),
             processes: (at == 0).then(|| Processes {
                 seconds: 1.0,
-                most: vec![process("fio", 15_915, false), process("kworker/u8:4-loop1-and-more", 33, true)],
-                more: 3,
-                hidden: 0,
+                listed: vec![process("fio", 15_915, false), process("kworker/u8:4-loop1-and-more", 33, true)],
+                unlisted: 3,
+                unreadable: 0,
                 calls_not_known: None,
             }),
             remarks: if at == 0 { vec!["/data: ext4 > loop1 > vda".into()] } else { Vec::new() },
@@ -239,7 +239,7 @@ fn hidden_findings_are_counted_not_their_lines() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02, CheckId::A03] {
         let row = state.results[2].clone();
-        state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(40), ..holes() }]);
+        state.show_result(row, vec![Checked { id, sentence: "a word and ".repeat(40), ..holes() }]);
     }
     // Four lines are free: two for the finding about holes, one for the first long finding, one for the count.
     let shown = screen(&state, PLAIN, (80, 24));
@@ -251,7 +251,7 @@ fn a_finding_that_does_not_fit_ends_with_dots() {
     let mut state = busy();
     for id in [CheckId::A01, CheckId::A02] {
         let row = state.results[2].clone();
-        state.show_result(row, vec![Finding { id, sentence: "a word and ".repeat(8), ..holes() }]);
+        state.show_result(row, vec![Checked { id, sentence: "a word and ".repeat(8), ..holes() }]);
     }
     // Of four lines, the finding about holes takes two, and the count one. The next finding has two lines, and one is left.
     let shown = screen(&state, PLAIN, (80, 24));

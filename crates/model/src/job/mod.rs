@@ -56,12 +56,12 @@ impl Job {
     /// Returns the name of a stream's result: the job's name, followed by what distinguishes the stream from the job's
     /// other streams.
     pub fn result_name(&self, phase: usize, stream: usize) -> String {
-        self.name.clone() + &self.part_name(phase, stream)
+        self.name.clone() + &self.stream_suffix(phase, stream)
     }
 
-    /// Returns the part of the name that distinguishes a stream from the others of its job,
-    /// beginning with a comma; empty for a single stream without a name.
-    pub fn part_name(&self, phase: usize, stream: usize) -> String {
+    /// Returns the end of a result's name, which distinguishes the stream from the others of its job. It begins with a
+    /// comma. Empty for a single stream without a name.
+    pub fn stream_suffix(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
             name += &format!(", phase {}", phase + 1);
@@ -408,9 +408,8 @@ impl Stream {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
-    /// Whether the load itself changes over time: a replay, a load with turns, or pauses or on-off
-    /// arrivals with a period of more than 1/32 s. Changes of the rate over time then come from the
-    /// load, not from the storage.
+    /// Whether the load itself changes over time, so that changes of the rate do not come from the storage. This is so
+    /// for replays and turns, and for pauses and on-off arrivals with a period of more than 1/32 s.
     pub fn load_changes(&self) -> bool {
         let on_off_ns = match self.pace {
             Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. } => on_ns.saturating_add(off_ns),
@@ -452,14 +451,13 @@ impl Stream {
 
     /// Returns `each_worker_ns` if fathom has to count the operations one by one: a lane has several targets, or the
     /// intervals are shorter than those of the recorder. `None` if the recorder's intervals suffice.
-    pub fn apart_ns(&self) -> Option<u64> {
+    pub fn separate_bucket_ns(&self) -> Option<u64> {
         let shares = self.sharing != Sharing::Each && self.targets_each() > 1;
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
-    /// Returns the number of bytes after which the stream ends if each worker has `own_bytes` of a
-    /// shared file: the bytes of its passes or its byte limit, whichever is smaller. `None` if it
-    /// has neither.
+    /// Returns the number of bytes after which the stream ends, if each worker has `own_bytes` of a shared file. This is
+    /// the smaller one of the bytes of its passes and its byte limit. `None` if it has neither.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
         // A trim and the write after it touch the same bytes.
         let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
@@ -525,7 +523,7 @@ impl Stream {
 
     /// Whether operations are submitted as soon as the depth has room: without schedule, pauses, latency target, or
     /// waiting for other operations (overlapping ones, turns, replays).
-    pub fn is_unheld(&self) -> bool {
+    pub fn submits_without_waiting(&self) -> bool {
         let waits = |l: &Line| l.has_pairs() && self.depth > 1;
         self.pace == Pace::Closed
             && self.latency_target.is_none()
@@ -747,7 +745,7 @@ fn turns_name_their_stream_and_form_streams() {
     let turns = vec![turn(120), turn(181)];
     let stream = Stream { turns, ..Stream::plain(access.clone(), 32, 1, "null") };
     assert_eq!(stream.describe(), "60 x 4K random write, then 90.5 x 4K random write");
-    assert!(stream.load_changes() && !stream.is_unheld());
+    assert!(stream.load_changes() && !stream.submits_without_waiting());
     assert_eq!(stream.with_turn(&stream.turns[0]).describe(), "4K random write");
 }
 
@@ -777,7 +775,9 @@ fn bursts_that_end_by_time_pause_like_bursts_that_end_by_count() {
         bursts: Some(Bursts { time_ns: 1_000_000, pause_ns, operations: None }),
         ..plain.clone()
     };
-    let traits = |stream: &Stream| (stream.is_unheld(), stream.load_changes(), stream.conditions().join(" "));
+    let traits = |stream: &Stream| {
+        (stream.submits_without_waiting(), stream.load_changes(), stream.conditions().join(" "))
+    };
     assert_eq!(traits(&plain), (true, false, String::new()));
     for stream in [by_count(1000, false), by_time(1000)] {
         assert_eq!(traits(&stream), (false, false, "with pauses".to_owned()));

@@ -614,8 +614,8 @@ impl Access {
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
     }
 
-    /// Returns the bytes moved in the zone that the end of a span cuts off. 0 unless operations are strictly sequential:
-    /// only these use that zone.
+    /// Returns the bytes moved in the zone that the end of a span cuts off. Only strictly sequential operations use this
+    /// zone, so the result is 0 for all others.
     pub fn bytes_in_last_zone(&self, zones: Strided, span_bytes: u64) -> u64 {
         let [line] = self.lines.as_slice() else { return 0 };
         let is_plain = line.positions == Positions::Shared

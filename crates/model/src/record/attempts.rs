@@ -1,6 +1,6 @@
 //! Preconditioning, disturbed runs, and which attempt at a run counts.
 //!
-//! Measuring and judging both use [`counting`]. Of the attempts at a unit the last undisturbed one counts,
+//! Measuring and judging both use [`which_count`]. Of the attempts at a unit the last undisturbed one counts,
 //! otherwise the first.
 
 use crate::study::TargetLayout;
@@ -57,7 +57,7 @@ pub struct Attempt {
 
 /// The unit that is repeated after a disturbance: a run, or a round if its runs are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unit {
+pub struct RepeatedUnit {
     /// Index of the job or of the test; `None` for a round of all jobs.
     group: Option<usize>,
     /// Number of earlier runs of the group.
@@ -79,52 +79,51 @@ pub enum Pairing {
 
 impl Attempt {
     /// Returns the unit that the attempt belongs to.
-    pub fn unit(&self, pairing: Pairing) -> Unit {
+    pub fn unit(&self, pairing: Pairing) -> RepeatedUnit {
         let (group, offered_iops) = match pairing {
             Pairing::Runs => (Some(self.job), self.offered_iops),
             Pairing::Rounds => (None, None),
             Pairing::Tests(layout) => (Some(layout.group(self.job)), None),
         };
-        Unit { group, repeat: self.repeat, offered_iops }
+        RepeatedUnit { group, repeat: self.repeat, offered_iops }
     }
 
     /// Returns whether `other` is the same attempt at the same run. The phases of the two may differ.
-    pub fn is_of(&self, other: &Self) -> bool {
+    pub fn is_same_attempt(&self, other: &Self) -> bool {
         (self.unit(Pairing::Runs), self.attempt) == (other.unit(Pairing::Runs), other.attempt)
     }
 }
 
-/// Returns for each attempt whether it counts. Of the attempts at a unit, the last one counts that
-/// was undisturbed and has no fewer complete runs than the first attempt. If there is none, the
-/// first attempt counts.
-pub fn counting(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
+/// Returns for each attempt whether it counts. Of the attempts at a unit, the last one counts that was undisturbed. It
+/// must have at least as many complete runs as the first attempt. If there is none, the first attempt counts.
+pub fn which_count(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];
     }
-    let mut units: BTreeMap<Unit, BTreeMap<u32, Sum>> = BTreeMap::new();
+    let mut units: BTreeMap<RepeatedUnit, BTreeMap<u32, AttemptSum>> = BTreeMap::new();
     for one in tried {
         let sum = units.entry(one.unit(pairing)).or_default().entry(one.attempt).or_default();
         sum.disturbed |= one.disturbed;
         sum.complete += usize::from(one.complete);
     }
-    let chosen: BTreeMap<Unit, u32> =
+    let chosen: BTreeMap<RepeatedUnit, u32> =
         units.into_iter().map(|(unit, sums)| (unit, counting_attempt(&sums))).collect();
     tried.iter().map(|a| chosen.get(&a.unit(pairing)) == Some(&a.attempt)).collect()
 }
 
 /// The runs and the state of one attempt at a unit.
 #[derive(Default)]
-struct Sum {
+struct AttemptSum {
     disturbed: bool,
     /// Number of complete runs.
     complete: usize,
 }
 
 /// Returns the attempt at a unit that counts.
-fn counting_attempt(sums: &BTreeMap<u32, Sum>) -> u32 {
-    let Some((first, whole)) = sums.first_key_value() else { return 0 };
-    let stands = |sum: &Sum| !sum.disturbed && sum.complete >= whole.complete.max(1);
-    sums.iter().rev().find(|(_, sum)| stands(sum)).map_or(*first, |(attempt, _)| *attempt)
+fn counting_attempt(sums: &BTreeMap<u32, AttemptSum>) -> u32 {
+    let Some((first, first_sum)) = sums.first_key_value() else { return 0 };
+    let is_undisturbed = |sum: &AttemptSum| !sum.disturbed && sum.complete >= first_sum.complete.max(1);
+    sums.iter().rev().find(|(_, sum)| is_undisturbed(sum)).map_or(*first, |(attempt, _)| *attempt)
 }
 
 /// The disturbances of a run.
@@ -133,7 +132,8 @@ pub struct Disturbed {
     /// The attempt at the run.
     pub attempt: u32,
     /// The disturbances, at least one.
-    pub by: Vec<Disturbance>,
+    #[serde(rename = "by")]
+    pub disturbances: Vec<Disturbance>,
 }
 
 /// One disturbance.
@@ -169,7 +169,7 @@ pub enum Disturbance {
 impl Disturbed {
     /// Describes all disturbances: `240 MB/s of other processes on vda`.
     pub fn describe(&self) -> String {
-        self.by.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
+        self.disturbances.iter().map(Disturbance::describe).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -217,7 +217,7 @@ fn the_last_undisturbed_attempt_counts_otherwise_the_first() {
     let attempts = |marks: &[bool]| {
         let all: Vec<Attempt> =
             marks.iter().zip(0..).map(|(d, attempt)| attempt_at(0, 2, attempt, *d)).collect();
-        counting(&all, Pairing::Runs).iter().position(|c| *c)
+        which_count(&all, Pairing::Runs).iter().position(|c| *c)
     };
     assert_eq!(attempts(&[false]), Some(0));
     assert_eq!(attempts(&[true]), Some(0));
@@ -226,7 +226,7 @@ fn the_last_undisturbed_attempt_counts_otherwise_the_first() {
     assert_eq!(attempts(&[true, true, true]), Some(0));
     // An attempt that was cut off does not count.
     let cut = Attempt { complete: false, ..attempt_at(0, 0, 1, false) };
-    assert_eq!(counting(&[attempt_at(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
+    assert_eq!(which_count(&[attempt_at(0, 0, 0, true), cut], Pairing::Runs), [true, false]);
 }
 
 #[test]
@@ -242,18 +242,22 @@ fn runs_and_loads_are_separate_units() {
         load(9, 1, false),
         load(7, 0, false),
     ];
-    assert_eq!(counting(&all, Pairing::Runs), [true, true, false, true, true]);
+    assert_eq!(which_count(&all, Pairing::Runs), [true, true, false, true, true]);
 }
 
 #[test]
 fn a_round_of_compared_runs_counts_as_one_unit() {
     let first = [attempt_at(0, 0, 0, false), attempt_at(1, 0, 0, true)];
     let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
-    assert_eq!(counting(&half, Pairing::Rounds), [true, true, false], "half of a round stands for nothing");
+    assert_eq!(
+        which_count(&half, Pairing::Rounds),
+        [true, true, false],
+        "half of a round stands for nothing"
+    );
     let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
-    assert_eq!(counting(&complete, Pairing::Rounds), [false, false, true, true]);
+    assert_eq!(which_count(&complete, Pairing::Rounds), [false, false, true, true]);
     let repeated = [first.as_slice(), &[attempt_at(1, 0, 1, false), attempt_at(0, 0, 1, true)]].concat();
-    assert_eq!(counting(&repeated, Pairing::Rounds), [true, true, false, false]);
+    assert_eq!(which_count(&repeated, Pairing::Rounds), [true, true, false, false]);
 }
 
 #[test]
@@ -266,9 +270,9 @@ fn a_test_on_all_targets_counts_as_one_unit() {
         attempt_at(3, 0, 0, false),
     ];
     let half = [first.as_slice(), &[attempt_at(1, 0, 1, false)]].concat();
-    assert_eq!(counting(&half, Pairing::Tests(layout)), [true, true, true, true, false]);
+    assert_eq!(which_count(&half, Pairing::Tests(layout)), [true, true, true, true, false]);
     let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
-    assert_eq!(counting(&complete, Pairing::Tests(layout)), [false, false, true, true, true, true]);
+    assert_eq!(which_count(&complete, Pairing::Tests(layout)), [false, false, true, true, true, true]);
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn disturbances_are_described_with_their_numbers() {
     let foreign =
         Disturbance::ForeignIo { device: "vda".into(), bytes_per_s: 240e6, ios_per_s: Some(1_920.0) };
     let stolen = Disturbance::StolenCpu { share: 0.042 };
-    let text = Disturbed { attempt: 0, by: vec![foreign, stolen] }.describe();
+    let text = Disturbed { attempt: 0, disturbances: vec![foreign, stolen] }.describe();
     assert_eq!(
         text,
         "240 MB/s of other processes on vda (1,920 requests/s); the hypervisor took 4.2 % of the CPU time"

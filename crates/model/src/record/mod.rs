@@ -11,7 +11,9 @@ pub mod stream;
 
 pub use crate::payload::Written;
 pub use crate::replay::Replayed;
-pub use attempts::{Attempt, Disturbance, Disturbed, Pairing, Preconditioned, Rounds, Unit, counting};
+pub use attempts::{
+    Attempt, Disturbance, Disturbed, Pairing, Preconditioned, RepeatedUnit, Rounds, which_count,
+};
 
 pub use self::stream::{
     AtDriver, Bucket, Cell, Common, Interval, Intervals, Issued, KindEnd, LaneEnd, LaneKind, OpenLoop,
@@ -65,7 +67,7 @@ pub struct Record {
     /// The runs that count, in order of time.
     pub runs: Vec<Run>,
     /// Attempts that do not count because another attempt at the same run does.
-    pub aside: Vec<Run>,
+    pub uncounted_runs: Vec<Run>,
     /// The hosts whose runs are merged into this session; `None` for a session of one host.
     pub fleet: Option<Box<Fleet>>,
     /// How the session ended; `None` if fathom was killed.
@@ -103,8 +105,8 @@ pub enum Disorder {
 impl Record {
     /// Creates the record of a session that has just begun.
     pub fn new(header: Header) -> Self {
-        let (evidence, runs, aside) = (Vec::new(), Vec::new(), Vec::new());
-        Self { header, evidence, preconditioned: None, runs, aside, fleet: None, end: None }
+        let (evidence, runs, uncounted_runs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { header, evidence, preconditioned: None, runs, uncounted_runs, fleet: None, end: None }
     }
 
     /// Builds a record from frames.
@@ -199,25 +201,25 @@ impl Record {
     fn mark_disturbed(&mut self, at: usize, by: &Disturbed) -> Result<(), Disorder> {
         let last = self.runs.last().map(Run::attempt).filter(|a| a.attempt == by.attempt);
         let Some(last) = last else { return Err(Disorder::Misplaced(at, "after another attempt")) };
-        let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_of(&last));
+        let phases = self.runs.iter_mut().rev().take_while(|r| r.attempt().is_same_attempt(&last));
         phases.for_each(|run| run.disturbed = Some(by.clone()));
         Ok(())
     }
 
-    /// Moves the attempts that do not count to `aside`.
+    /// Moves the attempts that do not count to `uncounted_runs`.
     fn remove_uncounted_attempts(&mut self) {
         let tried: Vec<Attempt> = self.runs.iter().map(Run::attempt).collect();
-        let mut counts = counting(&tried, self.header.plan.pairing()).into_iter();
-        let (runs, aside) =
+        let mut counts = which_count(&tried, self.header.plan.pairing()).into_iter();
+        let (runs, uncounted_runs) =
             std::mem::take(&mut self.runs).into_iter().partition(|_| counts.next() == Some(true));
-        (self.runs, self.aside) = (runs, aside);
+        (self.runs, self.uncounted_runs) = (runs, uncounted_runs);
     }
 
     /// Returns all attempts, whether or not they count, in order of time.
-    pub fn measured(&self) -> Vec<&Run> {
-        let mut all: Vec<&Run> = self.runs.iter().chain(&self.aside).collect();
+    pub fn all_attempts(&self) -> Vec<&Run> {
+        let mut all: Vec<&Run> = self.runs.iter().chain(&self.uncounted_runs).collect();
         // Both lists are in order already.
-        if !self.aside.is_empty() {
+        if !self.uncounted_runs.is_empty() {
             all.sort_by_key(|r| r.start.at_ns);
         }
         all
@@ -394,8 +396,8 @@ pub struct RunEnd {
     pub process_ns: Option<[u64; 2]>,
     /// Time for which fathom as a whole was stopped, as its watchdog thread measured it, or why it is unknown; `None`
     /// without a watchdog.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub still: Option<Known<Still>>,
+    #[serde(default, rename = "still", skip_serializing_if = "Option::is_none")]
+    pub stops: Option<Known<Stops>>,
     /// Incidents as sentences, such as pages that stayed cached or dirty data that did not settle.
     pub notes: Vec<String>,
     /// The observations of the parent process of a user's command; `None` if fathom did the I/O.
@@ -437,10 +439,11 @@ impl SyncedBy {
 /// Times for which fathom or the machine was stopped or frozen, and samples of the workers' states. A watchdog thread,
 /// which only sleeps, detects a stop: it wakes up late although it did not wait for a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Still {
+pub struct Stops {
     /// Number of stops.
-    pub times: u32,
-    /// Longest stop in ns.
+    #[serde(rename = "times")]
+    pub count: u32,
+    /// Time of the longest stop in ns.
     pub longest_ns: u64,
     /// Total time of all stops in ns.
     pub total_ns: u64,
@@ -475,7 +478,7 @@ impl RunEnd {
             sync_ns: None,
             sync_failures: Vec::new(),
             process_ns: None,
-            still: None,
+            stops: None,
             notes: Vec::new(),
             command: None,
         }
@@ -566,7 +569,11 @@ pub struct Decoded {
 pub fn decode(bytes: &[u8]) -> Result<Decoded, Unreadable> {
     let Some(body) = bytes.strip_prefix(MAGIC.as_bytes()) else {
         let begun = MAGIC.as_bytes().starts_with(bytes);
-        return Err(if begun { Unreadable::Headless } else { Unreadable::NoMagic(other_file(bytes)) });
+        return Err(if begun {
+            Unreadable::Headless
+        } else {
+            Unreadable::NoMagic(describe_other_file(bytes))
+        });
     };
     let complete = body.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     let mut is_torn = complete < body.len();
@@ -587,7 +594,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, Unreadable> {
 }
 
 /// Describes a file that is not a session, and what to type instead.
-fn other_file(bytes: &[u8]) -> String {
+fn describe_other_file(bytes: &[u8]) -> String {
     if is_fio_result(bytes) {
         return FIO_RESULT.into();
     }

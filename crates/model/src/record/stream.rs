@@ -114,8 +114,8 @@ pub struct LaneKind {
     /// Latencies, as in [`KindEnd::latency`].
     pub latency: Histogram,
     /// Time series in intervals of equal length from the start of the window; the last one may be shorter.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub course: Vec<Bucket>,
+    #[serde(default, rename = "course", skip_serializing_if = "Vec::is_empty")]
+    pub time_series: Vec<Bucket>,
 }
 
 stored_as_list! {

@@ -396,7 +396,7 @@ fn parse_mb_per_s(text: &str) -> Result<f64, String> {
 impl JobSpec {
     /// Whether a condition limits a percentile.
     pub fn gates_a_percentile(&self) -> bool {
-        self.fail_if.iter().flatten().any(|c| c.limit.is_of_percentile())
+        self.fail_if.iter().flatten().any(|c| c.limit.is_on_percentile())
     }
 }
 

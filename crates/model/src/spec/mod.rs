@@ -469,8 +469,8 @@ impl LogKind {
 }
 
 impl Logs {
-    /// Returns the length in ns of the intervals that all log files have; 0 if they have different
-    /// ones, or if a log needs each operation.
+    /// Returns the length in ns of the intervals of all log files. Returns 0 if the lengths differ, or if a log needs each
+    /// operation.
     pub fn interval_ns(&self) -> u64 {
         let each = |(kind, _): &(LogKind, String)| match kind {
             LogKind::Lat | LogKind::Slat | LogKind::Clat => self.latency_ms,

@@ -47,7 +47,7 @@ pub enum Small {
 }
 
 /// Reads a regular file of at most `most` bytes. Does not read a larger one.
-pub fn small(path: &Path, most: u64) -> Small {
+pub fn read_if_small(path: &Path, most: u64) -> Small {
     match std::fs::metadata(path) {
         Err(_) => Small::Unread,
         Ok(facts) if !facts.is_file() => Small::NoFile,
@@ -60,7 +60,7 @@ pub fn small(path: &Path, most: u64) -> Small {
 ///
 /// # Errors
 /// As [`read`], and for invalid UTF-8.
-pub fn text(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(read(path, most)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 

@@ -67,7 +67,7 @@ pub enum Replace {
 
 impl Replace {
     /// Returns the rule for the flag `--force`.
-    pub fn by(force: bool) -> Self {
+    pub fn with_force(force: bool) -> Self {
         if force { Self::Anything } else { Self::Text }
     }
 }
@@ -93,8 +93,8 @@ enum Destination {
 /// error.
 ///
 /// # Errors
-/// As [`Rules::decide`], and if two names lead to the same file, or one leads to a file to which
-/// standard output or standard error is redirected.
+/// As [`Rules::decide`]. Also if two of the names lead to the same file, or a name leads to the file of a redirected
+/// standard stream.
 pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
     let mut all: Vec<Outlet> = Vec::new();
     for path in typed {
@@ -121,7 +121,7 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
     rules.descriptor(Path::new("/dev/stdout"), STDOUT)?;
     if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), STDERR) {
         // Standard error leads to a protected file too, so the error message must not go there.
-        stderr::divert();
+        stderr::redirect();
         return Err(why);
     }
     Ok(all)
@@ -173,10 +173,10 @@ impl Outlet {
     }
 
     /// Checks the path again, then empties or creates a file that is written piece by piece. The file has its name from
-    /// the beginning, so its content remains if fathom is killed.
+    /// the beginning. If fathom is killed, the content so far remains.
     ///
     /// # Errors
-    /// Why the file may not or cannot be written, or that it is not a regular file.
+    /// Why the file cannot be written, or that it is not a regular file.
     pub fn begin(&self, rules: &Rules) -> Result<File, Failure> {
         let path = self.file(rules)?;
         let begun = put(&path, b"", rules).and_then(|()| {
@@ -214,12 +214,11 @@ impl Outlet {
     ///
     /// # Errors
     ///
-    /// Why the file may not or cannot be written. The old file is then unchanged. But a stream, or
-    /// a file that cannot be replaced and is overwritten in place, may have received some of the
-    /// bytes.
+    /// Why the file cannot be written. A file that is replaced atomically is then unchanged. A stream, or a file that is
+    /// overwritten in place, may have received some of the bytes.
     pub fn write(&self, bytes: &[u8], rules: &Rules) -> Result<(), Failure> {
         let written = match rules.decide(&self.typed)?.destination {
-            Destination::Descriptor(STDOUT) => return stdout::bytes(bytes),
+            Destination::Descriptor(STDOUT) => return stdout::print_bytes(bytes),
             Destination::Descriptor(number) => {
                 sys::process::duplicate(number).and_then(|file| stream::write(&file, bytes))
             }
@@ -265,9 +264,9 @@ impl Rules {
     /// Decides whether and how a path may be written.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if fathom does not write to this kind of file or device, does not replace
-    /// this content, or the directory does not exist; [`Failure::Refused`] if this user cannot
-    /// write there, or if the kernel makes the files there.
+    /// [`Failure::Usage`] if the path is of a kind that fathom never writes to, if it has content that fathom does not
+    /// replace, or if its directory does not exist. [`Failure::Refused`] if this user cannot create files there, as in
+    /// `/proc`.
     pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
         let outlet = |destination| Outlet { typed: typed.to_owned(), destination };
         if let Some(number) = descriptor(typed) {
@@ -629,7 +628,7 @@ mod tests {
         for path in protected {
             all.add(path, "a target of this command");
         }
-        Rules { flag: "-o", protected: all, replace: Replace::by(force) }
+        Rules { flag: "-o", protected: all, replace: Replace::with_force(force) }
     }
 
     fn why(rules: &Rules, path: &Path) -> String {

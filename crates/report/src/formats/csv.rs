@@ -76,7 +76,7 @@ fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<
 
 #[cfg(test)]
 use {
-    model::history::{Figure, Row},
+    model::history::{Figure, SessionRow},
     model::report::Verdict,
     model::study::Studied,
 };
@@ -85,7 +85,7 @@ use {
 fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<dyn std::error::Error>> {
     let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
     report.session = Some("/x/sessions/20261127-1.fathom".into());
-    report.words.tags = vec!["a".into(), "b,c".into()];
+    report.annotations.tags = vec!["a".into(), "b,c".into()];
     let table = |report: &Report| -> Result<Vec<Vec<String>>, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
         write_report(report, Style::default(), &mut bytes)?;
@@ -121,12 +121,12 @@ fn each_result_has_four_fields_and_a_withheld_one_only_its_verdict() -> Result<(
     let figure = |value, verdict| {
         Some(Figure { name: "a".into(), unit: "IOPS".into(), value, interval: None, verdict, mb_per_s: None })
     };
-    let row = Row {
+    let row = SessionRow {
         session: "1".into(),
         verdict: Some(Verdict::Invalid),
         targets: vec!["/a".into(), "/b".into()],
         figures: vec![figure(Some(2.5), Verdict::Valid), figure(None, Verdict::Invalid), None],
-        ..Row::default()
+        ..SessionRow::default()
     };
     let column = |name: &str| model::history::Column { name: name.into(), unit: "IOPS".into() };
     let columns = ["a", "b", "c"].map(column).to_vec();
@@ -152,7 +152,7 @@ fn headings_are_printed_once_and_each_line_has_all_fields() -> io::Result<()> {
     let mut watched = crate::fixture::watched();
     let mut bytes = Vec::new();
     write_watched(&watched, Style::default(), &mut bytes)?;
-    watched.first = false;
+    watched.is_first = false;
     write_watched(&watched, Style::default(), &mut bytes)?;
     let text = String::from_utf8(bytes).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

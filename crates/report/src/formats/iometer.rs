@@ -42,17 +42,17 @@ pub(super) static FORMAT: Format =
 /// A worker of a test.
 struct Worker<'r> {
     result: &'r Measured,
-    seen: &'r Observed,
+    observed: &'r Observed,
 }
 
 fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
-    let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.clone()).unwrap_or_default();
+    let typed = report.results.iter().find_map(|r| r.observed.as_ref()?.typed.clone()).unwrap_or_default();
     let mut out = preamble(report, &typed);
     let record = file_setting(&typed, "record").unwrap_or("ALL");
     for results in groups(report).into_values() {
         let workers: Vec<Worker> = results
             .into_iter()
-            .filter_map(|result| Some(Worker { result, seen: result.seen.as_ref()? }))
+            .filter_map(|result| Some(Worker { result, observed: result.observed.as_ref()? }))
             .collect();
         if workers.is_empty() {
             continue;
@@ -62,7 +62,7 @@ fn write(report: &Report, to: &mut dyn Write) -> io::Result<()> {
             out += &row;
             out.push('\n');
         }
-        let ended = workers.iter().map(|w| w.seen.ended_ns).max().unwrap_or(0);
+        let ended = workers.iter().map(|w| w.observed.ended_ns).max().unwrap_or(0);
         out += &format!("'Time Stamp\n{}\n", stamp(report, ended));
     }
     to.write_all((out + "'End Test\n").as_bytes())
@@ -114,7 +114,7 @@ fn stamp(report: &Report, ns: u64) -> String {
 impl Worker<'_> {
     /// Returns an option of the worker as the user's Iometer file states it.
     fn option(&self, name: &str) -> Option<&str> {
-        let options = &self.seen.typed.as_ref()?.stream.options;
+        let options = &self.observed.typed.as_ref()?.stream.options;
         options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
@@ -135,23 +135,23 @@ impl Worker<'_> {
 
     /// Returns the figures of all targets, or of one.
     fn figures(&self, target: Option<usize>) -> Figures {
-        let lanes = self.seen.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
+        let lanes = self.observed.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
         let observed_kinds = |kind: Kind| -> Vec<ObservedLaneKind> {
             lanes.clone().filter_map(|l| l.kinds.get(&kind)).cloned().collect()
         };
         let (mut read, mut write) =
             (Sum::from_kinds(&observed_kinds(Kind::Read)), Sum::from_kinds(&observed_kinds(Kind::Write)));
-        if self.seen.lanes.is_empty() {
+        if self.observed.lanes.is_empty() {
             let whole_kind = |kind: Kind| {
-                let observed = self.seen.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
+                let observed = self.observed.kinds.get(&kind).filter(|_| target.is_none_or(|at| at == 0));
                 observed.map(|k| Sum { bytes: k.bytes, latency: k.latency.clone() }).unwrap_or_default()
             };
             (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }
         // Errors are counted for each worker, so those of a target are known if it is the only one.
-        let errors = self.seen.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let known = errors == 0 || target.is_none() || self.seen.targets.len() == 1;
-        let seconds = self.seen.window_ns as f64 / NS_PER_SECOND as f64;
+        let errors = self.observed.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let known = errors == 0 || target.is_none() || self.observed.targets.len() == 1;
+        let seconds = self.observed.window_ns as f64 / NS_PER_SECOND as f64;
         Figures { read, write, seconds, has_replies: self.has_replies(), errors: known.then_some(errors) }
     }
 }
@@ -238,9 +238,9 @@ fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
         managers.entry(number).or_default().push(worker);
     }
     let (all, spec) = combine(&workers.iter().collect::<Vec<_>>());
-    let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
+    let disks = workers.iter().map(|w| w.observed.targets.len()).sum();
     let counts = [Some(managers.len()), Some(workers.len()), Some(disks)];
-    let cpu = mean_cpu_percents(&first.seen.cpus);
+    let cpu = mean_cpu_percents(&first.observed.cpus);
     let row = Row { kind: "ALL", name: "All".into(), spec, counts, cpu, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
     if record != "NO_MANAGERS" {
@@ -253,12 +253,12 @@ fn test_rows(report: &Report, workers: &[Worker], record: &str) -> Vec<String> {
 fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<String> {
     let Some(first) = workers.first() else { return Vec::new() };
     let (all, spec) = combine(workers);
-    let disks = workers.iter().map(|w| w.seen.targets.len()).sum();
+    let disks = workers.iter().map(|w| w.observed.targets.len()).sum();
     let name = clean_field(first.option("manager").unwrap_or(&report.machine.host));
-    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean_cpu_percents(&first.seen.cpus));
+    let (counts, cpu) = ([None, Some(workers.len()), Some(disks)], mean_cpu_percents(&first.observed.cpus));
     let row = Row { kind: "MANAGER", name, spec, counts, cpu, has_raw_times: true, ..Row::default() };
     let mut out = vec![line(&row, Some(&all))];
-    for cpu in &first.seen.cpus {
+    for cpu in &first.observed.cpus {
         let row = Row {
             kind: "PROCESSOR",
             name: format!("CPU {}", cpu.cpu),
@@ -270,7 +270,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
     for worker in workers.iter().filter(|_| record != "NO_WORKERS") {
         let place = ["first sector", "sectors", "outstanding"]
             .map(|name| worker.option(name).unwrap_or("").to_owned());
-        let (spec, targets) = (worker.spec(), worker.seen.targets.len());
+        let (spec, targets) = (worker.spec(), worker.observed.targets.len());
         let row = Row {
             kind: "WORKER",
             name: worker.name(),
@@ -281,7 +281,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
             has_raw_times: true,
         };
         out.push(line(&row, Some(&worker.figures(None))));
-        for (at, target) in worker.seen.targets.iter().enumerate().filter(|_| record != "NO_TARGETS") {
+        for (at, target) in worker.observed.targets.iter().enumerate().filter(|_| record != "NO_TARGETS") {
             let row = Row {
                 kind: "DISK",
                 name: clean_field(&target.path),
@@ -292,7 +292,7 @@ fn manager_rows(report: &Report, workers: &[&Worker], record: &str) -> Vec<Strin
             };
             // A worker may access several targets in one lane, which does not count them
             // separately.
-            let known = targets == 1 || worker.seen.lanes.len() >= targets;
+            let known = targets == 1 || worker.observed.lanes.len() >= targets;
             out.push(line(&row, known.then(|| worker.figures(Some(at))).as_ref()));
         }
     }
@@ -425,8 +425,8 @@ fn each_row_has_a_field_for_each_column() {
 fn errors_of_workers_that_measured_nothing_are_summed() -> Result<(), Box<dyn std::error::Error>> {
     let report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
     let result = report.results.first().ok_or("no result")?;
-    let seen = Observed { errors: [(5, 1)].into(), ..Observed::default() };
-    let worker = Worker { result, seen: &seen };
+    let observed = Observed { errors: [(5, 1)].into(), ..Observed::default() };
+    let worker = Worker { result, observed: &observed };
     assert_eq!(combine(&[&worker, &worker]).0.errors, Some(2));
     Ok(())
 }

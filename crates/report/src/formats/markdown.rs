@@ -8,9 +8,9 @@ use crate::documentation::{is_command, page_parts};
 use crate::page::{display_width, prose};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
-use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_findings, worst_of};
+use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_checks, worst_of};
 use crate::view::machine::{count_answers, describe_answer, device_table};
-use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, verdict_mark};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, verdict_mark, with_supported_digits};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{describe_ending, describe_headline, main_table};
 use crate::view::results::is_of_jobs;
@@ -24,8 +24,8 @@ use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_remarks,
 };
 use crate::{Content, Detail, Format, Style, writer};
-use model::comparison::{Comparison, Comparisons, Gate, Side};
-use model::finding::{CheckPage, Diagnosis, DoctorAnswer, Finding, Outcome, Pages};
+use model::comparison::{Comparison, Comparisons, Side, SlowdownGate};
+use model::finding::{CheckPage, Checked, Diagnosis, DoctorAnswer, Outcome, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
 use model::plan::Explained;
@@ -160,7 +160,7 @@ fn report_answer(report: &Report) -> String {
 
 /// Returns the answer of the comparison with an earlier session.
 fn rerun_text(rerun: &Rerun) -> String {
-    let Comparison { answer, sentence, .. } = &rerun.in_turns;
+    let Comparison { answer, sentence, .. } = &rerun.workload_comparison;
     let text = format!("Against {}, measured again in alternation: {sentence}", rerun.session);
     format!("**{}** {}\n", answer.word(), escape(&text))
 }
@@ -183,7 +183,7 @@ fn full_page(report: &Report, all: bool) -> String {
         out += &format!("\n{}", quick_text(report).trim_end_matches('\n'));
         out.push('\n');
     }
-    let shown = if all { shown_findings(report) } else { findings::worst_findings(report) };
+    let shown = if all { shown_checks(report) } else { findings::worst_findings(report) };
     let limiter = findings::describe_limiter(report, &shown);
     let reason = findings::verdict_reason(report, &shown).map(str::to_owned);
     for text in reason.into_iter().chain(describe_ending(report)).chain([limiter]) {
@@ -206,7 +206,7 @@ fn full_page(report: &Report, all: bool) -> String {
     }
     let found = shown.iter().filter(|finding| finding.outcome != Outcome::Holds);
     let mut items: Vec<String> = found.map(|finding| finding_item(finding, report.results.len())).collect();
-    if !all && let Some(rest) = rest_summary(&shown_findings(report), MAX_SHOWN) {
+    if !all && let Some(rest) = rest_summary(&shown_checks(report), MAX_SHOWN) {
         items.push(format!("- {rest}: {}\n", inline_code(&full_report_hint(report))));
     }
     if !items.is_empty() {
@@ -224,7 +224,7 @@ fn first_lines(report: &Report) -> String {
 }
 
 /// Returns a finding as a list item: `- **A01 CACHE\_SERVED** (relabels): ... -> ...`.
-fn finding_item(finding: &Finding, results: usize) -> String {
+fn finding_item(finding: &Checked, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escape(&format!("{} {}", finding.id, finding.name));
     let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
@@ -267,8 +267,8 @@ fn wrap(text: &str) -> String {
 }
 
 fn test_grid(results: &[Measured]) -> Table {
-    let mb_per_s = |f: &Figures| supported(f.mb_per_s, f.mb_per_s_interval);
-    let iops = |f: &Figures| supported(f.iops, f.iops_interval);
+    let mb_per_s = |f: &Figures| with_supported_digits(f.mb_per_s, f.mb_per_s_interval);
+    let iops = |f: &Figures| with_supported_digits(f.iops, f.iops_interval);
     // An invalidated direction has one word instead of two figures.
     let cell = |half: Option<(&Measured, &Figures)>, void: &str, show: &dyn Fn(&Figures) -> String| {
         or_dash(half, |(result, figures)| if result.void { void.to_owned() } else { show(figures) })
@@ -321,7 +321,7 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
     to.write_all(out.as_bytes())
 }
 
-fn gate_text(gate: Option<&Gate>) -> String {
+fn gate_text(gate: Option<&SlowdownGate>) -> String {
     gate.map_or_else(String::new, |gate| {
         let remark = gate.counts_as.map_or("", CountsAs::remark);
         format!("**{}**{remark} {}\n\n", gate.outcome.word().word(), escape(&gate.sentence))
@@ -330,16 +330,15 @@ fn gate_text(gate: Option<&Gate>) -> String {
 
 /// Returns all findings and checks that could not be done, or the worst findings and the number of the others.
 fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
-    let findings = &compared.findings;
-    let shown = if all { findings.clone() } else { worst_of(findings.clone()) };
-    let item = |f: &Finding| {
+    let checks = &compared.checks;
+    let shown = if all { checks.clone() } else { worst_of(checks.clone()) };
+    let item = |f: &Checked| {
         let not_checked = if f.outcome == Outcome::NotChecked { ", not checked" } else { "" };
         format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
     };
     let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
-    let rest = rest_summary(findings, MAX_SHOWN)
-        .filter(|_| !all)
-        .map(|rest| format!("{rest}: --verbose shows them"));
+    let rest =
+        rest_summary(checks, MAX_SHOWN).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()
 }
 
@@ -418,7 +417,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     let worst: Vec<String> = diagnosis
         .worst_first()
         .iter()
-        .filter(|entry| entry.acts())
+        .filter(|answer| answer.affects_measurement())
         .take(MAX_DIAGNOSIS_ITEMS)
         .map(|l| diagnosis_item(l))
         .collect();
@@ -426,9 +425,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
         out += &format!("\n{}", worst.concat());
     }
     let table = Columns::new(diagnosis.groups.iter().flat_map(|g| &g.answers))
-        .text("what", |entry| &entry.about)
-        .label("answer", |entry| describe_answer(entry))
-        .text("seen", |entry| &entry.sentence)
+        .text("what", |answer| &answer.about)
+        .label("answer", |answer| describe_answer(answer))
+        .text("seen", |answer| &answer.sentence)
         .table(&[]);
     out += &format!(
         "\n{}\n{}\n",
@@ -438,9 +437,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     to.write_all(out.as_bytes())
 }
 
-fn diagnosis_item(entry: &DoctorAnswer) -> String {
-    let cure = if entry.cure.is_empty() { String::new() } else { format!(" -> {}", entry.cure) };
-    format!("- **{}**: {}\n", escape(&entry.about), escape(&format!("{}{cure}", entry.sentence)))
+fn diagnosis_item(answer: &DoctorAnswer) -> String {
+    let cure = if answer.cure.is_empty() { String::new() } else { format!(" -> {}", answer.cure) };
+    format!("- **{}**: {}\n", escape(&answer.about), escape(&format!("{}{cure}", answer.sentence)))
 }
 
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -163,10 +163,10 @@ fn session_gauges(report: &Report) -> [Family; 5] {
     }
     let mut condition = Family::gauge("fathom_condition", "", "The outcome of each condition of --fail-if.");
     let mut seen = HashSet::new();
-    for Gate { condition: text, result, number, word, .. } in &report.gates {
+    for Gate { condition: text, result, metric_name, word, .. } in &report.gates {
         let labels = with(
             &labels,
-            &[("condition", text.as_str()), ("result", result.as_str()), ("number", number.as_str())],
+            &[("condition", text.as_str()), ("result", result.as_str()), ("number", metric_name.as_str())],
         );
         // The same condition may have been typed twice.
         if !seen.insert(labels.clone()) {

@@ -4,8 +4,8 @@ use crate::view::lists::plural;
 use crate::view::numbers::{percentile, short_bytes};
 use crate::view::table::{Columns, Table, or_dash};
 use model::captured::{
-    Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, Restriction, Sequence,
-    Sizes, Task, Unit,
+    Arrivals, Captured, Depth, Flushes, Footprint, Op, Operation, Origin, Profile, RequestFilter, RowUnit,
+    Sequence, Sizes, Task,
 };
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 
@@ -50,8 +50,8 @@ pub(crate) fn describe_origin(captured: &Captured) -> String {
     let mut facts = match (partition, device, imported) {
         (Some(part), Some(disk), _) => vec![format!("{} of {}", part.name, disk.name)],
         (_, Some(device), _) => vec![device.name.clone()],
-        (_, None, Some(tool)) => vec![format!("{} ({tool})", captured.origin.asked)],
-        _ => vec![captured.origin.asked.clone()],
+        (_, None, Some(tool)) => vec![format!("{} ({tool})", captured.origin.named_path)],
+        _ => vec![captured.origin.named_path.clone()],
     };
     if let Some(device) = device {
         facts.extend(device.model.clone());
@@ -63,16 +63,16 @@ pub(crate) fn describe_origin(captured: &Captured) -> String {
         facts.push(format!("from {}", captured.origin.started));
     }
     facts.push(match unit {
-        Unit::Requests => "requests as the driver got them".into(),
-        Unit::Bios => "bios as they were queued".into(),
-        Unit::Operations => "operations as they were logged".into(),
+        RowUnit::Requests => "requests as the driver got them".into(),
+        RowUnit::Bios => "bios as they were queued".into(),
+        RowUnit::Operations => "operations as they were logged".into(),
     });
     facts.extend(captured.origin.pid.map(|pid| format!("only process {pid}")));
     facts.join(", ")
 }
 
 /// Describes the filter on the requests.
-pub(crate) fn describe_restriction(by: &Restriction) -> String {
+pub(crate) fn describe_filter(by: &RequestFilter) -> String {
     let mut limits = Vec::new();
     limits.extend(by.from_ns.map(|ns| format!("from {}", show_ns(ns as f64))));
     limits.extend(by.to_ns.map(|ns| format!("to {}", show_ns(ns as f64))));
@@ -148,7 +148,7 @@ fn number(figure: f64) -> String {
 fn describe_footprint(footprint: &Footprint) -> String {
     let mut text = format!(
         "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
-        if footprint.is_least { "at least " } else { "" },
+        if footprint.is_lower_bound { "at least " } else { "" },
         show_bytes(footprint.bytes),
         short_bytes(footprint.block_bytes),
         show_bytes(footprint.read_bytes),
@@ -156,7 +156,7 @@ fn describe_footprint(footprint: &Footprint) -> String {
         show_bytes(footprint.span_bytes),
         show_rate(footprint.reuse)
     );
-    if let Some(half) = footprint.half_in {
+    if let Some(half) = footprint.half_of_requests_in {
         text += &format!("; half of the requests in {} of the device", show_share(half));
     }
     text
@@ -200,7 +200,7 @@ fn describe_arrivals(arrivals: &Arrivals) -> String {
     let dispersion = |figure: Option<f64>| or_dash(figure, show_rate);
     format!(
         "{}: every {} on average, p50 {}, p99 {}; dispersion (1 = random) {} in 10 ms, {} in 100 ms",
-        arrivals.of,
+        arrivals.requests_of,
         show_ns(arrivals.gap_ns.mean),
         percentile(&arrivals.gap_ns.percentiles, "50"),
         percentile(&arrivals.gap_ns.percentiles, "99"),
@@ -210,37 +210,37 @@ fn describe_arrivals(arrivals: &Arrivals) -> String {
 }
 
 fn describe_flushes(flushes: &Flushes) -> Option<String> {
-    if flushes.at_device + flushes.asked + flushes.with_data == 0 {
+    if flushes.at_device + flushes.requested + flushes.with_data == 0 {
         return None;
     }
     let count = |n: u64| show_count(n as f64);
     let mut text = format!("{} at the device", count(flushes.at_device));
-    if flushes.asked + flushes.with_data > 0 {
+    if flushes.requested + flushes.with_data > 0 {
         text += &format!(
             ", requested {} times alone and {} times with a write",
-            count(flushes.asked),
+            count(flushes.requested),
             count(flushes.with_data)
         );
     }
-    if let Some(latency) = &flushes.asked_ns {
+    if let Some(latency) = &flushes.requested_ns {
         text += &format!(
             "; p50 {}, p99 {}",
             percentile(&latency.percentiles, "50"),
             percentile(&latency.percentiles, "99")
         );
     }
-    let describe_owner = |owner: &model::captured::Owner| {
+    let describe_task = |task: &model::captured::FlushingTask| {
         format!(
             "{}:{} {} (one per {} writes)",
-            owner.name,
-            owner.tid,
-            count(owner.asked),
-            show_rate(owner.writes_each)
+            task.name,
+            task.tid,
+            count(task.requested),
+            show_rate(task.writes_per_flush)
         )
     };
-    let owners: Vec<String> = flushes.owners.iter().map(describe_owner).collect();
-    if !owners.is_empty() {
-        text += &format!("; by {}", owners.join(", "));
+    let tasks: Vec<String> = flushes.tasks.iter().map(describe_task).collect();
+    if !tasks.is_empty() {
+        text += &format!("; by {}", tasks.join(", "));
     }
     Some(text)
 }
@@ -309,7 +309,7 @@ fn latency(ns: u64) -> Latency {
 
 #[cfg(test)]
 fn read() -> Operation {
-    let share = |bytes, share| model::captured::Share { bytes, share };
+    let share = |bytes, share| model::captured::SizeShare { bytes, share };
     Operation {
         op: Op::Read,
         requests: 138_181,
@@ -361,15 +361,15 @@ pub(crate) fn captured() -> Captured {
         duration_ns: 4_000_000_000,
         operations: vec![read()],
         arrivals: vec![Arrivals {
-            of: "all".into(),
+            requests_of: "all".into(),
             gap_ns: latency(12_000),
             idc_10ms: Some(2018.3),
             idc_100ms: None,
         }],
         flushes: Flushes {
             at_device: 12,
-            asked: 9,
-            asked_ns: Some(latency(1_200_000)),
+            requested: 9,
+            requested_ns: Some(latency(1_200_000)),
             ..Flushes::default()
         },
         tasks: vec![task],
@@ -380,7 +380,7 @@ pub(crate) fn captured() -> Captured {
         format: model::captured::FORMAT,
         file: "x.capture".into(),
         origin: Origin {
-            asked: "sda.blktrace.0".into(),
+            named_path: "sda.blktrace.0".into(),
             imported: Some("blktrace".into()),
             ..Origin::default()
         },
@@ -391,7 +391,7 @@ pub(crate) fn captured() -> Captured {
             sentence: "imported from blktrace: there are no counters of the device to compare it with".into(),
             counters: Vec::new(),
         },
-        restricted: Some(Restriction { task: Some("postgres".into()), ..Restriction::default() }),
+        filter: Some(RequestFilter { task: Some("postgres".into()), ..RequestFilter::default() }),
         profile,
     }
 }

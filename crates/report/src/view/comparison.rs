@@ -6,15 +6,15 @@ use crate::view::lists::{distinct_by, plural};
 use crate::view::numbers::change_ends;
 use crate::view::table::{Columns, Table, or_dash};
 use model::comparison::{
-    Comparison, ComparisonWord, Comparisons, Gate, Metric, Other, Pair, Passing, Side, Source,
+    Comparison, ComparisonAnswer, Comparisons, GateOutcome, Metric, Other, Pair, Side, SlowdownGate, Source,
 };
-use model::finding::Finding;
+use model::finding::Checked;
 use model::units::{show_change, show_share};
 
 /// Returns the legend of a table of two sides. Explains the shown columns and the answers that
 /// occur.
 pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns: &[&str]) -> String {
-    let no_difference = |metric: &Metric| metric.answer == ComparisonWord::NoDifferenceSeen;
+    let no_difference = |metric: &Metric| metric.answer == ComparisonAnswer::NoDifferenceSeen;
     let has_bound = pairs.into_iter().flat_map(|pair| &pair.metrics).any(no_difference);
     let has = |column: &str| columns.contains(&column);
     let parts = [
@@ -29,10 +29,13 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
 /// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
 /// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
 /// because it then decides nothing.
-fn shown_gate(gate: Option<&Gate>, mut answers: impl Iterator<Item = ComparisonWord>) -> Option<&Gate> {
+fn shown_gate(
+    gate: Option<&SlowdownGate>,
+    mut answers: impl Iterator<Item = ComparisonAnswer>,
+) -> Option<&SlowdownGate> {
     let gate = gate?;
-    let decides = matches!(gate.outcome, Passing::Failed | Passing::Invalid)
-        || answers.all(|answer| answer != ComparisonWord::Incomparable);
+    let decides = matches!(gate.outcome, GateOutcome::Failed | GateOutcome::Invalid)
+        || answers.all(|answer| answer != ComparisonAnswer::Incomparable);
     decides.then_some(gate)
 }
 
@@ -61,7 +64,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         .value("95 % interval", |(_, metric, _)| metric.map(|m| or_dash(m.interval, change_ends)))
         .value("visible", |(_, metric, _)| metric.map(|m| or_dash(m.could_have_seen, show_share)))
         .value("runs", |(_, metric, _)| metric.map(runs_needed))
-        .label("answer", |(.., answer)| answer.map(ComparisonWord::word))
+        .label("answer", |(.., answer)| answer.map(ComparisonAnswer::word))
         .table(&["visible", "runs", "A", "B", "95 % interval"])
 }
 
@@ -70,7 +73,7 @@ pub(crate) struct Compared<'c> {
     /// The version of fathom that compared them.
     pub(crate) version: &'c str,
     /// The outcome of `--fail-if-slower`, which is printed first; `None` if there is none to print.
-    pub(crate) gate: Option<&'c Gate>,
+    pub(crate) gate: Option<&'c SlowdownGate>,
     /// The other sides by name.
     pub(crate) others: Vec<(&'c str, &'c Comparison)>,
     pub(crate) table: Table,
@@ -78,7 +81,7 @@ pub(crate) struct Compared<'c> {
     pub(crate) narrow_table: Option<Table>,
     /// Sentence about the numbers that the table leaves out; `None` if it leaves out none.
     pub(crate) hidden: Option<String>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) checks: Vec<Checked>,
     /// Number of results: a finding about this many results does not name them. `usize::MAX` for
     /// several sides, whose findings always name the side.
     pub(crate) results: usize,
@@ -93,7 +96,7 @@ impl<'c> Compared<'c> {
             table: pair_table(&comparison.pairs, all),
             narrow_table: None,
             hidden: hidden_numbers(&comparison.pairs, all),
-            findings: comparison.findings.clone(),
+            checks: comparison.checks.clone(),
             results: comparison.pairs.len(),
         }
     }
@@ -107,7 +110,7 @@ impl<'c> Compared<'c> {
             table: sides_table(comparisons, all, true),
             narrow_table: Some(sides_table(comparisons, all, false)),
             hidden: hidden_side_numbers(comparisons, all),
-            findings: side_findings(comparisons),
+            checks: side_checks(comparisons),
             results: usize::MAX,
         }
     }
@@ -133,7 +136,7 @@ impl<'c> Compared<'c> {
 
     /// Returns the sentence of a finding. If [`Self::gate`] or an answer above it already contains
     /// this sentence, returns a reference to it instead.
-    pub(crate) fn finding_sentence<'f>(&self, finding: &'f Finding) -> &'f str {
+    pub(crate) fn finding_sentence<'f>(&self, finding: &'f Checked) -> &'f str {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);
         let answers = self.others.iter().map(|(_, comparison)| &comparison.sentence);
@@ -167,7 +170,7 @@ fn is_short(pairs: &[Pair], all: bool) -> bool {
 
 /// Whether a short table includes a number. It includes the first number of each result, and every FASTER or SLOWER one.
 fn is_shown(at: usize, metric: &Metric) -> bool {
-    at == 0 || matches!(metric.answer, ComparisonWord::Faster | ComparisonWord::Slower)
+    at == 0 || matches!(metric.answer, ComparisonAnswer::Faster | ComparisonAnswer::Slower)
 }
 
 /// Describes how many numbers the table leaves out; `None` if it has all of them.
@@ -188,7 +191,7 @@ fn number_name(pair: &Pair, metric: &Metric) -> String {
 fn runs_needed(metric: &Metric) -> String {
     match (metric.answer, metric.runs_needed, metric.interval) {
         (_, Some(runs), _) => runs.to_string(),
-        (ComparisonWord::CannotTell | ComparisonWord::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
+        (ComparisonAnswer::CannotTell | ComparisonAnswer::NoDifferenceSeen, None, Some(_)) => ">1000".into(),
         _ => String::new(),
     }
 }
@@ -234,7 +237,7 @@ struct Number<'c> {
 enum SideNumber<'c> {
     Compared(&'c Metric),
     /// The result is not compared.
-    Refused(ComparisonWord),
+    Refused(ComparisonAnswer),
     /// The side lacks the number.
     Missing,
 }
@@ -297,19 +300,19 @@ impl<'c> SideNumber<'c> {
 }
 
 /// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
-fn side_findings(comparisons: &Comparisons) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
+fn side_checks(comparisons: &Comparisons) -> Vec<Checked> {
+    let mut out: Vec<Checked> = Vec::new();
     for Other { name, comparison } in &comparisons.others {
-        for finding in &comparison.findings {
+        for finding in &comparison.checks {
             let all = finding.about.is_empty() || finding.about.len() >= comparison.pairs.len();
             let of_results = || finding.about.iter().map(|result| format!("{name} {result}")).collect();
             let about = if all { vec![name.clone()] } else { of_results() };
-            let same = |f: &&mut Finding| {
+            let same = |f: &&mut Checked| {
                 (f.id, f.outcome, &f.sentence) == (finding.id, finding.outcome, &finding.sentence)
             };
             match out.iter_mut().find(same) {
                 Some(known) => known.about.extend(about),
-                None => out.push(Finding { about, ..finding.clone() }),
+                None => out.push(Checked { about, ..finding.clone() }),
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::view::lists::join_names;
 use crate::view::results::has_rows_of_jobs;
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::name;
 use model::report::{Headline, Report, Verdict};
 use model::units::show_rate;
@@ -42,20 +42,20 @@ pub(crate) fn headline_value(headline: &Headline) -> String {
 pub(crate) const MAX_SHOWN: usize = 3;
 
 /// Returns the findings that affect numbers, each once for all its results, worst first and accepted ones last.
-fn acting_findings(findings: Vec<Finding>) -> Vec<Finding> {
-    merge_repeated(findings.into_iter().filter(acts))
+fn effective_findings(checks: Vec<Checked>) -> Vec<Checked> {
+    merge_repeated(checks.into_iter().filter(affects_number))
 }
 
-/// Merges findings of the same check and severity into one for all their results, worst first and accepted ones last.
-pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
-    for finding in findings {
-        match out.iter_mut().find(|known| (known.id, known.severity) == (finding.id, finding.severity)) {
+/// Merges checks with the same id and severity into one for all their results, worst first and accepted ones last.
+pub(crate) fn merge_repeated(checks: impl Iterator<Item = Checked>) -> Vec<Checked> {
+    let mut out: Vec<Checked> = Vec::new();
+    for checked in checks {
+        match out.iter_mut().find(|known| (known.id, known.severity) == (checked.id, checked.severity)) {
             Some(known) => {
-                let others = finding.about.into_iter().filter(|name| !known.about.contains(name));
+                let others = checked.about.into_iter().filter(|name| !known.about.contains(name));
                 known.about.extend(others.collect::<Vec<_>>());
             }
-            None => out.push(finding),
+            None => out.push(checked),
         }
     }
     out.sort_by_key(|f| (f.accepted, f.severity));
@@ -64,27 +64,28 @@ pub(crate) fn merge_repeated(findings: impl Iterator<Item = Finding>) -> Vec<Fin
 
 /// Returns the reason of the verdict. `None` if the verdict is VALID, or if the answer or a finding
 /// in `shown` already has the reason.
-pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Finding]) -> Option<&'r str> {
+pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Checked]) -> Option<&'r str> {
     let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
-    let decides = |f: &Finding| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
+    let decides = |f: &Checked| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
     let answered_or_shown = answered || shown.iter().any(decides);
     (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
 }
 
 /// Returns the finding that decides the verdict on the headline's result; `None` if the result is
 /// valid or no finding is about it.
-fn headline_finding(report: &Report) -> Option<Finding> {
+fn headline_finding(report: &Report) -> Option<Checked> {
     let result = report.headline_result().filter(|r| r.verdict != Verdict::Valid)?;
-    let acting = shown_findings(report).into_iter().filter(|f| acts(f) && f.about.contains(&result.name));
-    acting.min_by_key(|f| (f.accepted, f.severity))
+    let about_result =
+        shown_checks(report).into_iter().filter(|f| affects_number(f) && f.about.contains(&result.name));
+    about_result.min_by_key(|f| (f.accepted, f.severity))
 }
 
 /// Returns the findings to print below the headline. The last one decides the verdict on the
 /// headline. With several jobs, the worst finding of the report precedes it if only that one
 /// invalidates a number. Empty if the headline is valid or no finding decides.
-pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
+pub(crate) fn head_findings(report: &Report) -> Vec<Checked> {
     let Some(deciding) = headline_finding(report) else { return Vec::new() };
-    let invalidates = |f: &Finding| f.severity == Some(Severity::Void) && !f.accepted;
+    let invalidates = |f: &Checked| f.severity == Some(Severity::Invalidates) && !f.accepted;
     // Other reports have room for all findings after the table, the worst first.
     let worst = worst_findings(report).into_iter().next().filter(|_| has_rows_of_jobs(report));
     let worse = worst.filter(|worst| invalidates(worst) && !invalidates(&deciding));
@@ -93,9 +94,9 @@ pub(crate) fn head_findings(report: &Report) -> Vec<Finding> {
 
 /// Describes the limiter of the headline with its evidence. If a finding in `shown` has the same evidence, only names
 /// its check.
-pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
+pub(crate) fn describe_limiter(report: &Report, shown: &[Checked]) -> String {
     let (name, sentence) = (report.limiter.shown_name(), &report.limiter.sentence);
-    let has_evidence = |f: &&Finding| f.outcome == Outcome::Finding && f.sentence == *sentence;
+    let has_evidence = |f: &&Checked| f.outcome == Outcome::Finding && f.sentence == *sentence;
     match shown.iter().find(has_evidence) {
         Some(f) => format!("Limited by: {name} ({} below).", f.id),
         None => format!("Limited by: {name}. {sentence}"),
@@ -103,28 +104,28 @@ pub(crate) fn describe_limiter(report: &Report, shown: &[Finding]) -> String {
 }
 
 /// Returns the worst findings of a report.
-pub(crate) fn worst_findings(report: &Report) -> Vec<Finding> {
-    worst_of(shown_findings(report))
+pub(crate) fn worst_findings(report: &Report) -> Vec<Checked> {
+    worst_of(shown_checks(report))
 }
 
 /// Returns the [`MAX_SHOWN`] findings that affect numbers most.
-pub(crate) fn worst_of(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut all = acting_findings(findings);
+pub(crate) fn worst_of(checks: Vec<Checked>) -> Vec<Checked> {
+    let mut all = effective_findings(checks);
     all.truncate(MAX_SHOWN);
     all
 }
 
-/// Counts the answers after the first `shown` findings, by kind; `None` if there are none:
+/// Counts the answers of the checks, without the first `shown` findings, by kind; `None` if there are none:
 /// `1 more finding, 12 notes, 3 not checked, 66 passed`.
-pub(crate) fn rest_summary(findings: &[Finding], shown: usize) -> Option<String> {
-    let ids = |is_counted: &dyn Fn(&&Finding) -> bool| -> BTreeSet<CheckId> {
-        findings.iter().filter(is_counted).map(|f| f.id).collect()
+pub(crate) fn rest_summary(checks: &[Checked], shown: usize) -> Option<String> {
+    let ids = |is_counted: &dyn Fn(&&Checked) -> bool| -> BTreeSet<CheckId> {
+        checks.iter().filter(is_counted).map(|f| f.id).collect()
     };
-    let notes = ids(&|f| f.outcome == Outcome::Finding && !acts(f));
+    let notes = ids(&|f| f.outcome == Outcome::Finding && !affects_number(f));
     let unchecked = ids(&|f| f.outcome == Outcome::NotChecked);
     let not_passed = ids(&|f| f.outcome != Outcome::Holds);
     let passed = ids(&|f| f.outcome == Outcome::Holds && !not_passed.contains(&f.id));
-    let more = acting_findings(findings.to_vec()).len().saturating_sub(shown);
+    let more = effective_findings(checks.to_vec()).len().saturating_sub(shown);
     let parts = [
         (more, if more == 1 { "more finding" } else { "more findings" }),
         (notes.len(), if notes.len() == 1 { "note" } else { "notes" }),
@@ -138,45 +139,45 @@ pub(crate) fn rest_summary(findings: &[Finding], shown: usize) -> Option<String>
 }
 
 /// Whether a finding affects a number: it is more than a note.
-pub(crate) fn acts(finding: &Finding) -> bool {
+pub(crate) fn affects_number(finding: &Checked) -> bool {
     finding.outcome == Outcome::Finding && finding.severity.is_some_and(|s| s < Severity::Note)
 }
 
 /// Returns the answer of a check: the effect of its finding, `not checked` or `passed`.
-pub(crate) fn answer_word(finding: &Finding) -> &'static str {
-    match finding.outcome {
-        Outcome::Finding => finding.severity.unwrap_or(Severity::Note).effect(),
+pub(crate) fn answer_word(checked: &Checked) -> &'static str {
+    match checked.outcome {
+        Outcome::Finding => checked.severity.unwrap_or(Severity::Note).effect(),
         Outcome::NotChecked => "not checked",
         Outcome::Holds => "passed",
     }
 }
 
-/// Returns the findings to show: for a grid only those about its best and its cheapest cells.
-pub(crate) fn shown_findings(report: &Report) -> Vec<Finding> {
+/// Returns the checks to show with their answers: for a grid only those about its best and its cheapest cells.
+pub(crate) fn shown_checks(report: &Report) -> Vec<Checked> {
     let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
-        return report.findings.clone();
+        return report.checks.clone();
     };
     let best = sweep.winner.values().chain(sweep.cheapest.values());
     let names: Vec<&str> = best.filter_map(|c| Some(report.results.get(c.result?)?.name.as_str())).collect();
     let mut out = Vec::new();
-    for finding in &report.findings {
+    for checked in &report.checks {
         let about: Vec<String> =
-            finding.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
+            checked.about.iter().filter(|a| names.contains(&a.as_str())).cloned().collect();
         if !about.is_empty() {
-            out.push(Finding { about, ..finding.clone() });
+            out.push(Checked { about, ..checked.clone() });
         }
     }
     out
 }
 
-/// Names the results of a finding: ` [RND4K Q1T1 read]`. Empty if it covers all of them.
-pub(crate) fn results_suffix(finding: &Finding, all: usize) -> String {
-    match finding.about.len() {
+/// Names the results that an answer is about: ` [RND4K Q1T1 read]`. Empty if it covers all of them.
+pub(crate) fn results_suffix(checked: &Checked, all: usize) -> String {
+    match checked.about.len() {
         0 => String::new(),
         n if n == all && all > 1 => String::new(),
-        n if n > 3 => format!(" [{} and {} more]", join_names(&finding.about[..2]), n - 2),
+        n if n > 3 => format!(" [{} and {} more]", join_names(&checked.about[..2]), n - 2),
         _ if all == 1 => String::new(),
-        _ => format!(" [{}]", join_names(&finding.about)),
+        _ => format!(" [{}]", join_names(&checked.about)),
     }
 }
 

@@ -116,9 +116,9 @@ pub(crate) fn describe_user(device: &BlockDevice) -> Option<String> {
 }
 
 /// Returns the answer of a check: `OK`, `NOT CHECKED`, or the effect of its finding with its id.
-pub(crate) fn describe_answer(entry: &DoctorAnswer) -> String {
-    let id = entry.check.map_or_else(String::new, |id| format!(" {id}"));
-    match (entry.outcome, entry.severity) {
+pub(crate) fn describe_answer(answer: &DoctorAnswer) -> String {
+    let id = answer.check.map_or_else(String::new, |id| format!(" {id}"));
+    match (answer.outcome, answer.severity) {
         (Outcome::Holds, _) => "OK".into(),
         (Outcome::NotChecked, _) => "NOT CHECKED".into(),
         (Outcome::Finding, severity) => format!("{}{id}", severity.unwrap_or(Severity::Note).effect()),
@@ -127,26 +127,26 @@ pub(crate) fn describe_answer(entry: &DoctorAnswer) -> String {
 
 /// Counts the answers of a diagnosis: `1 finding, 2 not checked, 14 passed`.
 pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
-    let entries = || diagnosis.groups.iter().flat_map(|g| &g.answers);
-    let count = |outcome| entries().filter(|entry| entry.outcome == outcome).count();
+    let answers = || diagnosis.groups.iter().flat_map(|g| &g.answers);
+    let count = |outcome| answers().filter(|answer| answer.outcome == outcome).count();
     let findings = count(Outcome::Finding);
     let (unchecked, passed) = (count(Outcome::NotChecked), count(Outcome::Holds));
     format!("{findings} {}, {unchecked} not checked, {passed} passed", plural(findings, "finding"))
 }
 
-/// Describes the effect of a finding on a measurement; empty for other observations.
-pub(crate) fn describe_effect(entry: &DoctorAnswer) -> &'static str {
-    match entry.severity {
-        Some(Severity::Void) => "invalidates a number",
-        Some(Severity::Rename) => "relabels a number",
-        Some(Severity::Biased) => "biases a number",
-        Some(Severity::Note) if entry.is_limit() => "may limit the rate",
+/// Describes the effect of a finding on a measurement; empty for other answers.
+pub(crate) fn describe_effect(answer: &DoctorAnswer) -> &'static str {
+    match answer.severity {
+        Some(Severity::Invalidates) => "invalidates a number",
+        Some(Severity::Relabels) => "relabels a number",
+        Some(Severity::Biases) => "biases a number",
+        Some(Severity::Note) if answer.is_cgroup_limit() => "may limit the rate",
         Some(Severity::Note) => "note",
         None => "",
     }
 }
 
 /// Names the check of an observation: `, A04`. Empty without one.
-pub(crate) fn check_suffix(entry: &DoctorAnswer) -> String {
-    entry.check.map_or_else(String::new, |id| format!(", {id}"))
+pub(crate) fn check_suffix(answer: &DoctorAnswer) -> String {
+    answer.check.map_or_else(String::new, |id| format!(", {id}"))
 }

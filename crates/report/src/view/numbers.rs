@@ -16,17 +16,17 @@ const VERY_WIDE_INTERVAL: f64 = 1.0;
 type Percentiles = BTreeMap<String, Option<u64>>;
 
 /// Returns a percentile in ns; `None` if it is unknown or too few operations support it.
-pub(crate) fn at_rank(percentiles: &Percentiles, rank: &str) -> Option<u64> {
+pub(crate) fn percentile_ns(percentiles: &Percentiles, rank: &str) -> Option<u64> {
     percentiles.get(rank).copied().flatten()
 }
 
 /// Formats a percentile, or `-` if too few operations support it.
 pub(crate) fn percentile(percentiles: &Percentiles, rank: &str) -> String {
-    or_dash(at_rank(percentiles, rank), |ns| show_ns(ns as f64))
+    or_dash(percentile_ns(percentiles, rank), |ns| show_ns(ns as f64))
 }
 
 /// Formats a value with the digits that its interval supports, after `~` if digits were removed.
-pub(crate) fn supported(value: f64, interval: Option<[f64; 2]>) -> String {
+pub(crate) fn with_supported_digits(value: f64, interval: Option<[f64; 2]>) -> String {
     let share = match interval {
         Some([low, high]) if value > 0.0 => (high - low) / 2.0 / value,
         _ => 0.0,
@@ -134,8 +134,9 @@ pub(crate) fn short_bytes(bytes: u64) -> String {
 
 #[test]
 fn a_wide_interval_removes_digits() {
-    let shown =
-        |value: f64, share: f64| supported(value, Some([value * (1.0 - share), value * (1.0 + share)]));
+    let shown = |value: f64, share: f64| {
+        with_supported_digits(value, Some([value * (1.0 - share), value * (1.0 + share)]))
+    };
     assert_eq!((shown(12_677.0, 0.05), shown(12_677.0, 1.87)), ("12,677".into(), "~10,000".into()));
     assert_eq!((shown(12_677.0, 0.19), shown(14_573.0, 0.39)), ("~13,000".into(), "~15,000".into()));
     assert_eq!(
@@ -144,10 +145,10 @@ fn a_wide_interval_removes_digits() {
     );
     assert_eq!((shown(0.0123, 0.2), shown(99.6, 0.4)), ("~0.012".into(), "~100".into()));
     assert_eq!(
-        (supported(78_912.0, None), supported(0.0, Some([0.0, 0.0]))),
+        (with_supported_digits(78_912.0, None), with_supported_digits(0.0, Some([0.0, 0.0]))),
         ("78,912".into(), "0.00".into())
     );
-    assert_eq!(supported(f64::NAN, Some([0.0, 1.0])), "NaN");
+    assert_eq!(with_supported_digits(f64::NAN, Some([0.0, 1.0])), "NaN");
 }
 
 #[test]

@@ -4,10 +4,10 @@
 //! unknown or withheld.
 
 use super::findings;
-use crate::view::numbers::at_rank;
+use crate::view::numbers::percentile_ns;
 use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
-use model::command::{Moved, Syncs};
+use model::command::{ProcessIo, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;
 use model::figures::AtDevice;
@@ -34,7 +34,7 @@ impl<R> Columns<R> {
     fn percentiles(mut self, prefix: &str, figures: impl for<'r> Fn(&'r R) -> Option<&'r Figures>) -> Self {
         for rank in ["50", "90", "95", "99", "99.9"] {
             let heading = format!("{prefix}p{}_ns", rank.replace('.', "_"));
-            self = self.value(heading, |item| at_rank(&figures(item)?.latency_ns.percentiles, rank));
+            self = self.value(heading, |item| percentile_ns(&figures(item)?.latency_ns.percentiles, rank));
         }
         self
     }
@@ -49,7 +49,7 @@ impl<R> Columns<R> {
         let old: Vec<usize> =
             (0..self.headings.len()).filter(|at| self.headings[*at].ends_with("p99_9_ns")).collect();
         let session = findings::session_id(report);
-        let tags = report.words.tags.join(";");
+        let tags = report.annotations.tags.join(";");
         let mut all = self
             .value("session", |_| session.clone())
             .value("started", |_| report.started.clone())
@@ -108,7 +108,7 @@ pub(crate) fn report_records(report: &Report) -> Records {
     }
 }
 
-fn moved(moved: &model::Known<Moved>, count: fn(&Moved) -> Option<u64>) -> Option<u64> {
+fn moved(moved: &model::Known<ProcessIo>, count: fn(&ProcessIo) -> Option<u64>) -> Option<u64> {
     moved.as_ref().ok().and_then(count)
 }
 
@@ -254,7 +254,7 @@ impl InterfaceRow<'_> {
     }
 
     fn percentile(&self, rank: &str) -> Option<u64> {
-        at_rank(&self.figures()?.latency_ns.percentiles, rank)
+        percentile_ns(&self.figures()?.latency_ns.percentiles, rank)
     }
 
     fn stored_before(&self) -> Option<&Extents> {
@@ -350,7 +350,7 @@ pub(crate) fn session_records(listing: &Listing) -> Records {
         .text("id", |entry| &entry.id)
         .value("started", |entry| entry.started.clone())
         .value("verdict", |entry| entry.verdict_word().map(str::to_owned))
-        .text("ending", |entry| entry.unplanned().unwrap_or("complete"))
+        .text("ending", |entry| entry.unplanned_ending().unwrap_or("complete"))
         .value("title", |entry| entry.title.clone())
         .value("headline", |entry| entry.headline.as_ref().map(|h| h.name.clone()))
         .value("value", |entry| entry.headline.as_ref()?.value)
@@ -365,8 +365,8 @@ pub(crate) fn session_records(listing: &Listing) -> Records {
         .value("fingerprint", |entry| entry.fingerprint.clone())
         .value("findings", |entry| join(&mut entry.findings.iter().map(|f| f.id.to_string())))
         .value("version", |entry| entry.version.clone())
-        .value("tags", |entry| entry.words.tags.join(";"))
-        .value("notes", |entry| join(&mut entry.words.notes.iter().map(|n| n.text.clone())))
+        .value("tags", |entry| entry.annotations.tags.join(";"))
+        .value("notes", |entry| join(&mut entry.annotations.notes.iter().map(|n| n.text.clone())))
         .text("path", |entry| &entry.path)
         .records()
 }
@@ -382,7 +382,7 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
         .value("tags", |row| row.tags.join(";"));
     for (at, column) in sessions.columns.iter().enumerate() {
         let figure =
-            |row: &&model::history::Row| -> Option<Figure> { row.figures.get(at).cloned().flatten() };
+            |row: &&model::history::SessionRow| -> Option<Figure> { row.figures.get(at).cloned().flatten() };
         let name = format!("{} {}", column.name, column.unit);
         all = all
             .value(name.clone(), |row| figure(row)?.value)
@@ -438,5 +438,5 @@ pub(crate) fn watch_records(watched: &Watched) -> Records {
             .value(format!("{name}_p99_ms"), |(device, _)| latency(device)?.p99_ms)
             .value(format!("{name}_max_ms"), |(device, _)| latency(device).map(|l| l.max_ms));
     }
-    Records { has_headings: watched.first, ..all.records() }
+    Records { has_headings: watched.is_first, ..all.records() }
 }

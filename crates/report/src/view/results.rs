@@ -1,9 +1,9 @@
 //! Results of jobs and commands: the table with a row for each direction, the hosts, a replay next to its original, and the table with a
 //! row for each run of a command.
 
-use crate::view::numbers::{device_rate, half_width, percentile, supported, verdict_mark};
+use crate::view::numbers::{device_rate, half_width, percentile, verdict_mark, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
-use model::command::{CommandResults, CommandRun, Moved};
+use model::command::{CommandResults, CommandRun, ProcessIo};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::replay::{Figure, FitCheck, ReplayComparison};
 use model::report::{Figures, Measured, Rates, Report, Verdict};
@@ -65,7 +65,7 @@ impl<'r> ResultRow<'r> {
         let rates = self.rates.as_ref()?;
         let (rate, iops) = (of_row(rates), rates.iops);
         let ends = rates.iops_interval.filter(|_| iops > 0.0);
-        Some(supported(rate, ends.map(|ends| ends.map(|end| end / iops * rate))))
+        Some(with_supported_digits(rate, ends.map(|ends| ends.map(|end| end / iops * rate))))
     }
 
     /// Returns a rate in bytes, which a sync does not have.
@@ -306,7 +306,7 @@ fn in_unit(value: f64, unit: &str) -> String {
 /// Returns a row for each run.
 pub(crate) fn command_table(results: &CommandResults) -> Table {
     let seconds = |seconds: f64| show_ns(seconds * 1e9);
-    let moved = |run: &CommandRun, amount: fn(&Moved) -> u64| {
+    let moved = |run: &CommandRun, amount: fn(&ProcessIo) -> u64| {
         or_dash(run.moved.as_ref().map(amount).ok(), show_bytes)
     };
     let runs = results

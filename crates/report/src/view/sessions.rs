@@ -2,11 +2,11 @@
 
 use crate::view::findings::headline_value;
 use crate::view::lists::{distinct, plural};
-use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, supported, with_suspect_mark};
+use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_digits, with_suspect_mark};
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
 use model::finding::Severity;
-use model::history::{Column, Entry, Figure, Listing, Mark, Row, RowsOf, SessionTable};
+use model::history::{Column, Entry, Figure, FindingMark, Listing, RowsOf, SessionRow, SessionTable};
 use model::name;
 use model::name::visible;
 use model::report::{Headline, Report, Verdict};
@@ -34,13 +34,13 @@ pub(crate) fn list_table(entries: &[Entry]) -> Table {
     let mut columns = Columns::new(entries)
         .label(ID_HEADING, |entry| printable(&entry.id))
         .label("when", |entry| text_or_dash(entry.started.as_deref().map(day_and_time)))
-        .label("verdict", |entry| entry.word())
+        .label("verdict", |entry| entry.status())
         .label("measured", |entry| text_or_dash(measured(entry)))
         .value("value", |entry| text_or_dash(entry.headline.as_ref().map(headline_value)))
         .value("±95 %", |entry| entry.headline.as_ref().and_then(half_interval))
         .label("target", |entry| text_or_dash(Some(entry.targets.join(", "))));
-    if entries.iter().any(|entry| !entry.words.tags.is_empty()) {
-        columns = columns.label("tags", |entry| printable(&entry.words.tags.join(" ")));
+    if entries.iter().any(|entry| !entry.annotations.tags.is_empty()) {
+        columns = columns.label("tags", |entry| printable(&entry.annotations.tags.join(" ")));
     }
     columns.table(&["measured", "±95 %", "tags", ID_HEADING]).cut_to(TARGET_COLUMN, MIN_TARGET_WIDTH)
 }
@@ -64,17 +64,17 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// Returns how many sessions the list leaves out, and the disk usage of all sessions if it is large.
 pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
-    let Listing { entries, asked_for, sessions, bytes } = listing;
+    let Listing { entries, matching, sessions, bytes } = listing;
     let mut out = Vec::new();
     if *sessions == 0 {
         out.push("There are no sessions yet; `fathom bench` makes one.".into());
-    } else if *asked_for == 0 {
+    } else if *matching == 0 {
         out.push(format!("No session matches ({} in all).", show_count(*sessions as f64)));
-    } else if *asked_for > entries.len() as u64 {
+    } else if *matching > entries.len() as u64 {
         out.push(format!(
             "The newest {} of {}; --limit 0 shows all.",
             show_count(entries.len() as f64),
-            show_count(*asked_for as f64)
+            show_count(*matching as f64)
         ));
     }
     if *bytes > MUCH_BYTES {
@@ -121,7 +121,7 @@ pub(crate) fn session_table(sessions: &SessionTable) -> Table {
 }
 
 /// Returns the findings of devices, each combination once, in the order of the rows.
-fn footnotes(sessions: &SessionTable) -> Vec<&Vec<Mark>> {
+fn footnotes(sessions: &SessionTable) -> Vec<&Vec<FindingMark>> {
     let rows =
         sessions.rows.iter().filter(|row| sessions.rows_of == RowsOf::Devices && !row.findings.is_empty());
     distinct(rows.map(|row| &row.findings))
@@ -130,7 +130,7 @@ fn footnotes(sessions: &SessionTable) -> Vec<&Vec<Mark>> {
 fn figure_cell(figure: Option<&Figure>) -> String {
     match figure {
         Some(Figure { value: Some(value), interval, verdict, .. }) => {
-            with_suspect_mark(supported(*value, *interval), *verdict)
+            with_suspect_mark(with_supported_digits(*value, *interval), *verdict)
         }
         Some(_) => "void".into(),
         None => "-".into(),
@@ -149,7 +149,7 @@ pub(crate) fn session_table_legend(table: &Table) -> String {
 }
 
 /// Returns the tags of a session, or its id if it has none.
-pub(crate) fn session_name(row: &Row) -> String {
+pub(crate) fn session_name(row: &SessionRow) -> String {
     if row.tags.is_empty() { row.session.clone() } else { row.tags.join(" ") }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn session_name(row: &Row) -> String {
 /// condition, how it ended, and why it is not VALID.
 pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
-    let remark = |(row, report): (&Row, &Report)| {
+    let remark = |(row, report): (&SessionRow, &Report)| {
         let name = is_main.then(|| format!(": {}.", report.headline.name));
         let answer = report.answer.as_ref().map(|a| format!(", {}: {}", a.word.word(), a.sentence));
         let ended = describe_ending(report).map(|text| format!(": {text}"));
@@ -177,7 +177,8 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
         out.push("No matching session has results to compare; `fathom bench` makes one.".into());
     }
     for (at, marks) in footnotes(sessions).into_iter().enumerate() {
-        let effect = |mark: &Mark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
+        let effect =
+            |mark: &FindingMark| format!("{} {}", mark.id, mark.severity.map_or("", Severity::effect));
         let effects = marks.iter().map(effect).collect::<Vec<_>>().join(", ");
         let first = marks.first().map_or_else(String::new, |mark| mark.id.to_string());
         out.push(format!("[{}] {effects}; `fathom explain {first}` describes the check.", at + 1));
@@ -212,8 +213,8 @@ pub(crate) fn session_table_foot(sessions: &SessionTable) -> Vec<String> {
 
 /// Names the command that compares two sessions. Sessions without repeated runs cannot be compared,
 /// so their targets are measured again, in alternation.
-fn advise_comparison(first: &Row, second: &Row) -> String {
-    let is_unrepeated = |row: &Row| {
+fn advise_comparison(first: &SessionRow, second: &SessionRow) -> String {
+    let is_unrepeated = |row: &SessionRow| {
         let mut figures = row.figures.iter().flatten().peekable();
         figures.peek().is_some() && figures.all(|figure| figure.interval.is_none())
     };
@@ -231,7 +232,7 @@ fn advise_comparison(first: &Row, second: &Row) -> String {
 
 #[test]
 fn two_devices_are_compared_by_their_sessions_only_if_runs_were_repeated() {
-    let row = |session: &str, target: &str, interval| Row {
+    let row = |session: &str, target: &str, interval| SessionRow {
         session: session.into(),
         targets: vec![target.into()],
         figures: vec![
@@ -245,14 +246,14 @@ fn two_devices_are_compared_by_their_sessions_only_if_runs_were_repeated() {
                 mb_per_s: None,
             }),
         ],
-        ..Row::default()
+        ..SessionRow::default()
     };
     let repeated = [row("1", "/a", Some([1.0, 2.0])), row("2", "/b b", Some([1.0, 2.0]))];
     assert_eq!(advise_comparison(&repeated[0], &repeated[1]), "Type `fathom compare 1 2`");
     let once = [row("1", "/a", None), row("2", "/b b", None)];
     let advice = "Their runs were not repeated; type `fathom bench --compare /a '/b b'`";
     assert_eq!(advise_comparison(&once[0], &once[1]), advice);
-    let sweeps = once.clone().map(|row| Row { figures: Vec::new(), ..row });
+    let sweeps = once.clone().map(|row| SessionRow { figures: Vec::new(), ..row });
     assert_eq!(advise_comparison(&sweeps[0], &sweeps[1]), "Type `fathom compare 1 2`");
     // The same target cannot be compared with itself in turns.
     assert_eq!(advise_comparison(&once[0], &once[0]), "Type `fathom compare 1 1`");

@@ -1,14 +1,15 @@
 //! Studies: a table of each study, which replaces the table of results.
 
 use crate::view::numbers::{
-    at_rank, change_ends, half_width, percentile, short_bytes, supported, verdict_mark, verdict_word,
+    change_ends, half_width, percentile, percentile_ns, short_bytes, verdict_mark, verdict_word,
+    with_supported_digits,
 };
 use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
 use model::Known;
-use model::comparison::{ComparisonWord, Pair};
+use model::comparison::{ComparisonAnswer, Pair};
 use model::evidence::Extents;
-use model::figures::{Difference, Layers, Pace};
+use model::figures::{LayerDifference, Layers, OperationFigures};
 use model::finding::CheckId;
 use model::job::Pattern;
 use model::report::{Figures, Measured, Rates};
@@ -21,7 +22,7 @@ const NO_NUMBER: &str = "no number";
 /// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are kept at any width. A
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
-    let format_pace = |pace: &Pace, iops: String| match pace.bytes {
+    let format_pace = |pace: &OperationFigures, iops: String| match pace.bytes {
         Some(_) => format!("{iops} x {}", or_dash(pace.bytes, |bytes| short_bytes(bytes.round() as u64))),
         None => iops,
     };
@@ -29,8 +30,8 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("layer", |row| format!("  {}", row.name))
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
-        .value("fathom IOPS", |row| match (&row.tool, &row.tool_did) {
-            (Some(tool), _) => format_pace(tool, supported(tool.iops, row.iops_interval)),
+        .value("fathom IOPS", |row| match (&row.tool, &row.tool_even_if_invalid) {
+            (Some(tool), _) => format_pace(tool, with_supported_digits(tool.iops, row.iops_interval)),
             (None, Some(tool)) => format!("({})", format_pace(tool, show_count(tool.iops))),
             (None, None) => NO_NUMBER.into(),
         })
@@ -51,13 +52,13 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         )
 }
 
-fn layer_latency(pace: &Pace) -> String {
+fn layer_latency(pace: &OperationFigures) -> String {
     or_dash(pace.latency_ns, show_ns)
 }
 
 /// Describes the change against another row: `vda -2.1 %`, or `vda x 3.10`. Leaves out the name of
 /// the file system if `layer` is on the same one.
-fn describe_difference(layer: &str, against: &Difference) -> String {
+fn describe_difference(layer: &str, against: &LayerDifference) -> String {
     let file_system = layer.split_once(' ').map_or("", |(file_system, _)| file_system);
     let in_file_system = against.name.strip_prefix(file_system).and_then(|rest| rest.strip_prefix(' '));
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
@@ -104,7 +105,7 @@ pub(crate) fn raw_rate<'a>(api: &'a Api, results: &[Measured], writes: bool) -> 
 /// Describes the result of [`raw_rate`]:
 /// `the device's own sequential rate, 3,558 MB/s (io_uring O_DIRECT, 128K sequential read).`
 pub(crate) fn describe_raw_rate(row: &ApiRow) -> String {
-    let rate = or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval));
+    let rate = or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval));
     format!("the device's own sequential rate, {rate} MB/s ({}, {}).", row.interface, row.work)
 }
 
@@ -117,10 +118,11 @@ pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
         .label("interface", |row| format!("  {}", row.interface))
         .label("verdict", |row| results.get(row.result).map(verdict_word))
         .label("accepted", |row| results.get(row.result).map(|result| CheckId::list(&result.accepted, " ")))
-        .value("MB/s", |row| or_dash(row.mb_per_s, |v| supported(v, row.mb_per_s_interval)))
+        .value("MB/s", |row| or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval)))
         .value("±95 %", |row| or_dash(row.mb_per_s, |v| half_width(v, row.mb_per_s_interval)))
         .value("synced", |row| {
-            let synced = || or_dash(row.synced_mb_per_s, |v| supported(v, row.synced_mb_per_s_interval));
+            let synced =
+                || or_dash(row.synced_mb_per_s, |v| with_supported_digits(v, row.synced_mb_per_s_interval));
             row.stored_after.is_some().then(synced)
         })
         .value("p50", |row| time(row.p50_ns))
@@ -182,12 +184,17 @@ impl<'r, R> RowWithResult<'r, R> {
     }
 
     fn mb_per_s(&self) -> Option<String> {
-        self.total.map(|total| supported(total.mb_per_s, total.mb_per_s_interval))
+        self.total.map(|total| with_supported_digits(total.mb_per_s, total.mb_per_s_interval))
     }
 
     fn iops(&self) -> Option<String> {
         self.result?;
-        Some(self.total.map_or_else(|| NO_NUMBER.into(), |total| supported(total.iops, total.iops_interval)))
+        Some(
+            self.total.map_or_else(
+                || NO_NUMBER.into(),
+                |total| with_supported_digits(total.iops, total.iops_interval),
+            ),
+        )
     }
 
     fn half_width(&self) -> Option<String> {
@@ -217,13 +224,13 @@ fn describe_pair(pair: &Pair) -> String {
 /// Names the faster of the two targets, or returns the answer if neither is faster.
 fn faster_target(targets: &Targets, own: usize, pair: &Pair) -> String {
     match pair.metrics.first().map_or_else(|| pair.refusal(), |m| m.answer) {
-        ComparisonWord::Faster => target_name(targets, own).into(),
-        ComparisonWord::Slower => target_name(targets, 0).into(),
-        ComparisonWord::Same => "neither".into(),
-        word @ (ComparisonWord::NoDifferenceSeen
-        | ComparisonWord::CannotTell
-        | ComparisonWord::Incomparable
-        | ComparisonWord::Invalid) => word.word().into(),
+        ComparisonAnswer::Faster => target_name(targets, own).into(),
+        ComparisonAnswer::Slower => target_name(targets, 0).into(),
+        ComparisonAnswer::Same => "neither".into(),
+        word @ (ComparisonAnswer::NoDifferenceSeen
+        | ComparisonAnswer::CannotTell
+        | ComparisonAnswer::Incomparable
+        | ComparisonAnswer::Invalid) => word.word().into(),
     }
 }
 
@@ -318,7 +325,7 @@ fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();
     if !["50", "99", "99.9"].contains(&rank)
-        && let Some(ns) = at_rank(&point.percentiles_ns, rank)
+        && let Some(ns) = percentile_ns(&point.percentiles_ns, rank)
     {
         parts.push(format!("p{rank} {}", show_ns(ns as f64)));
     }

@@ -2,7 +2,8 @@
 
 use crate::view::lists::{distinct, distinct_by};
 use crate::view::numbers::{
-    device_rate, half_width, percentile, supported, verdict_mark, with_suspect_mark, worst_verdict_mark,
+    device_rate, half_width, percentile, verdict_mark, with_supported_digits, with_suspect_mark,
+    worst_verdict_mark,
 };
 use crate::view::table::{Columns, Table, or_dash};
 use model::figures::Estimate;
@@ -57,29 +58,33 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let measured = |row: &SweepRow, measure: Measure| {
         let interval = row.cell.interval_of(measure);
         or_dash(row.cell.value(measure), |v| {
-            if measure.is_latency() { measure.show(v) } else { supported(v, interval) }
+            if measure.is_latency() { measure.show(v) } else { with_supported_digits(v, interval) }
         })
     };
-    let by = |row: &SweepRow, measure: Measure| (row.work.by == measure).then(|| measured(row, measure));
+    let if_ranking =
+        |row: &SweepRow, measure: Measure| (row.work.measure == measure).then(|| measured(row, measure));
     Columns::new(rows)
         .label("", |row| row.name.clone())
         .label("setting", |row| {
-            let whole = || format!("{} {}", row.cell.setting.shape(), row.cell.setting.way());
+            let whole = || format!("{} {}", row.cell.setting.load(), row.cell.setting.access_path());
             row.distinguishing.clone().unwrap_or_else(whole)
         })
         .label("verdict", |row| result(row).map(verdict_mark))
         .value("IOPS", |row| {
-            let is_shown = row.distinguishing.is_some() || row.work.by != Measure::Bandwidth;
+            let is_shown = row.distinguishing.is_some() || row.work.measure != Measure::Bandwidth;
             is_shown.then(|| measured(row, Measure::Iops))
         })
         .value("MB/s", |row| measured(row, Measure::Bandwidth))
         .value("±95 %", |row| {
-            half_width(row.cell.value(row.work.by).unwrap_or(0.0), row.cell.interval_of(row.work.by))
+            half_width(
+                row.cell.value(row.work.measure).unwrap_or(0.0),
+                row.cell.interval_of(row.work.measure),
+            )
         })
-        .value("p99", |row| by(row, Measure::P99))
+        .value("p99", |row| if_ranking(row, Measure::P99))
         .value("mean", |row| match row.distinguishing {
             Some(_) => Some(or_dash(row.cell.latency_mean_ns, show_ns)),
-            None => by(row, Measure::Latency),
+            None => if_ranking(row, Measure::Latency),
         })
         .value("longest", |row| {
             row.distinguishing.as_ref().map(|_| or_dash(row.cell.latency_max_ns, |ns| show_ns(ns as f64)))
@@ -90,7 +95,7 @@ pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
             row.distinguishing.is_none().then(|| or_dash(row.cell.cpu_ns_per_mib, show_ns))
         })
         .label("against the fastest", |row| {
-            row.against.map(|by| describe_change(by.value - 1.0, by.interval.map(|end| end - 1.0)))
+            row.against.map(|ratio| describe_change(ratio.value - 1.0, ratio.interval.map(|end| end - 1.0)))
         })
         .table(&SWEEP_DROP_ORDER)
 }
@@ -131,11 +136,11 @@ pub(crate) fn shows_each_cell(sweep: &Sweep) -> bool {
 fn cell_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r>> {
     let cells = cells_of_work(sweep, work);
     let parts = |c: &CellFigures| -> Vec<String> {
-        let way = c.setting.way();
+        let way = c.setting.access_path();
         // Name a single worker only if other cells have several.
         let alone = (c.setting.workers == 1).then(|| "1 worker".to_owned());
         let settings = way.split(", ").map(str::to_owned).chain(alone);
-        std::iter::once(c.setting.shape()).chain(settings).collect()
+        std::iter::once(c.setting.load()).chain(settings).collect()
     };
     let common = |part: &String| cells.len() > 1 && cells.iter().all(|c| parts(c).contains(part));
     let winner = sweep.winner.get(&work.name);
@@ -168,7 +173,7 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
 /// Returns the name of the first row. It says whether the cell is proven to be the fastest, or only the best observed one.
 fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
-        Chosen::Fastest if work.by.is_latency() => "lowest",
+        Chosen::Fastest if work.measure.is_latency() => "lowest",
         Chosen::Fastest => "fastest",
         _ => "best seen",
     }
@@ -176,7 +181,7 @@ fn first_row_name(work: &Work) -> &'static str {
 
 /// Heading of [`best_settings_table`].
 pub(crate) fn best_settings_title(best: &BestSettings) -> String {
-    format!("{}: {} of every device at each device's best setting", best.work, best.by.heading())
+    format!("{}: {} of every device at each device's best setting", best.work, best.measure.heading())
 }
 
 /// Legend of [`best_settings_table`].
@@ -191,11 +196,11 @@ pub(crate) fn best_settings_table(best: &BestSettings) -> Table {
         or_dash(value_at(at), |value| {
             let change = own.map_or_else(String::new, |own| percent(value / own - 1.0));
             let mark = if row.best == Some(at) { BEST } else { &change };
-            format!("{} {mark}", best.by.show_in_table(value)).trim_end().to_owned()
+            format!("{} {mark}", best.measure.show_in_table(value)).trim_end().to_owned()
         })
     };
     let reason = |row: &DeviceBySettings| {
-        row.best.is_none().then(|| match row.void_by.as_slice() {
+        row.best.is_none().then(|| match row.invalidated_by.as_slice() {
             [] => "not decided".to_owned(),
             ids => format!("void by {}", CheckId::list(ids, " ")),
         })
@@ -216,7 +221,7 @@ pub(crate) const BEST: &str = "best";
 /// Returns each target of a sweep at the best settings of all targets; empty unless the grid has
 /// several targets as an axis.
 pub(crate) fn best_settings(report: &Report, sweep: &Sweep) -> Vec<BestSettings> {
-    let by_target = sweep.settings(|at| report.void_by(at));
+    let by_target = sweep.settings(|at| report.invalidated_by(at));
     if by_target.len() < 2 {
         return Vec::new();
     }
@@ -266,7 +271,7 @@ pub(crate) struct Side {
 impl Sides {
     /// Describes the settings that are neither rows nor columns. All cells of a map share them.
     pub(crate) fn way(self, setting: &Setting) -> String {
-        (self.columns.without)(&(self.rows.without)(setting)).way()
+        (self.columns.without)(&(self.rows.without)(setting)).access_path()
     }
 }
 
@@ -386,17 +391,17 @@ pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec
 
 /// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. 0 for an
 /// unknown value.
-pub(crate) fn share_of_best(value: Option<f64>, best: f64, by: Measure) -> f64 {
+pub(crate) fn share_of_best(value: Option<f64>, best: f64, measure: Measure) -> f64 {
     let value = value.unwrap_or(0.0);
-    let share = if by.is_latency() { best / value } else { value / best };
+    let share = if measure.is_latency() { best / value } else { value / best };
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Returns the best value of the cells. Without a value, the best latency is infinity, and any
 /// other best value is 0.
-pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, by: Measure) -> f64 {
-    let values = cells.filter_map(|c| c.value(by)).filter(|v| v.is_finite());
-    if by.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
+pub(crate) fn best_value<'c>(cells: impl Iterator<Item = &'c CellFigures>, measure: Measure) -> f64 {
+    let values = cells.filter_map(|c| c.value(measure)).filter(|v| v.is_finite());
+    if measure.is_latency() { values.fold(f64::INFINITY, f64::min) } else { values.fold(0.0, f64::max) }
 }
 
 /// Describes how long the search took, and how much time it had.
@@ -506,7 +511,7 @@ fn read_write_shares(setting: &Setting) -> String {
 
 #[test]
 fn an_unknown_or_odd_value_has_no_share_of_the_best() {
-    let percent = |value, by| (100.0 * share_of_best(value, 100.0, by)).round() as u32;
+    let percent = |value, measure| (100.0 * share_of_best(value, 100.0, measure)).round() as u32;
     let rates = [Some(100.0), Some(25.0), None, Some(f64::NAN)].map(|rate| percent(rate, Measure::Bandwidth));
     assert_eq!(rates, [100, 25, 0, 0]);
     assert_eq!(percent(Some(400.0), Measure::Latency), 25);

@@ -23,7 +23,7 @@ pub(crate) fn verdict_on_all_hosts(all: &Verifications) -> String {
         1 => "1 block damaged, ".into(),
         n => format!("{} blocks damaged, ", show_count(n as f64)),
     };
-    let written = match sum(|v| v.written.as_ref().map_or(0, |_| v.bytes_of(v.mark.begun))) {
+    let written = match sum(|v| v.written.as_ref().map_or(0, |_| v.bytes_of(v.writer_progress.begun))) {
         0 => String::new(),
         n => format!("{} written and ", show_bytes(n)),
     };
@@ -73,7 +73,7 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
             None => write!(
                 out,
                 " after {} of {} writes of {size}, and nothing was read back",
-                show_count(verified.mark.begun as f64),
+                show_count(verified.writer_progress.begun as f64),
                 show_count(request.writes() as f64)
             ),
         },
@@ -91,13 +91,15 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
     parts.push(match (&verified.written, &verified.read) {
         (Some(_), Some((r, _))) => format!(
             "{} written and {} read back",
-            show_bytes(verified.bytes_of(verified.mark.begun)),
+            show_bytes(verified.bytes_of(verified.writer_progress.begun)),
             show_bytes(verified.bytes_of(r.blocks))
         ),
-        (Some(_), None) => format!("{} written", show_bytes(verified.bytes_of(verified.mark.begun))),
+        (Some(_), None) => {
+            format!("{} written", show_bytes(verified.bytes_of(verified.writer_progress.begun)))
+        }
         (None, read) => format!(
             "{} of {} writes known to be stable, {} read back",
-            show_count(verified.mark.synced as f64),
+            show_count(verified.writer_progress.synced as f64),
             show_count(request.writes() as f64),
             show_bytes(verified.bytes_of(read.as_ref().map_or(0, |(r, _)| r.blocks)))
         ),
@@ -160,8 +162,10 @@ pub(crate) fn verification_rates(verified: &Verified) -> Option<String> {
         let rate = verified.bytes_of(blocks) as f64 / took.as_secs_f64().max(1e-9);
         format!("{:.0} MB/s ({:.0} MiB/s)", rate / 1e6, rate / MIB as f64)
     };
-    let written =
-        verified.written.as_ref().map(|(_, t)| format!("written at {}", rate(verified.mark.begun, t)));
+    let written = verified
+        .written
+        .as_ref()
+        .map(|(_, t)| format!("written at {}", rate(verified.writer_progress.begun, t)));
     let read = verified.read.as_ref().map(|(r, t)| format!("read back at {}", rate(r.blocks, t)));
     let rates: Vec<String> = written.into_iter().chain(read).collect();
     let work = if verified.written.is_some() { "stamping, syncs and checking" } else { "checking" };
@@ -252,7 +256,7 @@ fn damage_before_an_interruption_is_damage() {
     unreadable.add(Kind::Read, 4096, -5);
     let outcome = |damaged, failures, interrupted| Verified {
         verification,
-        mark: verification.mark(500),
+        writer_progress: verification.progress_after(500),
         target: "/file".into(),
         place: Place::default(),
         written: None,

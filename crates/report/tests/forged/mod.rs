@@ -2,7 +2,7 @@
 
 use model::evidence::{BlockFlow, BlockStat};
 use model::figures::{
-    Observed, ObservedCpu, ObservedDisk, ObservedKind, ObservedTarget, ObservedWorkers, Stretch,
+    Observed, ObservedCpu, ObservedDisk, ObservedInterval, ObservedKind, ObservedTarget, ObservedWorkers,
 };
 use model::histogram::Distribution;
 use model::job::Kind;
@@ -14,12 +14,12 @@ const RUN_NS: u64 = 1_000_000_000;
 /// Returns the report with observations, as directly after a measurement.
 pub(crate) fn with_seen(mut report: Report) -> Report {
     for result in &mut report.results {
-        result.seen = Some(seen(result));
+        result.observed = Some(observed(result));
     }
     report
 }
 
-fn seen(result: &Measured) -> Observed {
+fn observed(result: &Measured) -> Observed {
     let runs = result.runs.len() as u64;
     let kinds = [
         (Kind::Read, &result.read),
@@ -36,8 +36,8 @@ fn seen(result: &Measured) -> Observed {
         targets: vec![target],
         window_ns: runs * RUN_NS,
         ended_ns: runs * RUN_NS + 1,
-        in_order: runs > 0,
-        is_cut: false,
+        succeeded: runs > 0,
+        is_from_incomplete_run: false,
         kinds: kinds.collect(),
         ignored_errors: 0,
         sync_error: None,
@@ -63,7 +63,7 @@ fn observed_kind(figures: &Figures, runs: u64) -> ObservedKind {
     let Latency { min, mean, max, .. } = figures.latency_ns;
     let bins = vec![(min, 1), (mean as u64, figures.ops.saturating_sub(2)), (max, 1)];
     let latency = Distribution { count: figures.ops, min_ns: min, max_ns: max, mean_ns: mean, bins };
-    let half = |at| Stretch {
+    let half = |at| ObservedInterval {
         start_ns: at * (RUN_NS / 2),
         ns: RUN_NS / 2,
         ops: figures.ops / runs.max(1) / 2,
@@ -74,7 +74,7 @@ fn observed_kind(figures: &Figures, runs: u64) -> ObservedKind {
         short: 0,
         latency,
         service: None,
-        course: (0..2 * runs).map(half).collect(),
+        time_series: (0..2 * runs).map(half).collect(),
         priorities: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ struct Load {
 }
 
 impl Load {
-    fn new(unit: Unit, span: Option<(u64, u64)>) -> Self {
+    fn new(unit: RowUnit, span: Option<(u64, u64)>) -> Self {
         let scope = Scope { unit, span, start_ns: 1000 };
         Self { names: Names::default(), pairing: Pairing::new(scope), rows: Vec::new() }
     }
@@ -41,7 +41,7 @@ const NOWHERE: u64 = u64::MAX;
 
 #[test]
 fn a_completion_belongs_to_the_oldest_request_at_its_sector() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::Issued, 1, 8, 8, "R", 1);
     load.event(EventKind::Issued, 2, 8, 8, "R", 2);
     load.event(EventKind::Issued, 3, 16, 8, "WS", 3);
@@ -59,7 +59,7 @@ fn a_completion_belongs_to_the_oldest_request_at_its_sector() {
 
 #[test]
 fn a_journal_commit_belongs_to_the_task_that_requested_it() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::FlushRequested, 1, 229_396, 2, "FWFSM", 7);
     for (step, at, place, rwbs, tid) in [
         (EventKind::Issued, 2, (0, 0), "FF", 9),
@@ -87,7 +87,7 @@ fn a_journal_commit_belongs_to_the_task_that_requested_it() {
 
 #[test]
 fn empty_flushes_count_as_in_the_kernel_and_device_fua_has_no_separate_end() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::FlushRequested, 1, 0, 0, "FWS", 7);
     load.event(EventKind::Issued, 2, 0, 0, "FF", 9);
     load.event(EventKind::Completed, 3, NOWHERE, 0, "FF", 0);
@@ -107,7 +107,7 @@ fn empty_flushes_count_as_in_the_kernel_and_device_fua_has_no_separate_end() {
 
 #[test]
 fn partial_completions_and_requeues_are_one_request() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::Inserted, 0, 8, 16, "R", 5);
     load.event(EventKind::Issued, 1, 8, 16, "R", 9);
     load.event(EventKind::Completed, 2, 8, 8, "R", 0);
@@ -122,7 +122,7 @@ fn partial_completions_and_requeues_are_one_request() {
 
 #[test]
 fn returned_requests_at_one_sector_keep_their_rows() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::Issued, 1, 8, 8, "R", 1);
     load.event(EventKind::Issued, 2, 8, 8, "R", 2);
     for (step, at) in [
@@ -145,7 +145,7 @@ fn returned_requests_at_one_sector_keep_their_rows() {
 
 #[test]
 fn merged_requests_are_not_kept_for_ever() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::Inserted, 0, 8, 8, "W", 5);
     // A thousand requests a second are merged into others for ten minutes.
     let last = 599_999;
@@ -166,7 +166,7 @@ fn merged_requests_are_not_kept_for_ever() {
 
 #[test]
 fn lost_events_cause_no_wrong_pairs() {
-    let mut load = Load::new(Unit::Requests, None);
+    let mut load = Load::new(RowUnit::Requests, None);
     load.event(EventKind::Issued, 1, 8, 8, "R", 1);
     load.event(EventKind::Issued, 2, 16, 8, "R", 1);
     load.event(EventKind::Lost, 3, 0, 40, "", 0);
@@ -184,7 +184,7 @@ fn lost_events_cause_no_wrong_pairs() {
 
 #[test]
 fn a_partition_has_only_its_own_sectors() {
-    let mut load = Load::new(Unit::Requests, Some((2048, 1000)));
+    let mut load = Load::new(RowUnit::Requests, Some((2048, 1000)));
     for sector in [2047, 2048, 3047, 3048] {
         load.event(EventKind::Issued, 1, sector, 1, "R", 1);
         load.event(EventKind::Completed, 3, sector, 1, "R", 0);
@@ -196,7 +196,7 @@ fn a_partition_has_only_its_own_sectors() {
 
 #[test]
 fn only_completions_between_the_readings_are_counted() {
-    let mut load = Load::new(Unit::Bios, None);
+    let mut load = Load::new(RowUnit::Bios, None);
     let ms = |n: u64| n * 2 * COUNTING_DELAY_NS;
     load.pairing.counters_read_first(1000 + ms(2), 1010 + ms(2));
     load.pairing.counters_read_last(1000 + ms(8), 1010 + ms(8));

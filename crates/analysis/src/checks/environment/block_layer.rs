@@ -107,7 +107,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     }
     if let Some((limit, rate)) = find_reached_limit(case, &limits) {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]),
             "A cgroup limits {}: you measured that limit.",
             limit.describe()
@@ -126,7 +126,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
 /// Whether the result reached a limit.
 pub(super) fn reaches_limit(case: &Case) -> bool {
     let answer = IO_LIMIT_CONFIGURED.ask(case, &BTreeMap::new());
-    matches!(answer, Ok(Answer::Finding(found)) if found.severity == Severity::Biased)
+    matches!(answer, Ok(Answer::Finding(found)) if found.severity == Severity::Biases)
 }
 
 /// Returns the operations per second that the hard limits allow for the mix of this case, or `None` without a
@@ -327,11 +327,11 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let (is_limited, syncs) = (reaches_limit(case), case.syncs());
     let severity = match least {
         _ if syncs && !is_limited => Severity::Note,
-        part if part > TIME_RELABELLED_ABOVE => Severity::Rename,
-        _ => Severity::Biased,
+        part if part > TIME_RELABELLED_ABOVE => Severity::Relabels,
+        _ => Severity::Biases,
     };
     let renames =
-        (severity == Severity::Rename).then(|| Rename::Condition("mostly waiting above the device".into()));
+        (severity == Severity::Relabels).then(|| Rename::Condition("mostly waiting above the device".into()));
     detail!(
         severity,
         numbers,
@@ -594,19 +594,19 @@ fn the_allowed_rate_follows_from_the_mix_and_the_size() {
 #[test]
 fn both_cgroup_versions_are_read_and_only_matching_limits_bias() {
     const V1: &str = "/sys/fs/cgroup/blkio/a: b/blkio.throttle.read_iops_device: 254:0";
-    assert_eq!(severity_of_limit(&format!("{V1} 10400")), Some(Severity::Biased));
+    assert_eq!(severity_of_limit(&format!("{V1} 10400")), Some(Severity::Biases));
     assert_eq!(
         severity_of_limit(&format!("{V1} 8500")),
-        Some(Severity::Biased),
+        Some(Severity::Biases),
         "the burst of a run of one second"
     );
     assert_eq!(severity_of_limit(&format!("{V1} 7000")), Some(Severity::Note));
-    assert_eq!(severity_of_limit(&format!("{V1} 11000")), Some(Severity::Biased), "one at a time loses some");
+    assert_eq!(severity_of_limit(&format!("{V1} 11000")), Some(Severity::Biases), "one at a time loses some");
     assert_eq!(severity_of_limit(&format!("{V1} 11500")), Some(Severity::Note));
     // 40.96 MB/s.
     assert_eq!(
         severity_of_limit("/c/io.max: 254:0 rbps=41000000 wbps=max riops=max wiops=max"),
-        Some(Severity::Biased)
+        Some(Severity::Biases)
     );
     assert_eq!(
         severity_of_limit("/c/io.max: 254:0 rbps=82000000 wbps=max riops=max wiops=max"),
@@ -644,8 +644,8 @@ fn severity_of_time_above(fixture: &Fixture) -> Option<Severity> {
 fn the_share_above_the_device_decides_the_severity() {
     assert_eq!(severity_of_time_above(&with_device(0.93)), None);
     assert_eq!(severity_of_time_above(&with_device(0.72)), None);
-    assert_eq!(severity_of_time_above(&with_device(0.65)), Some(Severity::Biased));
-    assert_eq!(severity_of_time_above(&with_device(0.1)), Some(Severity::Rename));
+    assert_eq!(severity_of_time_above(&with_device(0.65)), Some(Severity::Biases));
+    assert_eq!(severity_of_time_above(&with_device(0.1)), Some(Severity::Relabels));
     // Operations merged into one request share its time.
     assert_eq!(severity_of_time_above(&Fixture { merged: 4, ..with_device(0.93) }), None);
 }
@@ -681,7 +681,7 @@ fn small_reads_on_a_fast_drive_are_silent() {
     let quick = |ns| Fixture { depth: 1, depth_seen: 0.9, latency_ns: Some(ns), ..with_device(0.45) };
     assert_eq!(
         (severity_of_time_above(&quick(30_000)), severity_of_time_above(&quick(60_000))),
-        (None, Some(Severity::Biased))
+        (None, Some(Severity::Biases))
     );
 }
 
@@ -704,7 +704,7 @@ fn d05_does_not_apply_to_cached_and_buffered_operations() {
 #[test]
 fn other_processes_do_not_hide_time_above_the_device() {
     let with_others = |share| Fixture { foreign_ios: 9_000, ..with_device(share) };
-    assert_eq!(severity_of_time_above(&with_others(0.1)), Some(Severity::Rename));
+    assert_eq!(severity_of_time_above(&with_others(0.1)), Some(Severity::Relabels));
     let hidden = TIME_ABOVE_DEVICE.answer(&with_others(0.93).record());
     assert!(hidden.as_ref().is_err_and(|why| why.contains("D01")), "{hidden:?}");
 }
@@ -724,7 +724,7 @@ fn the_sentence_names_the_probable_place() {
         r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text));
     };
     let (severity, sentence) = answer_after(&limit, with_device(0.1));
-    assert!(severity == Severity::Rename && sentence.contains("D04"), "{sentence}");
+    assert!(severity == Severity::Relabels && sentence.contains("D04"), "{sentence}");
     let dsync = Fixture {
         cache: model::job::Cache::DirectDsync,
         read_percent: 0,

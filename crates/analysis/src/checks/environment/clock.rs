@@ -90,7 +90,7 @@ fn check_tick_quantised(case: &Case) -> Known<Answer> {
         return holds(NOT_AT_TICKS, numbers);
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         evidence([
             ("tick_hz", f64::from(strongest.hz)),
             ("at_ticks_share", strongest.part),
@@ -187,7 +187,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
         && COARSE.contains(&name.trim())
     {
         return finding!(
-            Severity::Void,
+            Severity::Invalidates,
             evidence([]),
             "The kernel's clock ({}) advances only with its tick: it cannot measure latencies.",
             name.trim()
@@ -196,7 +196,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
     let slept = slept_ns(case);
     if let Some(ns) = slept.as_ref().ok().copied().filter(|ns| *ns >= ASLEEP_NS) {
         return finding!(
-            Severity::Void,
+            Severity::Invalidates,
             evidence([("slept_ns", ns as f64)]),
             "The machine slept for {} during a run: the times of this run mean nothing.",
             show_ns(ns as f64)
@@ -204,7 +204,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
     }
     let drift = drift_ppm(case, by_counter);
     if let Some(ppm) = drift.as_ref().ok().copied().flatten().filter(|p| p.abs() > DRIFT_BIASED_PPM) {
-        let severity = if ppm.abs() > DRIFT_VOID_PPM { Severity::Void } else { Severity::Biased };
+        let severity = if ppm.abs() > DRIFT_VOID_PPM { Severity::Invalidates } else { Severity::Biases };
         return finding!(
             severity,
             evidence([("drift_ppm", ppm)]),
@@ -216,7 +216,7 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
     let part = median.map(|m| cost_ns / m.max(1.0));
     if let Some(part) = part.filter(|p| clock.cost_ps > EXPENSIVE_CLOCK_PS && *p > EXPENSIVE_SHARE) {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             evidence([("clock_ns", cost_ns), ("share", part)]),
             "Reading the clock ({}) takes {}, {} of the median latency: each latency includes this.",
             clock.name,
@@ -276,7 +276,7 @@ fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> Record {
 #[test]
 fn latencies_at_a_tick_bias_and_others_are_silent() {
     let at = |ns| TICK_QUANTISED.severity(&at_a_tick(ns, 0.01, 0.9));
-    assert_eq!((at(4_000_000), at(8_050_000)), (Some(Severity::Biased), Some(Severity::Biased)));
+    assert_eq!((at(4_000_000), at(8_050_000)), (Some(Severity::Biases), Some(Severity::Biases)));
     assert_eq!((at(4_400_000), at(1_500_000), at(180_000)), (None, None, None));
 }
 
@@ -319,7 +319,7 @@ fn drifted(ppm: Option<f64>) -> Record {
 
 #[test]
 fn a_sleep_of_seconds_is_void_and_jitter_is_silent() {
-    assert_eq!(BAD_CLOCK.severity(&slept(3_000_000_000)), Some(Severity::Void));
+    assert_eq!(BAD_CLOCK.severity(&slept(3_000_000_000)), Some(Severity::Invalidates));
     assert!(matches!(BAD_CLOCK.answer(&slept(20_000_000)), Ok(Answer::Holds(..))));
     let mut unsteady = slept(0);
     for snapshot in unsteady.runs.iter_mut().filter_map(|r| r.evidence.first_mut()) {
@@ -330,8 +330,8 @@ fn a_sleep_of_seconds_is_void_and_jitter_is_silent() {
 
 #[test]
 fn drift_biases_or_is_void_and_unknown_drift_is_not_checked() {
-    assert_eq!(BAD_CLOCK.severity(&drifted(Some(-2_000.0))), Some(Severity::Biased));
-    assert_eq!(BAD_CLOCK.severity(&drifted(Some(20_000.0))), Some(Severity::Void));
+    assert_eq!(BAD_CLOCK.severity(&drifted(Some(-2_000.0))), Some(Severity::Biases));
+    assert_eq!(BAD_CLOCK.severity(&drifted(Some(20_000.0))), Some(Severity::Invalidates));
     assert!(matches!(BAD_CLOCK.answer(&drifted(Some(600.0))), Ok(Answer::Holds(..))));
     assert!(BAD_CLOCK.answer(&drifted(None)).is_err());
     let mut killed = Fixture::honest().record();
@@ -346,13 +346,13 @@ fn an_expensive_clock_biases_and_a_coarse_clock_is_void() {
         record.header.clock.cost_ps = cost_ps;
         record
     };
-    assert_eq!(BAD_CLOCK.severity(&with(1_500_000, 20_000)), Some(Severity::Biased));
+    assert_eq!(BAD_CLOCK.severity(&with(1_500_000, 20_000)), Some(Severity::Biases));
     assert_eq!(BAD_CLOCK.severity(&with(1_500_000, 80_000)), None, "2 % of the median");
     assert_eq!(BAD_CLOCK.severity(&with(900_000, 10_000)), None, "below a microsecond it is D07's");
     let mut coarse = drifted(None);
     coarse.header.clock.name = "clock_monotonic".into();
     coarse.header.hosts[0].clocksource = Ok("jiffies\n".into());
-    assert_eq!(BAD_CLOCK.severity(&coarse), Some(Severity::Void));
+    assert_eq!(BAD_CLOCK.severity(&coarse), Some(Severity::Invalidates));
     coarse.header.hosts[0].clocksource = Ok("kvm-clock\n".into());
     assert!(matches!(BAD_CLOCK.answer(&coarse), Ok(Answer::Holds(..))));
     coarse.header.hosts[0].clocksource = Err("no such file".into());

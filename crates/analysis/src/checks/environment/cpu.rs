@@ -42,7 +42,7 @@ pub(in crate::checks) const CPU_BOUND: Check = Check {
     fix: "Use more --workers, or a larger --bs; --engine io_uring costs least per operation.",
     accept: "Accept it if you want to measure one busy thread.",
     // With a schedule or a pause, a worker spends its time reading the clock.
-    applies: |case| case.has_storage() && case.stream.is_unheld(),
+    applies: |case| case.has_storage() && case.stream.submits_without_waiting(),
     ask: Ask::Alone(check_cpu_bound),
     #[cfg(test)]
     fires: Some(|| Fixture { cpu_share: 0.99, ..Fixture::honest() }.record()),
@@ -77,7 +77,7 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
             show_share(ready)
         ),
     };
-    detail!(Severity::Rename, numbers, "{why}: the CPU limits the result, not the storage.")
+    detail!(Severity::Relabels, numbers, "{why}: the CPU limits the result, not the storage.")
         .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
         .relabelled(Rename::Condition("limited by CPU".into()))
         .found()
@@ -172,7 +172,7 @@ fn check_tool_overhead(case: &Case) -> Known<Answer> {
         return holds("fathom's own overhead is negligible.", numbers);
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "fathom's own loop takes {} per operation, {} of the median latency of {}.",
         show_ns(own_ns),
@@ -225,9 +225,9 @@ fn check_runqueue_wait(case: &Case) -> Known<Answer> {
     let cpus = case.machine.map_or(0, |m| m.cpus);
     let is_overcommitted = case.stream.workers > cpus && cpus > 0;
     let (severity, renames) = match part {
-        p if p <= CPU_WAIT_VOID_ABOVE => (Severity::Biased, None),
-        _ if is_overcommitted => (Severity::Rename, Some(Rename::Condition("limited by CPU".into()))),
-        _ => (Severity::Void, None),
+        p if p <= CPU_WAIT_VOID_ABOVE => (Severity::Biases, None),
+        _ if is_overcommitted => (Severity::Relabels, Some(Rename::Condition("limited by CPU".into()))),
+        _ => (Severity::Invalidates, None),
     };
     let workers = case.stream.workers;
     let why = if is_overcommitted {
@@ -321,8 +321,8 @@ fn check_steal(case: &Case) -> Known<Answer> {
     let stolen_at_least = stolen.saturating_sub(case.runs.len() as u64) as f64 / all as f64;
     let numbers = evidence([("stolen_share", part), ("stolen_ticks", stolen as f64)]);
     let severity = match stolen_at_least {
-        s if s > STEAL_VOID_ABOVE => Severity::Void,
-        s if s > STEAL_ABOVE => Severity::Biased,
+        s if s > STEAL_VOID_ABOVE => Severity::Invalidates,
+        s if s > STEAL_ABOVE => Severity::Biases,
         _ if stolen == 0 => return holds("The host took no CPU time away.", numbers),
         _ => return holds("The host took too little CPU time away to matter.", numbers),
     };
@@ -376,9 +376,9 @@ fn check_cpu_quota(case: &Case) -> Known<Answer> {
         return holds(sentence, numbers);
     }
     let (severity, renames) = if part > PAUSED_RELABELLED_ABOVE {
-        (Severity::Rename, Some(Rename::Condition("limited by a CPU quota".into())))
+        (Severity::Relabels, Some(Rename::Condition("limited by a CPU quota".into())))
     } else {
-        (Severity::Biased, None)
+        (Severity::Biases, None)
     };
     detail!(
         severity,
@@ -648,14 +648,14 @@ fn waiting_for_a_cpu_is_not_waiting_for_storage() {
     for worker in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers) {
         worker.ready_ns = Ok(worker.wall_ns / 8);
     }
-    assert_eq!(CPU_BOUND.severity(&record), Some(Severity::Rename));
+    assert_eq!(CPU_BOUND.severity(&record), Some(Severity::Relabels));
 }
 
 #[test]
 fn a_rate_near_fathoms_ceiling_relabels() {
     // 10,000 operations per second take 0.1 ms each.
     let near = Fixture { tool_ns: Some([20.0, 90_000.0]), ..Fixture::honest() };
-    assert_eq!(CPU_BOUND.severity(&near.record()), Some(Severity::Rename));
+    assert_eq!(CPU_BOUND.severity(&near.record()), Some(Severity::Relabels));
     let far = Fixture { tool_ns: Some([20.0, 50_000.0]), ..Fixture::honest() };
     assert_eq!(CPU_BOUND.severity(&far.record()), None);
 }
@@ -680,7 +680,7 @@ fn data_generated_while_the_device_works_do_not_count() {
     let slow_loop =
         || Fixture { tool_ns: Some([40_000.0, 250.0]), latency_ns: Some(180_000), ..Fixture::honest_write() };
     let severity = |record: &model::record::Record| TOOL_OVERHEAD.severity(record);
-    assert_eq!(severity(&slow_loop().record()), Some(Severity::Biased));
+    assert_eq!(severity(&slow_loop().record()), Some(Severity::Biases));
     let prepared_ahead = |fixture: Fixture| {
         let mut record = fixture.record();
         let workers = record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.workers);
@@ -689,7 +689,7 @@ fn data_generated_while_the_device_works_do_not_count() {
     };
     assert_eq!(severity(&prepared_ahead(slow_loop())), None);
     let slower_loop = Fixture { tool_ns: Some([190_000.0, 250.0]), ..slow_loop() };
-    assert_eq!(severity(&prepared_ahead(slower_loop)), Some(Severity::Biased));
+    assert_eq!(severity(&prepared_ahead(slower_loop)), Some(Severity::Biases));
 }
 
 /// The honest record with workers that waited `part` of their time.
@@ -705,8 +705,8 @@ fn waiting(part: f64) -> model::record::Record {
 #[test]
 fn waiting_biases_and_a_lot_is_void() {
     let at = |part| RUNQUEUE_WAIT.severity(&waiting(part));
-    assert_eq!((at(0.09), at(0.11), at(0.29)), (None, Some(Severity::Biased), Some(Severity::Biased)));
-    assert_eq!(at(0.31), Some(Severity::Void));
+    assert_eq!((at(0.09), at(0.11), at(0.29)), (None, Some(Severity::Biases), Some(Severity::Biases)));
+    assert_eq!(at(0.31), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -714,7 +714,7 @@ fn more_workers_than_cpus_relabel() {
     let mut record = waiting(0.5);
     record.header.plan.jobs[0].phases[0].streams[0].workers = 8;
     let Ok(Answer::Finding(f)) = RUNQUEUE_WAIT.answer(&record) else { panic!("silent") };
-    assert_eq!(f.severity, Severity::Rename);
+    assert_eq!(f.severity, Severity::Relabels);
     assert!(f.sentence.contains("8 workers share 2 CPUs"), "{}", f.sentence);
 }
 
@@ -748,8 +748,8 @@ fn stolen(steal: u64, all: u64) -> model::record::Record {
 #[test]
 fn one_tick_per_run_is_silent_more_bias_and_many_are_void() {
     let at = |steal, all| STEAL.severity(&stolen(steal, all));
-    assert_eq!((at(1, 60), at(2, 200), at(4, 200)), (None, None, Some(Severity::Biased)));
-    assert_eq!((at(20, 200), at(22, 200)), (Some(Severity::Biased), Some(Severity::Void)));
+    assert_eq!((at(1, 60), at(2, 200), at(4, 200)), (None, None, Some(Severity::Biases)));
+    assert_eq!((at(20, 200), at(22, 200)), (Some(Severity::Biases), Some(Severity::Invalidates)));
 }
 
 #[test]
@@ -779,7 +779,7 @@ pub(super) fn with_pauses(pauses: u64, us: u64) -> model::record::Record {
 fn more_than_half_a_percent_biases_and_cgroup_v1_counts_in_ns() {
     // A run lasts 1.1 s.
     let at = |us| CPU_QUOTA.severity(&with_pauses(1, us));
-    assert_eq!((at(5_000), at(6_000), at(400_000)), (None, Some(Severity::Biased), Some(Severity::Rename)));
+    assert_eq!((at(5_000), at(6_000), at(400_000)), (None, Some(Severity::Biases), Some(Severity::Relabels)));
     let mut record = with_pauses(1, 6_000);
     for text in record.runs.iter_mut().flat_map(|r| &mut r.evidence).filter_map(|s| s.files.get_mut(CPU_STAT))
     {

@@ -159,13 +159,13 @@ impl ForeignIo {
 
     fn severity(&self) -> Option<Severity> {
         let severity = match self.deciding_share {
-            s if s > FOREIGN_VOID_ABOVE => Severity::Void,
-            s if s > FOREIGN_ABOVE => Severity::Biased,
+            s if s > FOREIGN_VOID_ABOVE => Severity::Invalidates,
+            s if s > FOREIGN_ABOVE => Severity::Biases,
             _ => return None,
         };
         Some(match self.limited {
             Some(Limited { has_headroom: true }) => Severity::Note,
-            Some(Limited { has_headroom: false }) => Severity::Biased,
+            Some(Limited { has_headroom: false }) => Severity::Biases,
             None => severity,
         })
     }
@@ -268,7 +268,7 @@ pub(super) const STOOD_STILL: Check = Check {
             .runs
             .iter_mut()
             .filter_map(|r| r.end.as_mut())
-            .for_each(|e| e.still = Some(Err("no schedstat".into())));
+            .for_each(|e| e.stops = Some(Err("no schedstat".into())));
         record
     },
 };
@@ -276,12 +276,12 @@ pub(super) const STOOD_STILL: Check = Check {
 fn check_stood_still(case: &Case) -> Known<Answer> {
     case.need_run()?;
     let stall_in_run = |ran: &CaseRun| {
-        ran.end.still.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))
+        ran.end.stops.clone().unwrap_or_else(|| Err("stops of fathom were not recorded".into()))
     };
     let stalls = case.runs.iter().map(stall_in_run).collect::<Known<Vec<_>>>()?;
     let total_ns: f64 = stalls.iter().map(|stall| stall.total_ns as f64).sum();
     let longest_ns = stalls.iter().map(|stall| stall.longest_ns).max().unwrap_or(0) as f64;
-    let times: u64 = stalls.iter().map(|stall| u64::from(stall.times)).sum();
+    let times: u64 = stalls.iter().map(|stall| u64::from(stall.count)).sum();
     let active_ns = sum_over_runs(case, CaseRun::active_ns)? as f64;
     let mut workers = stalls.into_iter().filter_map(|stall| stall.workers);
     let workers: Known<WorkerStates> =
@@ -311,7 +311,7 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
             show_ns(total_ns),
             show_share(part)
         );
-        (if part > STOPPED_VOID_ABOVE { Severity::Void } else { Severity::Biased }, sentence)
+        (if part > STOPPED_VOID_ABOVE { Severity::Invalidates } else { Severity::Biases }, sentence)
     });
     let single_workers = workers.as_ref().ok().and_then(describe_stopped_workers);
     let worst = [whole_process, single_workers].into_iter().flatten().min_by_key(|(severity, _)| *severity);
@@ -338,7 +338,8 @@ fn describe_stopped_workers(states: &WorkerStates) -> Option<(Severity, String)>
         return None;
     }
     let (stopped_at_least, _) = intervals::exact_bounds(states.stopped, states.samples, CONFIDENCE.0);
-    let severity = if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Void } else { Severity::Biased };
+    let severity =
+        if stopped_at_least > STOPPED_VOID_ABOVE.0 { Severity::Invalidates } else { Severity::Biases };
     let stopped = format!(
         "{} of {} samples found a worker stopped ({})",
         show_count(states.stopped as f64),
@@ -407,7 +408,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
     ]);
     if !counting.is_empty() {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "Other load disturbed {}: {}.",
             match case.runs.len() {
@@ -456,8 +457,8 @@ fn with_foreign_at(foreign_ios: u64) -> Option<Severity> {
 fn a_few_requests_are_silent_more_bias_and_many_are_void() {
     assert_eq!(with_foreign_at(40), None);
     assert_eq!(with_foreign_at(400), None, "3.5 %");
-    assert_eq!(with_foreign_at(1_500), Some(Severity::Biased));
-    assert_eq!(with_foreign_at(9_000), Some(Severity::Void));
+    assert_eq!(with_foreign_at(1_500), Some(Severity::Biases));
+    assert_eq!(with_foreign_at(9_000), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -485,7 +486,7 @@ fn the_journal_of_own_writes_is_not_foreign() {
     let journal = Fixture { foreign_ios: 4_000, ..Fixture::honest_write() };
     assert_eq!(FOREIGN_IO.severity(&journal.record()), None);
     let others = Fixture { foreign_ios: 30_000, ..Fixture::honest_write() };
-    assert_eq!(FOREIGN_IO.severity(&others.record()), Some(Severity::Void));
+    assert_eq!(FOREIGN_IO.severity(&others.record()), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -495,9 +496,9 @@ fn traffic_on_a_lower_disk_counts_and_the_topmost_disk_is_named() {
         other => panic!("{other:?}"),
     };
     let (severity, both) = sentence(Fixture { foreign_ios: 9_000, ..Fixture::honest_loop() }.record());
-    assert!(severity == Severity::Void && both.contains("used the device during"), "{both}");
+    assert!(severity == Severity::Invalidates && both.contains("used the device during"), "{both}");
     let (severity, below) = sentence(traffic::with_foreign_requests(&Fixture::honest_loop(), 0, 9_000));
-    assert!(severity == Severity::Void && below.contains("used vda during"), "{below}");
+    assert!(severity == Severity::Invalidates && below.contains("used vda during"), "{below}");
 }
 
 #[test]
@@ -573,18 +574,18 @@ fn others_are_a_note_below_a_reached_limit_with_headroom() {
     assert_eq!(limited("10000", "300"), Some(Severity::Note));
     assert_eq!(
         limited("10000", "1100"),
-        Some(Severity::Biased),
+        Some(Severity::Biases),
         "the device may have been busy all the time"
     );
-    assert_eq!(limited("50000", "300"), Some(Severity::Void), "the limit was not reached");
+    assert_eq!(limited("50000", "300"), Some(Severity::Invalidates), "the limit was not reached");
 }
 
 /// The honest record of a program that stood still for `ns` in one run.
 #[cfg(test)]
 fn still(ns: u64) -> model::record::Record {
     let mut record = Fixture::honest().record();
-    let stall = model::record::Still { times: 1, longest_ns: ns, total_ns: ns, workers: None };
-    record.runs[0].end.as_mut().unwrap().still = Some(Ok(stall));
+    let stall = model::record::Stops { count: 1, longest_ns: ns, total_ns: ns, workers: None };
+    record.runs[0].end.as_mut().unwrap().stops = Some(Ok(stall));
     record
 }
 
@@ -593,27 +594,27 @@ fn a_short_stop_is_silent_a_longer_one_biases_and_most_of_the_time_is_void() {
     let at = |ns| STOOD_STILL.severity(&still(ns));
     // Five runs of a second.
     assert_eq!(at(40_000_000), None);
-    assert_eq!(at(500_000_000), Some(Severity::Biased));
-    assert_eq!(at(3_000_000_000), Some(Severity::Void));
+    assert_eq!(at(500_000_000), Some(Severity::Biases));
+    assert_eq!(at(3_000_000_000), Some(Severity::Invalidates));
 }
 
 #[test]
 fn a_tracer_or_a_stopped_worker_biases_and_many_stopped_samples_are_void() {
     let record = |states: Known<WorkerStates>| {
         let mut record = Fixture::honest().record();
-        let still = model::record::Still { workers: Some(states), ..Default::default() };
-        record.runs[2].end.as_mut().unwrap().still = Some(Ok(still));
+        let stops = model::record::Stops { workers: Some(states), ..Default::default() };
+        record.runs[2].end.as_mut().unwrap().stops = Some(Ok(stops));
         record
     };
     let states = |stopped, traced| WorkerStates { samples: 100, stopped, traced, tracer: None };
     let at = |states| STOOD_STILL.severity(&record(Ok(states)));
     assert_eq!(at(states(0, 0)), None);
-    assert_eq!(at(states(1, 0)), Some(Severity::Biased));
-    assert_eq!(at(states(33, 0)), Some(Severity::Biased), "a third is not surely more than 30 %");
-    assert_eq!(at(states(60, 0)), Some(Severity::Void));
+    assert_eq!(at(states(1, 0)), Some(Severity::Biases));
+    assert_eq!(at(states(33, 0)), Some(Severity::Biases), "a third is not surely more than 30 %");
+    assert_eq!(at(states(60, 0)), Some(Severity::Invalidates));
     let gdb = WorkerStates { tracer: Some("gdb (pid 7)".into()), ..states(0, 3) };
     let Ok(Answer::Finding(f)) = STOOD_STILL.answer(&record(Ok(gdb))) else { panic!("silent") };
-    assert!(f.severity == Severity::Biased && f.sentence.starts_with("gdb (pid 7) traced"), "{}", f.sentence);
+    assert!(f.severity == Severity::Biases && f.sentence.starts_with("gdb (pid 7) traced"), "{}", f.sentence);
     assert!(STOOD_STILL.answer(&record(Err("no /proc".into()))).is_err_and(|why| why == "no /proc"));
 }
 
@@ -624,7 +625,7 @@ fn disturbed(runs: &[usize]) -> model::record::Record {
     let mut record = Fixture::honest().record();
     for run in runs {
         let by = vec![Disturbance::StolenCpu { share: 0.2 }];
-        record.runs[*run].disturbed = Some(Disturbed { attempt: 0, by });
+        record.runs[*run].disturbed = Some(Disturbed { attempt: 0, disturbances: by });
     }
     record
 }
@@ -633,7 +634,7 @@ fn disturbed(runs: &[usize]) -> model::record::Record {
 fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
     let mut record = disturbed(&[1, 2, 3, 4]);
     let Ok(Answer::Finding(f)) = RUNS_DISTURBED.answer(&record) else { panic!("silent") };
-    assert_eq!(f.severity, Severity::Biased);
+    assert_eq!(f.severity, Severity::Biases);
     assert!(
         f.sentence.contains("4 of 5 counted runs") && f.sentence.contains("; and 1 more"),
         "{}",
@@ -641,7 +642,7 @@ fn a_disturbed_run_biases_and_a_repeated_one_is_a_note() {
     );
     for run in &mut record.runs[1..] {
         let repeated = model::record::Run { disturbed: None, ..run.clone() };
-        record.aside.push(std::mem::replace(run, repeated));
+        record.uncounted_runs.push(std::mem::replace(run, repeated));
     }
     let Ok(Answer::Finding(f)) = RUNS_DISTURBED.answer(&record) else { panic!("silent") };
     assert_eq!(f.severity, Severity::Note);

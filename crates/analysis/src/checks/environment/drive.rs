@@ -58,7 +58,7 @@ fn check_thermal(case: &Case) -> Known<Answer> {
         return holds("The drives stayed below the temperature at which they throttle.", numbers);
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "The drive's sensor {name} reached {:.0} degrees, and its limit is {:.0}: near the limit the drive \
          throttles.",
@@ -172,7 +172,7 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
         String::new()
     };
     finding!(
-        if limits_rate { Severity::Biased } else { Severity::Note },
+        if limits_rate { Severity::Biases } else { Severity::Note },
         evidence([("link_bytes_per_s", bytes_per_s), ("share_of_link", part)]),
         "The link to {drive} runs {degradation}{effect}."
     )
@@ -272,7 +272,7 @@ fn check_power_state(case: &Case) -> Known<Answer> {
     numbers.insert("share_of_windows".into(), share_of_windows);
     let median = beginnings.iter().map(|b| b.later_median).max().unwrap_or(0);
     finding!(
-        if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biased } else { Severity::Note },
+        if share_of_windows >= SPIN_UP_BIASES_FROM { Severity::Biases } else { Severity::Note },
         numbers,
         "Each of {} began with an operation that took up to {}, and the median of the later ones \
          is {}: the drive had to wake up. This took {} of the measured time.",
@@ -359,7 +359,7 @@ fn check_raid_state(case: &Case) -> Known<Answer> {
         return why_not_read.map_or(holds("The arrays below were complete and idle.", numbers), Err);
     }
     let problems = all_problems.join("; ");
-    finding!(Severity::Biased, numbers, "An array or cache below is degraded or busy: {problems}.")
+    finding!(Severity::Biases, numbers, "An array or cache below is degraded or busy: {problems}.")
 }
 
 /// Describes what is wrong with an array, from its own files before the runs and from the kernel's summary in the
@@ -448,13 +448,13 @@ fn heated(text: &str, millidegrees: i64) -> model::record::Record {
 
 #[test]
 fn a_drive_near_its_limit_biases() {
-    assert_eq!(THERMAL.severity(&heated(NVME, 82_850)), Some(Severity::Biased));
+    assert_eq!(THERMAL.severity(&heated(NVME, 82_850)), Some(Severity::Biases));
     let Ok(Answer::Finding(found)) = THERMAL.answer(&heated(NVME, 82_850)) else {
         panic!("nothing was found")
     };
     assert_eq!((found.evidence["run"], found.evidence["at_s"]), (4.0, 1.0), "the end of the last run");
     assert!(matches!(THERMAL.answer(&heated(NVME, 81_850)), Ok(Answer::Holds(..))));
-    assert_eq!(THERMAL.severity(&heated(SATA, 61_000)), Some(Severity::Biased));
+    assert_eq!(THERMAL.severity(&heated(SATA, 61_000)), Some(Severity::Biases));
     assert!(matches!(THERMAL.answer(&heated(SATA, 55_000)), Ok(Answer::Holds(..))));
 }
 
@@ -473,7 +473,7 @@ fn a_hot_drive_of_another_target_does_not_count() {
         record
     };
     assert!(matches!(THERMAL.answer(&below("hwmon7")), Ok(Answer::Holds(..))));
-    assert_eq!(THERMAL.severity(&below("hwmon3")), Some(Severity::Biased));
+    assert_eq!(THERMAL.severity(&below("hwmon3")), Some(Severity::Biases));
     let mut without = below("hwmon7");
     without.header.hosts[0].places[0].layers[0].device.remove("hwmon");
     assert!(THERMAL.answer(&without).is_err());
@@ -487,7 +487,7 @@ fn missing_sensors_are_not_checked_and_virtual_disks_do_not_apply() {
     assert_eq!(THERMAL.answer(&guest.record()), Ok(Answer::DoesNotApply));
     let mut through = heated(NVME, 84_000);
     through.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(THERMAL.severity(&through), Some(Severity::Biased), "a passed-through drive");
+    assert_eq!(THERMAL.severity(&through), Some(Severity::Biases), "a passed-through drive");
 }
 
 /// A drive for four lanes of PCI Express 3.0 in a slot with two, as `/sys/block/nvme0n1/device/device/` shows it.
@@ -522,7 +522,7 @@ fn a_narrow_link_biases_only_if_it_limits_the_rate() {
     let narrow =
         [NVME_X2[2], NVME_X2[3], ("current_link_speed", "5.0 GT/s PCIe"), ("current_link_width", "1")];
     let Ok(Answer::Finding(f)) = LINK_DEGRADED.answer(&linked(&narrow)) else { panic!("silent") };
-    assert_eq!(f.severity, Severity::Biased);
+    assert_eq!(f.severity, Severity::Biases);
     assert!(f.sentence.contains("at 5 GT/s of 8 and on 1 of 4 lanes"), "{}", f.sentence);
     assert!(matches!(LINK_DEGRADED.answer(&linked(NVME_X4)), Ok(Answer::Holds(..))));
 }
@@ -530,7 +530,7 @@ fn a_narrow_link_biases_only_if_it_limits_the_rate() {
 #[test]
 fn a_slow_sata_link_biases() {
     let slow = [("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")];
-    assert_eq!(LINK_DEGRADED.severity(&linked(&slow)), Some(Severity::Biased));
+    assert_eq!(LINK_DEGRADED.severity(&linked(&slow)), Some(Severity::Biases));
     for limit in ["3.0 Gbps\n", "<unknown>\n"] {
         let full = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", limit)]);
         assert!(matches!(LINK_DEGRADED.answer(&full), Ok(Answer::Holds(..))), "{limit}");
@@ -570,7 +570,7 @@ fn a_wake_up_in_every_run_is_found_and_a_long_one_biases() {
     let honest = Fixture::honest();
     assert_eq!(
         POWER_STATE.severity(&woken(&honest, 80_000_000, 5)),
-        Some(Severity::Biased),
+        Some(Severity::Biases),
         "8 % of each second"
     );
     assert_eq!(POWER_STATE.severity(&woken(&honest, 20_000_000, 5)), Some(Severity::Note), "2 %");
@@ -586,7 +586,7 @@ fn a_wake_up_in_every_run_is_found_and_a_long_one_biases() {
 fn a_single_run_suffices_only_for_a_disk_that_spins_up() {
     let one = Fixture { runs: 1, ..Fixture::honest() };
     assert_eq!(POWER_STATE.severity(&woken(&one, 900_000_000, 1)), None);
-    assert_eq!(POWER_STATE.severity(&woken(&one, 1_000_000_000, 1)), Some(Severity::Biased));
+    assert_eq!(POWER_STATE.severity(&woken(&one, 1_000_000_000, 1)), Some(Severity::Biases));
 }
 
 #[test]
@@ -646,7 +646,7 @@ fn on_array(mdstat: &str) -> model::record::Record {
 #[test]
 fn only_the_state_of_the_targets_array_counts() {
     let Ok(Answer::Finding(f)) = RAID_STATE.answer(&on_array(DEGRADED)) else { panic!("silent") };
-    assert_eq!(f.severity, Severity::Biased);
+    assert_eq!(f.severity, Severity::Biases);
     assert!(f.sentence.contains("md0 lacks 1 of its members"), "{}", f.sentence);
     let Ok(Answer::Finding(f)) = RAID_STATE.answer(&on_array(CHECKING)) else { panic!("silent") };
     assert!(f.sentence.ends_with(": md0 is busy with check."), "{}", f.sentence);
@@ -670,6 +670,6 @@ fn a_lost_cache_biases() {
         record.header.hosts[0].places[0].layers[0].device.insert("bcache/state".into(), state.into());
         record
     };
-    assert_eq!(RAID_STATE.severity(&with("no cache\n")), Some(Severity::Biased));
+    assert_eq!(RAID_STATE.severity(&with("no cache\n")), Some(Severity::Biases));
     assert!(matches!(RAID_STATE.answer(&with("dirty\n")), Ok(Answer::Holds(..))));
 }

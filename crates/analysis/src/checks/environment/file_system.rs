@@ -79,12 +79,12 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
         if disk_was_quiet {
             sentence += " This disk was quiet while fathom was idle, so the thread may work on another disk.";
         }
-        let severity = if disk_was_quiet { Severity::Note } else { Severity::Biased };
+        let severity = if disk_was_quiet { Severity::Note } else { Severity::Biases };
         return Detail::new(severity, sentence, numbers).found();
     }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "While fathom was idle, {} per second were written to the disk: a file system may still be \
              initialising.",
@@ -195,7 +195,7 @@ fn check_nearly_full(case: &Case) -> Known<Answer> {
         return holds("The file system had enough free space.", numbers);
     }
     let (severity, effect) = if case.does(Kind::Write) {
-        (Severity::Biased, "the allocator scatters writes over the rest")
+        (Severity::Biases, "the allocator scatters writes over the rest")
     } else {
         (Severity::Note, "the file is probably scattered")
     };
@@ -278,7 +278,7 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
                 if severity.is_some() {
                     sentence += &format!(" {} of the reads never left this machine.", show_share(share));
                 }
-                if severity == Some(Severity::Rename) {
+                if severity == Some(Severity::Relabels) {
                     rename = Rename::Medium(format!("page cache above {}", fs.kind));
                 }
             }
@@ -290,7 +290,7 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     let cure = ON_SHARED_DISK.contains(&fs.kind.as_str()).then(|| {
         "Make sure that no other machine of the cluster uses the disk, and measure again.".to_owned()
     });
-    Detail::new(Severity::Rename, sentence, numbers).with_cure(cure).relabelled(rename).found()
+    Detail::new(Severity::Relabels, sentence, numbers).with_cure(cure).relabelled(rename).found()
 }
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
@@ -415,7 +415,7 @@ fn idle(bytes: u64) -> Record {
 
 #[test]
 fn a_thread_counts_only_for_its_own_file_system() {
-    assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: ext4lazyinit")), Some(Severity::Biased));
+    assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: ext4lazyinit")), Some(Severity::Biases));
     assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: btrfs-balance")), None);
     assert_eq!(FS_HOUSEKEEPING.severity(&with_thread("9: btrfs-cleaner")), None);
 }
@@ -423,7 +423,7 @@ fn a_thread_counts_only_for_its_own_file_system() {
 #[test]
 fn writes_during_the_idle_watch_bias() {
     assert_eq!(FS_HOUSEKEEPING.severity(&idle(1 << 20)), None);
-    assert_eq!(FS_HOUSEKEEPING.severity(&idle(20 << 20)), Some(Severity::Biased));
+    assert_eq!(FS_HOUSEKEEPING.severity(&idle(20 << 20)), Some(Severity::Biases));
 }
 
 #[test]
@@ -435,14 +435,14 @@ fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
         }
         FS_HOUSEKEEPING.severity(&record)
     };
-    assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biased)));
+    assert_eq!((with(1 << 20), with(20 << 20)), (Some(Severity::Note), Some(Severity::Biases)));
     let mut uncounted = idle(20 << 20);
     uncounted.evidence.iter_mut().for_each(|s| drop(s.files.remove("/sys/block/vda/stat")));
     assert!(FS_HOUSEKEEPING.answer(&uncounted).is_err());
     for snapshot in uncounted.runs.iter_mut().flat_map(|r| &mut r.evidence) {
         snapshot.files.insert(HOUSEKEEPERS.into(), Ok("9: ext4lazyinit\n".into()));
     }
-    assert_eq!(FS_HOUSEKEEPING.severity(&uncounted), Some(Severity::Biased));
+    assert_eq!(FS_HOUSEKEEPING.severity(&uncounted), Some(Severity::Biases));
 }
 
 #[test]
@@ -473,7 +473,7 @@ fn with_free(fixture: &Fixture, percent: u64) -> Record {
 
 #[test]
 fn below_ten_percent_writes_bias_and_reads_are_a_note() {
-    assert_eq!(NEARLY_FULL.severity(&with_free(&Fixture::honest_write(), 9)), Some(Severity::Biased));
+    assert_eq!(NEARLY_FULL.severity(&with_free(&Fixture::honest_write(), 9)), Some(Severity::Biases));
     assert_eq!(NEARLY_FULL.severity(&with_free(&Fixture::honest(), 9)), Some(Severity::Note));
     assert!(matches!(NEARLY_FULL.answer(&with_free(&Fixture::honest_write(), 10)), Ok(Answer::Holds(..))));
 }
@@ -586,7 +586,7 @@ fn a_cluster_file_system_is_on_a_shared_disk_of_this_machine() {
 fn remote_file_systems_relabel_and_local_ones_hold() {
     for kind in ["fuse.sshfs", "fuseblk", "fuse", "9p", "virtiofs", "cifs"] {
         let record = Fixture { kind, ..Fixture::honest() }.record();
-        assert_eq!(REMOTE_FS.severity(&record), Some(Severity::Rename), "{kind}");
+        assert_eq!(REMOTE_FS.severity(&record), Some(Severity::Relabels), "{kind}");
     }
     for kind in ["ext4", "xfs", "btrfs", "fusectl"] {
         let record = Fixture { kind, ..Fixture::honest() }.record();

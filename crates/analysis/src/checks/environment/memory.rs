@@ -58,7 +58,7 @@ fn check_dirty_backlog(case: &Case) -> Known<Answer> {
         return holds("Hardly any older data was waiting to be written.", numbers);
     }
     let backlog = show_bytes(bytes);
-    finding!(Severity::Biased, numbers, "{backlog} of older data were waiting to be written to disk.")
+    finding!(Severity::Biases, numbers, "{backlog} of older data were waiting to be written to disk.")
 }
 
 /// At this share of the time or above, tasks waited for memory long enough to bias the number. A machine with enough
@@ -133,7 +133,7 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     }
     if !causes.is_empty() {
         let causes = causes.join(", and ");
-        return finding!(Severity::Biased, numbers, "The machine was short of memory: {causes}.");
+        return finding!(Severity::Biases, numbers, "The machine was short of memory: {causes}.");
     }
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
@@ -243,7 +243,7 @@ fn check_freed_memory_given_up(case: &Case) -> Known<Answer> {
     );
     Ok(Answer::Finding(match spent.filter(|ns| *ns >= NS_PER_BYTE_FROM) {
         Some(ns) => detail!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "{start_of_sentence}, at {ns:.1} ns of system time per byte: with memory that the guest still \
              has, the job is faster."
@@ -286,8 +286,8 @@ fn with_dirt(dirty: u64, writeback: u64) -> Record {
 fn dirty_and_writeback_pages_add_up() {
     let at = |dirty, writeback| DIRTY_BACKLOG.severity(&with_dirt(dirty, writeback));
     assert_eq!((at(60 << 10, 0), at(0, 60 << 10)), (None, None));
-    assert_eq!(at(40 << 10, 40 << 10), Some(Severity::Biased));
-    assert_eq!(at(u64::MAX / 1024, u64::MAX / 1024), Some(Severity::Biased));
+    assert_eq!(at(40 << 10, 40 << 10), Some(Severity::Biases));
+    assert_eq!(at(u64::MAX / 1024, u64::MAX / 1024), Some(Severity::Biases));
 }
 
 /// A record in which `file` has the text `text(run)` at the stop of each run.
@@ -319,7 +319,7 @@ fn vmstat(swapped: u64, dirty: u64) -> String {
 
 #[test]
 fn waiting_for_memory_for_one_percent_biases() {
-    assert_eq!(MEMORY_PRESSURE.severity(&pressed(12_000)), Some(Severity::Biased));
+    assert_eq!(MEMORY_PRESSURE.severity(&pressed(12_000)), Some(Severity::Biases));
     assert!(matches!(MEMORY_PRESSURE.answer(&pressed(8_000)), Ok(Answer::Holds(..))));
 }
 
@@ -327,11 +327,11 @@ fn waiting_for_memory_for_one_percent_biases() {
 fn swapping_biases_without_pressure_counters() {
     let with = |pages| at_stop(&Fixture::honest(), VMSTAT, |_| vmstat(pages, 0));
     let mut much = with(300);
-    assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
+    assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biases));
     assert!(matches!(MEMORY_PRESSURE.answer(&with(200)), Ok(Answer::Holds(..))));
     let files = much.runs.iter_mut().flat_map(|r| &mut r.evidence).map(|s| &mut s.files);
     files.for_each(|f| drop(f.remove(MEMORY_PRESSURE_FILE)));
-    assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biased));
+    assert_eq!(MEMORY_PRESSURE.severity(&much), Some(Severity::Biases));
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn reading(order: i64, share: f64, cpu_share: f64) -> Record {
 
 #[test]
 fn memory_from_the_host_biases_if_its_price_shows() {
-    assert_eq!(FREED_MEMORY_GIVEN_UP.severity(&reading(9, 0.5, 0.9)), Some(Severity::Biased));
+    assert_eq!(FREED_MEMORY_GIVEN_UP.severity(&reading(9, 0.5, 0.9)), Some(Severity::Biases));
     assert_eq!(
         FREED_MEMORY_GIVEN_UP.severity(&reading(9, 0.5, 0.1)),
         Some(Severity::Note),

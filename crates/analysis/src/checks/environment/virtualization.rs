@@ -135,7 +135,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
         return holds("The disk belongs to no cloud that is known for burst credits.", evidence([]));
     };
     // With a schedule or pauses, the job decides the rate, not the disk.
-    if !case.stream.is_unheld() {
+    if !case.stream.submits_without_waiting() {
         return Ok(Answer::DoesNotApply);
     }
     let interval_rates = interval_rates(case);
@@ -154,7 +154,7 @@ fn check_cloud_burst(case: &Case) -> Known<Answer> {
     // `at` is an index of these intervals.
     let row = &interval_rates[fall.at];
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         evidence([
             ("before", fall.before),
             ("after", fall.after),
@@ -383,7 +383,7 @@ fn a_fall_between_plateaus_biases_only_on_known_clouds() {
     };
     assert_eq!(
         (found.severity, found.evidence["run"], found.evidence["at_s"]),
-        (Severity::Biased, 0.0, 30.0)
+        (Severity::Biases, 0.0, 30.0)
     );
     assert!(CLOUD_BURST.answer(&fixture("Amazon EC2\n", 3_000, 2_600, 30)).is_err(), "13 % less is no fall");
     assert!(CLOUD_BURST.answer(&fixture("Amazon EC2\n", 1_200, 3_000, 30)).is_err(), "a rise is none either");
@@ -412,7 +412,7 @@ fn an_hour_without_a_fall_and_instance_storage_hold() {
     unknown.header.hosts[0].facts.insert(VENDOR.into(), Err("no such file".into()));
     assert!(CLOUD_BURST.answer(&unknown).is_err());
     unknown.header.hosts[0].places[0].layers[0].model = Some("MSFT NVMe Accelerator v1.0".into());
-    assert_eq!(CLOUD_BURST.severity(&unknown), Some(Severity::Biased));
+    assert_eq!(CLOUD_BURST.severity(&unknown), Some(Severity::Biases));
 }
 
 #[cfg(test)]

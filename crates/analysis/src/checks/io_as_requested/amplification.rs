@@ -147,7 +147,7 @@ fn read_ahead_finding(
     );
     let disks = layer_names(&case.shared_layers().unwrap_or_default());
     let cure = READ_AMPLIFIED.fix.replace("DISK", &disks);
-    Detail::new(Severity::Biased, sentence, numbers).with_cure(cure).found()
+    Detail::new(Severity::Biases, sentence, numbers).with_cure(cure).found()
 }
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.
@@ -223,7 +223,7 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
         return holds("The device wrote little more than the requested bytes.", numbers);
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "The device wrote {} bytes for each requested byte ({} for {}): {}.",
         show_rate(ratio),
@@ -344,7 +344,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
             .into()
     };
     detail!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "The kernel read {} from the device while fathom only wrote {} ({}){cause}. The rate includes these \
          reads.",
@@ -375,7 +375,7 @@ fn buffered() -> Fixture {
 #[test]
 fn twenty_percent_extra_biases_and_nine_percent_is_silent() {
     let at = |delivered| READ_AMPLIFIED.severity(&Fixture { delivered, ..buffered() }.record());
-    assert_eq!(at(1.2), Some(Severity::Biased));
+    assert_eq!(at(1.2), Some(Severity::Biases));
     assert_eq!(at(1.09), None);
     let sentence = |delivered| READ_AMPLIFIED.sentence(&Fixture { delivered, ..buffered() }.record());
     assert!(sentence(1.09).contains("little more than the requested"), "{}", sentence(1.09));
@@ -399,7 +399,7 @@ fn read_ahead_at_the_end_of_a_short_run_is_not_checked() {
 fn double_charges_do_not_count() {
     let twice = |times| READ_AMPLIFIED.severity(&crate::case::ledger::split(4, times));
     assert_eq!(twice(2.0), None);
-    assert_eq!(twice(2.3), Some(Severity::Biased));
+    assert_eq!(twice(2.3), Some(Severity::Biases));
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn synchronous() -> Fixture {
 #[test]
 fn thirty_percent_extra_biases_and_fifteen_percent_is_silent() {
     let at = |delivered| WRITE_AMPLIFIED.severity(&Fixture { delivered, ..synchronous() }.record());
-    assert_eq!(at(1.3), Some(Severity::Biased));
+    assert_eq!(at(1.3), Some(Severity::Biases));
     assert_eq!(at(1.15), None);
 }
 
@@ -462,7 +462,7 @@ fn the_sentence_names_file_system_and_page_cache_only_where_they_are() {
 #[test]
 fn idle_writes_do_not_count() {
     let mut record = Fixture { foreign_ios: 8_800, ..synchronous() }.record();
-    assert_eq!(WRITE_AMPLIFIED.severity(&record), Some(Severity::Biased));
+    assert_eq!(WRITE_AMPLIFIED.severity(&record), Some(Severity::Biases));
     // The disk wrote as much while idle: 34 MiB in the 1.1 s of a run.
     let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
     for (moment, at_ns, bytes) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 1_000_000_000, 40_u64 << 20)]
@@ -538,11 +538,11 @@ fn the_first_fill_of_a_kept_page_cache_does_not_count() {
     };
     assert_eq!(with_kept_cache(1, None), None);
     // Reads beyond the span, and reads in later runs, do count.
-    assert_eq!(with_kept_cache(1, Some(1 << 20)), Some(Severity::Biased));
-    assert_eq!(with_kept_cache(u64::MAX, None), Some(Severity::Biased));
+    assert_eq!(with_kept_cache(1, Some(1 << 20)), Some(Severity::Biases));
+    assert_eq!(with_kept_cache(u64::MAX, None), Some(Severity::Biases));
     assert_eq!(
         PAGES_READ_FIRST.severity(&with_reads_in_first_runs(1, 1.0)),
-        Some(Severity::Biased),
+        Some(Severity::Biases),
         "emptied before each run"
     );
 }

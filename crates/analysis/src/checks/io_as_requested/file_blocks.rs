@@ -69,7 +69,7 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
         return holds("Operations are aligned to the physical blocks of the disk.", numbers);
     }
     let (severity, effect) = if case.does(Kind::Write) {
-        (Severity::Biased, "the disk reads, changes and writes whole blocks")
+        (Severity::Biases, "the disk reads, changes and writes whole blocks")
     } else {
         (Severity::Note, "the disk reads more than requested")
     };
@@ -235,7 +235,7 @@ fn check_fragmented(case: &Case) -> Known<Answer> {
         return holds("The file has few extents, so sequential access is sequential on the disk.", numbers);
     }
     finding!(
-        if is_spinning { Severity::Biased } else { Severity::Note },
+        if is_spinning { Severity::Biases } else { Severity::Note },
         numbers,
         "The file has {} extents of {} on average, so sequential access {} on the disk.",
         show_count(worst.count as f64),
@@ -318,7 +318,7 @@ fn check_writes_allocate(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("Writes overwrote existing blocks.", numbers);
     }
     detail!(
-        Severity::Rename,
+        Severity::Relabels,
         numbers,
         "{} of the file had no written blocks before the run, so writes also allocated blocks. Overwriting a \
          file is a different test.",
@@ -386,7 +386,9 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     if case.does(Kind::Write) {
         return Err("the job also writes, which fills trimmed blocks again".into());
     }
-    if case.phase_streams().len() > 1 || case.record.header.plan.part.is_some() || case.record.fleet.is_some()
+    if case.phase_streams().len() > 1
+        || case.record.header.plan.fleet_rank.is_some()
+        || case.record.fleet.is_some()
     {
         return not_checked(
             "several streams or hosts change the file, and its holes are counted for all of them together",
@@ -409,7 +411,7 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
     }
     let is_relabelled = in_holes >= HOLES_RELABELLED_FROM;
     detail!(
-        if is_relabelled { Severity::Rename } else { Severity::Biased },
+        if is_relabelled { Severity::Relabels } else { Severity::Biases },
         numbers,
         "{} of the trimmed bytes were already holes: {} trims of {} in total freed {}. A trim of a hole \
          frees nothing and reaches no device.",
@@ -428,7 +430,7 @@ use crate::fixture::Fixture;
 #[test]
 fn small_direct_writes_bias_and_small_direct_reads_are_a_note() {
     let at = |fixture: Fixture| MISALIGNED.severity(&fixture.record());
-    assert_eq!(at(Fixture { block_bytes: 6144, ..Fixture::honest_write() }), Some(Severity::Biased));
+    assert_eq!(at(Fixture { block_bytes: 6144, ..Fixture::honest_write() }), Some(Severity::Biases));
     assert_eq!(at(Fixture { block_bytes: 512, ..Fixture::honest() }), Some(Severity::Note));
     assert_eq!(at(Fixture { block_bytes: 8192, ..Fixture::honest_write() }), None);
     assert_eq!(
@@ -514,7 +516,7 @@ fn the_limit_is_stricter_on_a_spinning_disk() {
     let at = |count, rotational| FRAGMENTED.severity(&pieces(count, rotational));
     assert_eq!(at(1_100, "0"), Some(Severity::Note));
     assert_eq!(at(1_000, "0"), None);
-    assert_eq!(at(70, "1"), Some(Severity::Biased));
+    assert_eq!(at(70, "1"), Some(Severity::Biases));
     assert_eq!(at(60, "1"), None);
 }
 
@@ -532,7 +534,7 @@ fn a_virtual_disk_does_not_spin_and_random_access_does_not_apply() {
 fn two_percent_of_holes_relabel_and_half_a_percent_is_silent() {
     let at =
         |hole_share| WRITES_ALLOCATE.severity(&Fixture { hole_share, ..Fixture::honest_write() }.record());
-    assert_eq!(at(0.02), Some(Severity::Rename));
+    assert_eq!(at(0.02), Some(Severity::Relabels));
     assert_eq!(at(0.005), None);
 }
 
@@ -595,10 +597,10 @@ fn trims_of_holes_bias_or_relabel() {
         TRIMS_MET_HOLES.answer(&trimming(0, 11_000))
     );
     assert_eq!(TRIMS_MET_HOLES.severity(&trimming(500, 11_000)), None);
-    assert_eq!(TRIMS_MET_HOLES.severity(&trimming(2_000, 11_000)), Some(Severity::Biased));
+    assert_eq!(TRIMS_MET_HOLES.severity(&trimming(2_000, 11_000)), Some(Severity::Biases));
     // All blocks were free before.
     let Ok(Answer::Finding(f)) = TRIMS_MET_HOLES.answer(&trimming(20_000, 20_000)) else { panic!("silent") };
-    assert_eq!(f.severity, Severity::Rename);
+    assert_eq!(f.severity, Severity::Relabels);
     assert!(
         f.sentence.starts_with("100 % of the trimmed bytes") && f.sentence.contains("freed 0 B"),
         "{}",

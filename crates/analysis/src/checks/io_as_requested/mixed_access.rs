@@ -64,7 +64,7 @@ fn dirty_bytes(state: &TargetState) -> Known<u64> {
 }
 
 fn dirty_finding(sentence: String, dirty: u64) -> Known<Answer> {
-    Detail::new(Severity::Biased, sentence, evidence([("dirty_bytes", dirty as f64)])).found()
+    Detail::new(Severity::Biases, sentence, evidence([("dirty_bytes", dirty as f64)])).found()
 }
 
 /// Returns the cache mode of another stream of the phase that uses one of this stream's targets through the page
@@ -99,7 +99,7 @@ fn a_few_dirty_pages_bias_and_many_are_left_to_a02() {
     let mut partly_unknown = Fixture { dirty_share: 0.01, ..Fixture::honest() }.record();
     let first = partly_unknown.runs[0].evidence.first_mut().unwrap();
     first.targets[0].pages = Err("Operation not permitted (os error 1)".into());
-    assert_eq!(DIO_MIXED.severity(&partly_unknown), Some(Severity::Biased));
+    assert_eq!(DIO_MIXED.severity(&partly_unknown), Some(Severity::Biases));
 }
 
 #[test]

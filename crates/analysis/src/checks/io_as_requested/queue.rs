@@ -37,7 +37,7 @@ pub(super) const DEPTH_NOT_REACHED: Check = Check {
     fix: "Use --engine io_uring with --cache direct, or more --workers instead of --depth.",
     accept: "Accept it if the application uses this interface. The result's name keeps the true depth.",
     // With a schedule, pauses or drains, the depth is an upper limit.
-    applies: |case| case.stream.depth > 1 && case.stream.is_unheld(),
+    applies: |case| case.stream.depth > 1 && case.stream.submits_without_waiting(),
     ask: Ask::After(&[CheckId::D04], check_depth_not_reached),
     #[cfg(test)]
     fires: Some(|| Fixture { depth_seen: 0.98, engine: "sync", ..Fixture::honest() }.record()),
@@ -84,7 +84,7 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_rate(device_depth)
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
-        let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biased);
+        let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biases);
         let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
         return depth_finding(sentence, device_depth, cure, numbers);
     }
@@ -112,7 +112,10 @@ fn specific_fix(case: &Case) -> Option<String> {
 }
 
 fn depth_finding(sentence: String, depth: f64, cure: Option<String>, numbers: Evidence) -> Known<Answer> {
-    Detail::new(Severity::Rename, sentence, numbers).with_cure(cure).relabelled(Rename::Depth(depth)).found()
+    Detail::new(Severity::Relabels, sentence, numbers)
+        .with_cure(cure)
+        .relabelled(Rename::Depth(depth))
+        .found()
 }
 
 /// Whether each worker had at most one operation in flight, although the job requested more.
@@ -324,7 +327,7 @@ fn check_little_violated(case: &Case) -> Known<Answer> {
         ));
     }
     finding!(
-        Severity::Void,
+        Severity::Invalidates,
         numbers,
         "Rate times latency gives {} operations in flight, but fathom counted {} ({} apart): rate, latency \
          and depth contradict each other.",
@@ -464,7 +467,7 @@ fn only_several_fast_workers_are_a_note() {
 fn ten_percent_of_difference_is_void_and_one_percent_is_silent() {
     // 31.5 in flight and 10,000 operations a second: 3.15 ms.
     let at = |latency| Fixture { latency_ns: Some(latency), ..Fixture::honest() };
-    assert_eq!(LITTLE_VIOLATED.severity(&at(2_800_000).record()), Some(Severity::Void));
+    assert_eq!(LITTLE_VIOLATED.severity(&at(2_800_000).record()), Some(Severity::Invalidates));
     assert_eq!(LITTLE_VIOLATED.severity(&at(3_120_000).record()), None);
 }
 
@@ -480,7 +483,7 @@ fn a_stall_across_the_edge_of_the_window_is_not_checked() {
     let mut record =
         Fixture { ops: 200, depth: 1, depth_seen: 1.0, latency_ns: Some(1_000_000), ..Fixture::honest() }
             .record();
-    assert_eq!(LITTLE_VIOLATED.severity(&record), Some(Severity::Void));
+    assert_eq!(LITTLE_VIOLATED.severity(&record), Some(Severity::Invalidates));
     let issued = record
         .runs
         .iter_mut()

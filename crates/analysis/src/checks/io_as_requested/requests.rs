@@ -221,7 +221,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
     let is_relabelled = worst.ops_per_request() >= MERGED_RELABELLED_FROM;
     let disk = case.shared_layers().map_or_else(|_| "DISK".into(), |l| layer_names(&l));
     detail!(
-        if is_relabelled { Severity::Rename } else { Severity::Biased },
+        if is_relabelled { Severity::Relabels } else { Severity::Biases },
         numbers,
         "The job requested operations of {}, but the device got requests of {} on average: {} {} \
          neighbouring {}s into each.",
@@ -339,7 +339,7 @@ fn check_split(case: &Case) -> Known<Answer> {
         (String::new(), cure.into())
     });
     detail!(
-        Severity::Biased,
+        Severity::Biases,
         numbers(&worst),
         "Each {} of {} became {} requests to the device{cause}: its latency is that of the group, and the \
          device's queue is deeper than requested.",
@@ -452,7 +452,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "{} of the random {}s were merged with a neighbour ({} merges), but chance merges only {}: they did \
          not reach the device as random I/O.",
@@ -471,7 +471,7 @@ fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
     let session = plan.seed_again.as_ref().filter(|_| is_drawn && case.has_storage())?;
     Some(session.clone().map(|session| {
         detail!(
-            Severity::Biased,
+            Severity::Biases,
             evidence([]),
             "Seed {} also drew the offsets of session {session}: a cache that still held those \
              blocks may have answered instead of the device.",
@@ -511,8 +511,8 @@ pub(in crate::checks) fn merge_some(mut record: model::record::Record, part: f64
 #[test]
 fn half_merged_relabels_and_a_quarter_merged_is_silent() {
     let at = |part| MERGED.severity(&merge_some(Fixture::honest().record(), part));
-    assert_eq!(at(0.5), Some(Severity::Rename));
-    assert_eq!(at(0.4), Some(Severity::Biased));
+    assert_eq!(at(0.5), Some(Severity::Relabels));
+    assert_eq!(at(0.4), Some(Severity::Biases));
     assert_eq!(at(0.25), None);
 }
 
@@ -563,7 +563,7 @@ fn the_sentence_names_the_queue_limit_and_the_fix_can_be_typed() {
     };
     assert!(found(1280).cure.is_some_and(|cure| cure.contains("--bs 1280K or less")));
     let f = found(1024);
-    assert_eq!(f.severity, Severity::Biased);
+    assert_eq!(f.severity, Severity::Biases);
     assert!(
         f.sentence.contains("4 MiB became 4.00 requests") && f.sentence.contains("vda takes at most 1 MiB"),
         "{}",
@@ -645,13 +645,13 @@ fn flushes_after_stable_writes_are_not_a_split() {
     };
     assert_eq!(stable(11_000), None);
     assert_eq!(stable(500), None, "500 flushes that 11,000 writes share");
-    assert_eq!(stable(0), Some(Severity::Biased));
+    assert_eq!(stable(0), Some(Severity::Biases));
 }
 
 #[test]
 fn merged_random_operations_bias_unless_b01_relabels() {
     let at = |part| NOT_RANDOM.severity(&merge_some(Fixture::honest().record(), part));
-    assert_eq!(at(0.05), Some(Severity::Biased));
+    assert_eq!(at(0.05), Some(Severity::Biases));
     assert_eq!(at(0.01), None);
     assert_eq!(NOT_RANDOM.answer(&merge_some(Fixture::honest().record(), 0.5)), Ok(Answer::DoesNotApply));
 }
@@ -683,7 +683,7 @@ fn the_seed_of_the_previous_session_biases_random_orders() {
         record.header.plan.seed_again = Some(previous.map(Into::into).map_err(Into::into));
         record
     };
-    assert_eq!(NOT_RANDOM.severity(&with_previous(Ok("20261121-1"))), Some(Severity::Biased));
+    assert_eq!(NOT_RANDOM.severity(&with_previous(Ok("20261121-1"))), Some(Severity::Biases));
     assert!(NOT_RANDOM.answer(&with_previous(Err("it is of a later fathom"))).is_err());
     let mut in_order = with_previous(Ok("20261121-1"));
     in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =

@@ -60,7 +60,7 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
         return holds("Submitting operations did not wait for them.", numbers);
     }
     detail!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "Submission took {} of the {} of an operation ({}): the operation ran inside the submission call, so \
          it was not asynchronous.",
@@ -141,7 +141,7 @@ fn check_iowq_punted(case: &Case) -> Known<Answer> {
     let rings = case.stream.workers as usize;
     if most_workers >= PUNTED_FROM.saturating_mul(rings.max(1)) {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "io_uring passed operations that would have blocked to {} kernel threads: their latency includes \
              waking a thread.",
@@ -211,7 +211,7 @@ fn check_not_polling(case: &Case) -> Known<Answer> {
     let layers = case.layers(|l| l.queue.contains_key("io_poll"));
     if let Some(layer) = layers.iter().find(|l| l.queue_number("io_poll") == Ok(0)) {
         return finding!(
-            Severity::Void,
+            Severity::Invalidates,
             evidence([("io_poll", 0.0)]),
             "Option {option} requests polled completions, but {} completes by interrupt (its queue/io_poll \
              is 0).",
@@ -245,7 +245,7 @@ fn a_call_as_long_as_the_operation_biases_and_half_at_depth_two_is_silent() {
         let fixture = Fixture { depth, latency_ns: Some(latency), ..Fixture::honest() };
         SUBMIT_BLOCKS.severity(&fixture.record())
     };
-    assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biased));
+    assert_eq!(at(32, SUBMIT_NS + 100), Some(Severity::Biases));
     assert_eq!(at(2, 2 * SUBMIT_NS), None);
     assert_eq!(at(1, SUBMIT_NS), None, "depth 1 is not asynchronous anyway");
 }
@@ -278,7 +278,7 @@ fn without_threads() -> model::record::Record {
 #[test]
 fn two_kernel_workers_bias_and_one_is_a_note() {
     let at = |text| IOWQ_PUNTED.severity(&with_threads(text));
-    assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biased));
+    assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n104: iou-wrk-101\n"), Some(Severity::Biases));
     assert_eq!(at("101: fathom-0\n102: iou-wrk-101\n"), Some(Severity::Note));
     assert_eq!(at("101: fathom-0\n102: iou-sqp-101\n"), None);
     // Single operations leave one thread for each of two rings.
@@ -317,7 +317,7 @@ fn polled(io_poll: Option<&str>) -> model::record::Record {
 #[test]
 fn a_polling_queue_holds_and_one_without_polling_is_void() {
     assert!(matches!(NOT_POLLING.answer(&polled(Some("1\n"))), Ok(Answer::Holds(..))));
-    assert_eq!(NOT_POLLING.severity(&polled(Some("0\n"))), Some(Severity::Void));
+    assert_eq!(NOT_POLLING.severity(&polled(Some("0\n"))), Some(Severity::Invalidates));
     assert!(NOT_POLLING.answer(&polled(Some("maybe"))).is_err());
     assert!(NOT_POLLING.answer(&polled(None)).is_err());
 }

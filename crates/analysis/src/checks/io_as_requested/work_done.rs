@@ -88,7 +88,7 @@ fn check_errors_counted(case: &Case) -> Known<Answer> {
             show_count(short as f64)
         ));
     }
-    Detail::new(Severity::Void, sentences.join(" "), numbers).found()
+    Detail::new(Severity::Invalidates, sentences.join(" "), numbers).found()
 }
 
 /// Number of full queues that may cross the edges of a window: one at its start, one at its end.
@@ -148,7 +148,7 @@ fn check_mix_drift(case: &Case) -> Known<Answer> {
     if worst.tolerances <= 1.0 {
         return holds("Directions and sizes were as requested.", numbers);
     }
-    Detail::new(Severity::Biased, worst.sentence.clone(), numbers).found()
+    Detail::new(Severity::Biases, worst.sentence.clone(), numbers).found()
 }
 
 /// Returns how far each share and each mean size of one run is from the plan. Empty if no operation completed.
@@ -385,7 +385,7 @@ fn check_idle_tail(case: &Case) -> Known<Answer> {
     ]);
     if tail.tail_share > 0.0 {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "The first worker ended {} before the last ({} of the run): the target had less load in that \
              time.",
@@ -397,7 +397,7 @@ fn check_idle_tail(case: &Case) -> Known<Answer> {
         return holds("The workers shared the load evenly, and none ended early enough to count.", numbers);
     }
     finding!(
-        if least_by_most < IDLE_BELOW { Severity::Biased } else { Severity::Note },
+        if least_by_most < IDLE_BELOW { Severity::Biases } else { Severity::Note },
         numbers,
         "Workers shared the load unevenly: the least busy one did {} of the busiest one's operations.",
         show_share(least_by_most)
@@ -442,7 +442,7 @@ fn short_operations_are_void_and_errors_are_named() {
     assert!(f.sentence.contains("EIO"), "{}", f.sentence);
     assert_eq!(
         ERRORS_COUNTED.severity(&Fixture { short: 1, ..Fixture::honest() }.record()),
-        Some(Severity::Void)
+        Some(Severity::Invalidates)
     );
 }
 
@@ -450,7 +450,7 @@ fn short_operations_are_void_and_errors_are_named() {
 fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
     let failed = Fixture { sync_errno: 28, ..Fixture::honest_write() };
     let Ok(Answer::Finding(f)) = ERRORS_COUNTED.answer(&failed.record()) else { panic!("silent") };
-    assert_eq!(f.severity, Severity::Void);
+    assert_eq!(f.severity, Severity::Invalidates);
     assert!(
         f.sentence.contains("final sync failed with ENOSPC") && !f.sentence.contains("operations"),
         "{f:?}"
@@ -491,7 +491,7 @@ fn deviations_within_chance_are_silent_and_larger_ones_bias() {
     // 10,000 reads of 14,286 are 70 %. One standard deviation is 55 operations, and 64 may cross the edges.
     assert_eq!(at(4_286), None);
     assert_eq!(at(4_450), None);
-    assert_eq!(at(5_000), Some(Severity::Biased));
+    assert_eq!(at(5_000), Some(Severity::Biases));
 }
 
 #[test]
@@ -502,10 +502,10 @@ fn a_single_size_is_exact_and_drawn_sizes_vary_within_chance() {
         MIX_DRIFT.severity(&record)
     };
     assert_eq!(at(Sizes::Fixed(4096)), None);
-    assert_eq!(at(Sizes::Fixed(8192)), Some(Severity::Biased));
+    assert_eq!(at(Sizes::Fixed(8192)), Some(Severity::Biases));
     assert_eq!(at(Sizes::Split(vec![(4096, 999), (8192, 1)])), None, "0.1 % of double size is chance");
-    assert_eq!(at(Sizes::Split(vec![(4096, 9), (8192, 1)])), Some(Severity::Biased));
-    assert_eq!(at(Sizes::Range(4096, 16384)), Some(Severity::Biased));
+    assert_eq!(at(Sizes::Split(vec![(4096, 9), (8192, 1)])), Some(Severity::Biases));
+    assert_eq!(at(Sizes::Range(4096, 16384)), Some(Severity::Biases));
 }
 
 #[test]
@@ -519,8 +519,8 @@ fn each_trim_may_have_a_write() {
         stream.kinds.insert(Kind::Trim, reads);
     }
     assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 10_000, 4096)), None);
-    assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 9_000, 4096)), Some(Severity::Biased));
-    assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 512)), Some(Severity::Biased));
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 9_000, 4096)), Some(Severity::Biases));
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 512)), Some(Severity::Biases));
 }
 
 #[test]
@@ -528,14 +528,14 @@ fn replies_count_and_lines_are_drawn_by_weight() {
     let mut record = Fixture::honest().record();
     record.header.plan.jobs[0].phases[0].streams[0].access.lines[0].reply_bytes = 512;
     assert_eq!(MIX_DRIFT.severity(&with_writes(record.clone(), 10_000, 512)), None);
-    assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 4096)), Some(Severity::Biased));
+    assert_eq!(MIX_DRIFT.severity(&with_writes(record, 10_000, 4096)), Some(Severity::Biases));
     let mut lines = Fixture::honest().record();
     let access = &mut lines.header.plan.jobs[0].phases[0].streams[0].access;
     access.lines.push(access.lines[0].clone());
     (access.lines[0].weight, access.lines[1].weight) = (75, 25);
     access.lines[1].mix = model::job::Mix::from_percents(0, 0);
     assert_eq!(MIX_DRIFT.severity(&with_writes(lines.clone(), 3_333, 4096)), None);
-    assert_eq!(MIX_DRIFT.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biased));
+    assert_eq!(MIX_DRIFT.severity(&with_writes(lines, 4_000, 4096)), Some(Severity::Biases));
 }
 
 #[test]
@@ -564,7 +564,7 @@ fn uneven(ops: &[u64], early_ns: u64) -> model::record::Record {
 #[test]
 fn a_small_share_of_the_load_biases_and_a_larger_one_is_a_note() {
     let at = |last| IDLE_TAIL.severity(&uneven(&[2_750, 2_750, 2_750, last], 0));
-    assert_eq!(at(1_300), Some(Severity::Biased));
+    assert_eq!(at(1_300), Some(Severity::Biases));
     assert_eq!(at(2_000), Some(Severity::Note));
     assert_eq!(at(2_400), None);
     // Chance explains ten against four.
@@ -574,7 +574,7 @@ fn a_small_share_of_the_load_biases_and_a_larger_one_is_a_note() {
 #[test]
 fn a_worker_that_ends_early_biases_and_draining_does_not() {
     let at = |early| IDLE_TAIL.severity(&uneven(&[2_750; 4], early));
-    assert_eq!(at(100_000_000), Some(Severity::Biased));
+    assert_eq!(at(100_000_000), Some(Severity::Biases));
     assert_eq!(at(40_000_000), None);
 }
 

@@ -49,7 +49,7 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
         let is_cached = kind == Kind::Read && has_cache_hits(case);
         let cached = if is_cached { " The faster group has the page cache hits (A01)." } else { "" };
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             evidence([
                 ("fast_ns", groups.fast_ns),
                 ("slow_ns", groups.slow_ns),
@@ -226,7 +226,7 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
         ""
     };
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "No new requests were issued during the stalls: {} of the waiting was inside stalls, but only {} of \
          {} {}s met one. Their p99 of {} counts from submission; requests arriving at random would see a p99 \

@@ -45,7 +45,7 @@ fn check_mean_of_rates(case: &Case) -> Known<Answer> {
         return holds("The rate is operations / time, and the intervals add up to it.", numbers);
     }
     finding!(
-        Severity::Void,
+        Severity::Invalidates,
         numbers,
         "The intervals of the runs contain {} operations, but the runs have {}: the rate is not \
          operations / time.",

@@ -68,7 +68,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     }
     if unserved {
         return finding!(
-            Severity::Void,
+            Severity::Invalidates,
             numbers,
             "Only {} of the requested {} operations per second were served: the rest queued up, and the \
              latencies grow with the length of the run.",
@@ -77,7 +77,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
         );
     }
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "Submissions were late, by {} at the 99th percentile. At p{}, the lateness is more than {} \
          of the latency. A report withholds these percentiles; `fathom limit` shows them as upper bounds.",
@@ -98,7 +98,7 @@ fn find_starved_replay(case: &Case) -> Option<Answer> {
     (part > STARVED_TO).then(|| {
         let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
         let found = detail!(
-            Severity::Void,
+            Severity::Invalidates,
             evidence([("starved_share", part), ("starved_ns", most_ns as f64)]),
             "{} of the operations were read from the capture too late, by up to {}: the reader, not the \
              capture, decided when they were submitted.",
@@ -187,7 +187,7 @@ fn check_overloaded(case: &Case) -> Known<Answer> {
     ]);
     match overloaded.first() {
         Some(g) if 2 * overloaded.len() > growths.len() => finding!(
-            Severity::Void,
+            Severity::Invalidates,
             numbers,
             "{} operations per second are more than the storage serves: the backlog grew throughout the run, \
              from a median latency of {} in its first quarter to {} in its last. Such latencies depend on \
@@ -250,9 +250,9 @@ use crate::fixture::Fixture;
 #[test]
 fn unserved_operations_are_void_and_late_ones_bias() {
     let overloaded = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
-    assert_eq!(GENERATOR_LATE.severity(&overloaded.record()), Some(Severity::Void));
+    assert_eq!(GENERATOR_LATE.severity(&overloaded.record()), Some(Severity::Invalidates));
     let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
-    assert_eq!(GENERATOR_LATE.severity(&late.record()), Some(Severity::Biased));
+    assert_eq!(GENERATOR_LATE.severity(&late.record()), Some(Severity::Biases));
     assert_eq!(GENERATOR_LATE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
 }
 
@@ -266,7 +266,7 @@ fn a_replay_that_was_read_too_late_is_void() {
         GENERATOR_LATE.severity(&record)
     };
     assert_eq!([severity_with(0), severity_with(1)], [None, None]);
-    assert_eq!(severity_with(1 << 40), Some(Severity::Void));
+    assert_eq!(severity_with(1 << 40), Some(Severity::Invalidates));
 }
 
 /// An open loop whose rate exceeds the capacity by the share `too_much`.
@@ -283,7 +283,7 @@ fn growing(too_much: f64) -> model::record::Record {
 
 #[test]
 fn a_growing_backlog_is_void_and_noise_is_silent() {
-    assert_eq!(OVERLOADED.severity(&growing(0.006)), Some(Severity::Void));
+    assert_eq!(OVERLOADED.severity(&growing(0.006)), Some(Severity::Invalidates));
     assert!(matches!(OVERLOADED.answer(&growing(0.001)), Ok(Answer::Holds(..))));
     let mut stall = growing(0.0);
     for row in stall.runs.iter_mut().flat_map(|r| r.intervals.iter_mut().rev().take(4)) {

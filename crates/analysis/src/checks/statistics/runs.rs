@@ -142,7 +142,7 @@ fn check_runs_disagree(case: &Case) -> Known<Answer> {
 /// agree.
 pub(crate) fn severity_of_spread(deviation: f64) -> Option<Severity> {
     match deviation {
-        d if d > SPREAD_BIASED_ABOVE => Some(Severity::Biased),
+        d if d > SPREAD_BIASED_ABOVE => Some(Severity::Biases),
         d if d > SPREAD_NOTED_ABOVE => Some(Severity::Note),
         _ => None,
     }
@@ -221,7 +221,7 @@ fn five_percent_is_a_note_and_twenty_five_percent_biases() {
     let Ok(Answer::Finding(f)) = RUNS_DISAGREE.answer(&(RUNS_DISAGREE.fires.unwrap())()) else {
         panic!("silent")
     };
-    assert_eq!(f.severity, Severity::Biased);
+    assert_eq!(f.severity, Severity::Biases);
     assert!(f.cure.unwrap().contains("more than 100 runs"));
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
 }

@@ -74,7 +74,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
         let (seconds, share) = (all_series.first().map_or(0.0, Series::seconds), mean(&shares));
         let direction = if share < 0.0 { "falling" } else { "rising" };
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "The rate was still {direction} when the run ended: by {} of its mean within {}{}{}.",
             show_share(share.abs()),
@@ -103,7 +103,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
 /// result.
 fn never_steady(rounds: usize) -> Detail {
     detail!(
-        Severity::Rename,
+        Severity::Relabels,
         evidence([("rounds", rounds as f64)]),
         "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the next \
          may differ."
@@ -186,7 +186,7 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     let (runs, runs_with_step) = (case.runs.len(), cliff.runs);
     // A name describes the result, so most of its runs must have a step.
     let is_relabelled = step.size() >= STEP_RELABELLED_FROM && 2 * runs_with_step > runs;
-    let severity = if is_relabelled { Severity::Rename } else { Severity::Biased };
+    let severity = if is_relabelled { Severity::Relabels } else { Severity::Biases };
     let runs_note =
         if runs > 1 { format!(" ({runs_with_step} of {runs} runs have such a step)") } else { String::new() };
     let levels = cliff.describe(series);
@@ -355,7 +355,7 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
         return Err("the runs are too short: they contain too few independent observations".into());
     }
     detail!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate varies \
          in waves that are too long for a mean."
@@ -387,8 +387,8 @@ fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
             10_000.0 * noise * (1.0 + share * (t - 0.5))
         })
     };
-    assert_eq!(NOT_STEADY.severity(&drifting(-0.4)), Some(Severity::Biased));
-    assert_eq!(NOT_STEADY.severity(&drifting(0.5)), Some(Severity::Biased));
+    assert_eq!(NOT_STEADY.severity(&drifting(-0.4)), Some(Severity::Biases));
+    assert_eq!(NOT_STEADY.severity(&drifting(0.5)), Some(Severity::Biases));
     assert!(matches!(NOT_STEADY.answer(&drifting(-0.15)), Ok(Answer::Holds(..))));
     let one =
         super::shaped(
@@ -404,7 +404,7 @@ fn a_drift_in_most_runs_biases_and_a_small_drift_holds() {
 fn until_steady_without_a_steady_rate_relabels() {
     let mut record = Fixture { runs: 4, ..Fixture::honest() }.record();
     record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
-    assert_eq!(NOT_STEADY.severity(&record), Some(Severity::Rename));
+    assert_eq!(NOT_STEADY.severity(&record), Some(Severity::Relabels));
     let report = crate::judge(&record, &crate::Judging::default());
     assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
     assert_eq!(crate::exit_code(&report), 1);
@@ -500,8 +500,8 @@ fn the_size_of_a_step_decides_the_severity() {
         })
     };
     assert_eq!(CLIFF.severity(&stepped(2, 0.55)), None);
-    assert_eq!(CLIFF.severity(&stepped(2, 0.4)), Some(Severity::Rename));
-    assert_eq!(CLIFF.severity(&stepped(60, 0.88)), Some(Severity::Biased));
+    assert_eq!(CLIFF.severity(&stepped(2, 0.4)), Some(Severity::Relabels));
+    assert_eq!(CLIFF.severity(&stepped(60, 0.88)), Some(Severity::Biases));
     assert_eq!(CLIFF.severity(&stepped(60, 0.98)), None);
 }
 
@@ -521,7 +521,7 @@ fn two_steps_are_reported_with_three_levels() {
 #[test]
 fn a_step_in_a_few_runs_biases_without_relabelling() {
     let rate = |run, t| if run == 3 && t > 0.5 { 1_000.0 } else { 20_000.0 };
-    assert_eq!(CLIFF.severity(&super::shaped(&Fixture::honest(), 25, 1, rate)), Some(Severity::Biased));
+    assert_eq!(CLIFF.severity(&super::shaped(&Fixture::honest(), 25, 1, rate)), Some(Severity::Biases));
 }
 
 #[test]
@@ -561,7 +561,7 @@ fn waves(seconds: u64) -> model::record::Record {
 
 #[test]
 fn slow_waves_bias_and_fast_waves_hold() {
-    assert_eq!(FEW_INDEPENDENT.severity(&waves(20)), Some(Severity::Biased));
+    assert_eq!(FEW_INDEPENDENT.severity(&waves(20)), Some(Severity::Biases));
     assert!(FEW_INDEPENDENT.answer(&waves(2)).is_err_and(|why| why.contains("too short")));
     let quick = super::shaped(&Fixture { runs: 1, ..Fixture::honest() }, 100, 20, |_, t| {
         1_000.0 * (1.0 + 0.5 * (t * 400.0).sin())

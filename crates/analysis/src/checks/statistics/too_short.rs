@@ -61,7 +61,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
             TooShort::Operations(ops) => {
                 numbers.insert("operations_per_window".into(), ops);
                 detail!(
-                    Severity::Biased,
+                    Severity::Biases,
                     numbers,
                     "A window contains {ops:.1} operations on average: one more or less at its edges is {} \
                      of the rate, so fathom gives no interval.",
@@ -72,7 +72,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
             TooShort::Time(ns) => {
                 numbers.insert("window_ns".into(), ns);
                 detail!(
-                    Severity::Biased,
+                    Severity::Biases,
                     numbers,
                     "A window was {} long on average: a scheduler tick, at most 10 ms, is too large a part \
                      of that, so fathom gives no interval.",
@@ -88,7 +88,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
         && written < fast
     {
         return finding!(
-            Severity::Biased,
+            Severity::Biases,
             numbers,
             "{} were written in total, and the fast cache of such a drive may hold {}: this may be the speed \
              of that cache alone.",
@@ -187,7 +187,7 @@ fn check_fresh_flash(case: &Case) -> Known<Answer> {
         ));
     }
     detail!(
-        Severity::Rename,
+        Severity::Relabels,
         numbers,
         "The drive was emptied: {} of its {} were discarded since the machine started, and only {} written. \
          A fresh flash drive writes faster than later.{}",
@@ -231,7 +231,7 @@ fn the_time_of_all_runs_counts() {
 fn windows_with_few_operations_bias_and_have_no_interval() {
     let few_ops = Fixture { ops: 1, ..Fixture::honest() }.record();
     let Ok(Answer::Finding(f)) = TOO_SHORT.answer(&few_ops) else { panic!("silent") };
-    assert!(f.severity == Severity::Biased && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
+    assert!(f.severity == Severity::Biases && f.sentence.contains("100 % of the rate"), "{}", f.sentence);
     let report = crate::judge(&few_ops, &crate::Judging::default());
     assert_eq!((report.headline.interval, report.verdict), (None, model::report::Verdict::Suspect));
     assert!(report.headline.value.is_some());
@@ -246,7 +246,7 @@ fn writes_below_the_fast_cache_of_a_known_drive_bias() {
         record
     };
     // 55,000 operations of 4 KiB are 225 MB.
-    assert_eq!(TOO_SHORT.severity(&on("nvme", 1 << 40)), Some(Severity::Biased));
+    assert_eq!(TOO_SHORT.severity(&on("nvme", 1 << 40)), Some(Severity::Biases));
     assert_eq!(TOO_SHORT.severity(&on("nvme", 2_000_000_000)), None);
     assert_eq!(TOO_SHORT.severity(&on("virtio_blk", 1 << 40)), None);
     let mut guest = on("nvme", 1 << 40);
@@ -266,7 +266,7 @@ fn drive(discarded: u64, written: u64) -> model::record::Record {
 
 #[test]
 fn an_emptied_drive_relabels_and_a_used_drive_holds() {
-    assert_eq!(FRESH_FLASH.severity(&drive(1 << 34, 1 << 33)), Some(Severity::Rename));
+    assert_eq!(FRESH_FLASH.severity(&drive(1 << 34, 1 << 33)), Some(Severity::Relabels));
     assert!(matches!(FRESH_FLASH.answer(&drive(1 << 34, 1 << 35)), Ok(Answer::Holds(..))));
     assert!(FRESH_FLASH.answer(&drive(1 << 32, 1 << 33)).is_err_and(|why| why.contains("is unknown")));
 }

@@ -121,7 +121,7 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
                 ServedByPageCache::Part => return Ok(Answer::DoesNotApply),
                 ServedByPageCache::Unknown => {
                     return detail!(
-                        Severity::Biased,
+                        Severity::Biases,
                         numbers,
                         "The tested region of {} was accessed through the page cache of a machine with {} of \
                          memory, which could hold all or most of it. The bytes served from memory were not \
@@ -228,7 +228,7 @@ fn check_re_reads(case: &Case) -> Known<Answer> {
         return holds("Almost every read was of a block that the run had not read before.", numbers);
     }
     // The page cache keeps blocks after the first read, and read-ahead may hide from A01 how many it served.
-    let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biased };
+    let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biases };
     finding!(
         severity,
         numbers,
@@ -314,7 +314,7 @@ fn check_first_touch(case: &Case) -> Known<Answer> {
         (both.ratio, "longer: the storage was busy, or a cache answered the first reads")
     };
     finding!(
-        Severity::Biased,
+        Severity::Biases,
         numbers,
         "The first read of a block took {}, the second {}, {} times {why}.",
         show_ns(first),
@@ -400,7 +400,7 @@ fn buffered_io_biases_only_if_the_page_cache_was_not_counted() {
     // The span of 1 GiB fits into the memory of 8 GiB, but the device delivered all reads.
     assert!(matches!(SPAN_FITS_CACHE.answer(&buffered().record()), Ok(Answer::Holds(..))));
     let uncounted = Fixture { stat_unreadable: true, ..buffered() };
-    assert_eq!(SPAN_FITS_CACHE.severity(&uncounted.record()), Some(Severity::Biased));
+    assert_eq!(SPAN_FITS_CACHE.severity(&uncounted.record()), Some(Severity::Biases));
     assert_eq!(SPAN_FITS_CACHE.severity(&spanning(17 << 30, &uncounted)), None);
     let cached = Fixture { delivered: 0.3, ..buffered() };
     assert_eq!(SPAN_FITS_CACHE.answer(&cached.record()), Ok(Answer::DoesNotApply));
@@ -421,7 +421,7 @@ fn repeats_through_the_page_cache_bias_unless_a01_fires() {
         let fixture = Fixture { cache, delivered, ..Fixture::honest() };
         RE_READS.answer(&spanning(16 << 20, &fixture))
     };
-    assert!(matches!(buffered(1.0), Ok(Answer::Finding(f)) if f.severity == Severity::Biased));
+    assert!(matches!(buffered(1.0), Ok(Answer::Finding(f)) if f.severity == Severity::Biases));
     assert_eq!(buffered(0.2), Ok(Answer::DoesNotApply));
 }
 
@@ -451,9 +451,9 @@ fn with_second_reads(fixture: &Fixture, ns: u64) -> Record {
 fn a_factor_of_two_in_either_direction_biases() {
     let at = |ns| FIRST_TOUCH.severity(&with_second_reads(&Fixture::honest(), ns));
     assert_eq!(at(41_000), None, "1.95 times");
-    assert_eq!(at(39_000), Some(Severity::Biased));
+    assert_eq!(at(39_000), Some(Severity::Biases));
     assert_eq!(at(155_000), None);
-    assert_eq!(at(165_000), Some(Severity::Biased));
+    assert_eq!(at(165_000), Some(Severity::Biases));
 }
 
 #[test]

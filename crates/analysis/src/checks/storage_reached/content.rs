@@ -68,7 +68,7 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     }
     let is_void = remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
     finding!(
-        if is_void { Severity::Void } else { Severity::Biased },
+        if is_void { Severity::Invalidates } else { Severity::Biases },
         numbers,
         "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
          their map without reading the medium.",
@@ -177,11 +177,11 @@ fn check_payload_too_easy(case: &Case) -> Known<Answer> {
     }
     let almost_nothing_stored = compress.max(dedup) >= NOTHING_LEFT;
     let (severity, consequence) = if almost_nothing_stored && compresses(case) {
-        (Severity::Void, "and this storage compresses: almost nothing was stored")
+        (Severity::Invalidates, "and this storage compresses: almost nothing was stored")
     } else if is_as_requested(&case.stream.data, compress, dedup) {
         (Severity::Note, "as requested; storage that compresses or deduplicates is faster with such data")
     } else {
-        (Severity::Biased, "so storage that compresses or deduplicates looks faster than it is")
+        (Severity::Biases, "so storage that compresses or deduplicates looks faster than it is")
     };
     finding!(severity, numbers, "{savings}, {consequence}.")
 }
@@ -221,9 +221,9 @@ fn with_zeros(fixture: &Fixture, zeros: u64) -> model::record::Record {
 fn the_share_of_zeros_decides_between_silent_biased_and_void() {
     let at = |zeros| ZERO_DATA.severity(&with_zeros(&Fixture::honest(), zeros));
     assert_eq!(at(3), None);
-    assert_eq!(at(4), Some(Severity::Biased));
-    assert_eq!(at(31), Some(Severity::Biased));
-    assert_eq!(at(32), Some(Severity::Void));
+    assert_eq!(at(4), Some(Severity::Biases));
+    assert_eq!(at(31), Some(Severity::Biases));
+    assert_eq!(at(32), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -232,9 +232,9 @@ fn zeros_on_a_spinning_disk_only_bias() {
     for layer in &mut record.header.hosts[0].places[0].layers {
         layer.queue.insert("rotational".into(), "1\n".into());
     }
-    assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Biased));
+    assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Biases));
     record.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
-    assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Void));
+    assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -279,11 +279,11 @@ fn zeros_that_earlier_phases_may_have_overwritten_are_subtracted() {
         Ok(Answer::Finding(f)) => Some((f.severity, f.sentence.starts_with("At least"))),
         _ => None,
     };
-    assert_eq!(severity(after_phase(0, 0.25)), Some((Severity::Void, true)));
-    assert_eq!(severity(after_phase(0, 0.75)), Some((Severity::Biased, true)));
-    assert_eq!(severity(after_phase(7, 1.0)), Some((Severity::Void, false)));
-    assert_eq!(severity(after_phase_with_idle_stream(0, 0.25, Some(7))), Some((Severity::Void, true)));
-    assert_eq!(severity(after_phase_with_idle_stream(7, 1.0, Some(0))), Some((Severity::Void, false)));
+    assert_eq!(severity(after_phase(0, 0.25)), Some((Severity::Invalidates, true)));
+    assert_eq!(severity(after_phase(0, 0.75)), Some((Severity::Biases, true)));
+    assert_eq!(severity(after_phase(7, 1.0)), Some((Severity::Invalidates, false)));
+    assert_eq!(severity(after_phase_with_idle_stream(0, 0.25, Some(7))), Some((Severity::Invalidates, true)));
+    assert_eq!(severity(after_phase_with_idle_stream(7, 1.0, Some(0))), Some((Severity::Invalidates, false)));
 }
 
 #[cfg(test)]
@@ -309,12 +309,12 @@ fn small_shares_are_accepted_and_zeros_bias_or_void() {
     assert!(sentence([0.0, 0.0]).contains("neither compressed nor"), "{}", sentence([0.0, 0.0]));
     assert!(sentence([10.0, 0.0]).starts_with("A compressor saves 10 % of"), "{}", sentence([10.0, 0.0]));
     assert!(sentence([0.0, 5.0]).contains("and 5.0 % of the blocks"), "{}", sentence([0.0, 5.0]));
-    assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biased));
-    assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biased));
-    assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biased));
+    assert_eq!(at(own(), [10.5, 0.0]), Some(Severity::Biases));
+    assert_eq!(at(Data::File("/f".into()), [0.0, 5.5]), Some(Severity::Biases));
+    assert_eq!(at(Data::Zeros, [100.0, 100.0]), Some(Severity::Biases));
     let btrfs = Fixture { kind: "btrfs", options: "rw,compress-force=zstd:3", ..Fixture::honest_write() };
     let record = written(&btrfs, Data::Zeros, [100.0, 100.0]);
-    assert_eq!(PAYLOAD_TOO_EASY.severity(&record), Some(Severity::Void));
+    assert_eq!(PAYLOAD_TOO_EASY.severity(&record), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn requested_shares_are_a_note_and_easier_data_bias() {
     };
     let at = |shares| PAYLOAD_TOO_EASY.severity(&written(&Fixture::honest_write(), requested(), shares));
     assert_eq!(at([51.0, 1.0]), Some(Severity::Note));
-    assert_eq!(at([60.0, 1.0]), Some(Severity::Biased));
+    assert_eq!(at([60.0, 1.0]), Some(Severity::Biases));
 }
 
 #[test]
@@ -338,5 +338,5 @@ fn plain_memory_does_not_apply_and_zeros_on_zram_are_void() {
     let mut zram =
         written(&Fixture { ram: Some("zram0"), ..Fixture::honest_write() }, Data::Zeros, [100.0, 100.0]);
     zram.header.hosts[0].places[0].layers[0].kind = LayerKind::Zram;
-    assert_eq!(PAYLOAD_TOO_EASY.severity(&zram), Some(Severity::Void));
+    assert_eq!(PAYLOAD_TOO_EASY.severity(&zram), Some(Severity::Invalidates));
 }

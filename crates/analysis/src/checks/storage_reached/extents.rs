@@ -70,7 +70,7 @@ fn check_holes_read(case: &Case) -> Known<Answer> {
              reading the disk."
         ),
     };
-    Detail::new(Severity::Void, sentence, numbers).found()
+    Detail::new(Severity::Invalidates, sentence, numbers).found()
 }
 
 /// Returns the largest share of never written bytes in any of the extent maps; `None` if all are empty.
@@ -115,7 +115,7 @@ fn check_inline_or_tail(case: &Case) -> Known<Answer> {
         return holds("The file has data blocks of its own.", numbers);
     }
     detail!(
-        Severity::Rename,
+        Severity::Relabels,
         numbers,
         "{} of the file is stored in its inode or in a block shared with other files, not in data blocks of \
          its own.",
@@ -173,7 +173,7 @@ fn check_encoded_extents(case: &Case) -> Known<Answer> {
             &format!(" fathom issued {}, and the disk moved {}.", show_bytes(issued), show_bytes(bytes));
         numbers.insert("device_bytes".into(), bytes as f64);
     }
-    Detail::new(Severity::Biased, sentence, numbers).found()
+    Detail::new(Severity::Biases, sentence, numbers).found()
 }
 
 /// Returns the largest known share of encoded bytes at the start of any run and, if the stream
@@ -265,7 +265,7 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
         }
         (false, Some(counts)) => format!("The file was not overwritten in place: {counts} during a run."),
     };
-    Detail::new(Severity::Biased, sentence, numbers).found()
+    Detail::new(Severity::Biases, sentence, numbers).found()
 }
 
 #[cfg(test)]
@@ -304,7 +304,7 @@ fn with_inline(bytes: u64) -> model::record::Record {
 #[test]
 fn a_packed_tail_is_accepted_and_an_inline_file_is_relabelled() {
     assert_eq!(INLINE_OR_TAIL.severity(&with_inline(1 << 23)), None, "0.8 %");
-    assert_eq!(INLINE_OR_TAIL.severity(&with_inline(1 << 24)), Some(Severity::Rename));
+    assert_eq!(INLINE_OR_TAIL.severity(&with_inline(1 << 24)), Some(Severity::Relabels));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn more_than_one_percent_biases_and_names_the_bytes() {
     let at = |encoded_share| ENCODED_EXTENTS.answer(&Fixture { encoded_share, ..Fixture::honest() }.record());
     assert!(matches!(at(0.01), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.02) else { panic!("silent") };
-    assert!(f.sentence.contains("the disk moved") && f.severity == Severity::Biased, "{}", f.sentence);
+    assert!(f.sentence.contains("the disk moved") && f.severity == Severity::Biases, "{}", f.sentence);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn writes_are_checked_after_the_final_sync() {
             e.encoded_bytes = e.span_bytes;
         }
     });
-    assert_eq!(ENCODED_EXTENTS.severity(&late), Some(Severity::Biased));
+    assert_eq!(ENCODED_EXTENTS.severity(&late), Some(Severity::Biases));
     let mut unseen = Fixture::honest_write().record();
     unseen.runs[0].evidence.retain(|s| s.moment != Moment::Synced);
     assert!(ENCODED_EXTENTS.answer(&unseen).is_err());
@@ -358,7 +358,7 @@ fn more_than_one_percent_shared_biases() {
 #[test]
 fn a_growing_number_of_extents_biases() {
     assert_eq!(SHARED_EXTENTS.severity(&stored(0, 16)), None);
-    assert_eq!(SHARED_EXTENTS.severity(&stored(0, 17)), Some(Severity::Biased));
+    assert_eq!(SHARED_EXTENTS.severity(&stored(0, 17)), Some(Severity::Biases));
     let allocating = super::with_extents(&Fixture::honest_write(), |moment, e| {
         e.unwritten_bytes = e.span_bytes;
         if moment == Moment::Synced {

@@ -56,8 +56,8 @@ enum Change {
 impl Change {
     fn severity(&self) -> Severity {
         match self {
-            Self::AnotherFile | Self::Length(..) | Self::Extents => Severity::Void,
-            Self::NameLost | Self::Written | Self::Attributes => Severity::Biased,
+            Self::AnotherFile | Self::Length(..) | Self::Extents => Severity::Invalidates,
+            Self::NameLost | Self::Written | Self::Attributes => Severity::Biases,
         }
     }
 
@@ -219,13 +219,13 @@ fn changed(fixture: &Fixture, change: impl Fn(&mut FileState)) -> model::record:
 fn a_new_length_or_identity_is_void_and_a_write_biases() {
     let at = |fixture: &Fixture, change: fn(&mut FileState)| FILE_CHANGED.severity(&changed(fixture, change));
     let (read, write) = (Fixture::honest(), Fixture::honest_write());
-    assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Void));
-    assert_eq!(at(&write, |f| f.bytes -= 1), Some(Severity::Void));
-    assert_eq!(at(&read, |f| f.inode += 1), Some(Severity::Void));
-    assert_eq!(at(&read, |f| f.allocated_bytes -= 4096), Some(Severity::Void));
-    assert_eq!(at(&read, |f| f.modified_ns += 1), Some(Severity::Biased));
-    assert_eq!(at(&read, |f| f.links = 0), Some(Severity::Biased));
-    assert_eq!(at(&read, |f| f.changed_ns = Some(2)), Some(Severity::Biased), "renamed, or times set back");
+    assert_eq!(at(&read, |f| f.bytes += 1), Some(Severity::Invalidates));
+    assert_eq!(at(&write, |f| f.bytes -= 1), Some(Severity::Invalidates));
+    assert_eq!(at(&read, |f| f.inode += 1), Some(Severity::Invalidates));
+    assert_eq!(at(&read, |f| f.allocated_bytes -= 4096), Some(Severity::Invalidates));
+    assert_eq!(at(&read, |f| f.modified_ns += 1), Some(Severity::Biases));
+    assert_eq!(at(&read, |f| f.links = 0), Some(Severity::Biases));
+    assert_eq!(at(&read, |f| f.changed_ns = Some(2)), Some(Severity::Biases), "renamed, or times set back");
     assert_eq!(at(&read, |f| f.changed_ns = None), None, "sessions of earlier versions");
     assert_eq!(at(&write, |f| f.changed_ns = Some(2)), None);
     // fathom's own writes.
@@ -245,11 +245,19 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
         FILE_CHANGED.severity(&later(&Fixture { role, ..Fixture::honest() }, from, change))
     };
     for from in [0, 4] {
-        assert_eq!(severity(Role::File, from, |f| f.device += 1), Some(Severity::Void), "from run {from}");
-        assert_eq!(severity(Role::File, from, |f| f.bytes += 1), Some(Severity::Void), "from run {from}");
+        assert_eq!(
+            severity(Role::File, from, |f| f.device += 1),
+            Some(Severity::Invalidates),
+            "from run {from}"
+        );
+        assert_eq!(
+            severity(Role::File, from, |f| f.bytes += 1),
+            Some(Severity::Invalidates),
+            "from run {from}"
+        );
         assert_eq!(
             severity(Role::File, from, |f| f.modified_ns += 1),
-            Some(Severity::Biased),
+            Some(Severity::Biases),
             "from run {from}"
         );
         assert_eq!(severity(Role::Made, from, |f| f.device += 1), None, "resumed before run {from}");
@@ -263,13 +271,13 @@ fn changes_between_runs_and_in_discarded_attempts_are_found() {
 
     let mut record = changed(&Fixture::honest(), |f| f.bytes += 1);
     let mut repeated = record.runs.pop().unwrap();
-    record.aside.push(repeated.clone());
+    record.uncounted_runs.push(repeated.clone());
     repeated.start.attempt += 1;
     repeated.evidence.iter_mut().flat_map(|s| &mut s.targets).for_each(|t| {
         t.file.as_mut().unwrap().as_mut().unwrap().bytes = 1 << 30;
     });
     record.runs.push(repeated);
-    assert_eq!(FILE_CHANGED.severity(&record), Some(Severity::Void), "a discarded attempt");
+    assert_eq!(FILE_CHANGED.severity(&record), Some(Severity::Invalidates), "a discarded attempt");
 }
 
 #[test]
@@ -280,7 +288,11 @@ fn moved_extents_are_found_and_devices_do_not_apply() {
         }
     });
     let Ok(Answer::Finding(f)) = FILE_CHANGED.answer(&moved) else { panic!("silent") };
-    assert!(f.severity == Severity::Void && f.sentence.contains("the file system itself"), "{}", f.sentence);
+    assert!(
+        f.severity == Severity::Invalidates && f.sentence.contains("the file system itself"),
+        "{}",
+        f.sentence
+    );
     let device = Fixture { role: Role::Device, ..Fixture::honest() }.record();
     assert_eq!(FILE_CHANGED.answer(&device), Ok(Answer::DoesNotApply));
 }

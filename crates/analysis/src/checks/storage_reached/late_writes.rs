@@ -72,7 +72,7 @@ fn in_memory_finding(case: &Case, in_memory: f64, mut numbers: Evidence) -> Know
         sentence += &format!(" Including the final sync, the rate is {} MB/s.", show_rate(rate));
         numbers.insert("mb_per_s_with_sync".into(), rate);
     }
-    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
+    Detail::new(Severity::Relabels, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
 }
 
 /// Returns the write rate in MB/s with the final sync counted as part of the time.
@@ -134,7 +134,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
             );
         }
         return finding!(
-            Severity::Void,
+            Severity::Invalidates,
             numbers,
             "{} of the written data were dropped from memory before they were stored.",
             show_bytes(cancelled)
@@ -172,7 +172,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
     }
     finding!(
-        Severity::Void,
+        Severity::Invalidates,
         numbers,
         "Even after the final sync, the device had written only {} of {} in distinct blocks ({}): another \
          process deleted or truncated the file, or a layer lost the data.",
@@ -207,7 +207,7 @@ fn the_sentence_contains_the_rate_with_the_final_sync() {
 fn reads_do_not_apply_and_dirty_pages_suffice_without_counters() {
     assert_eq!(WRITES_STILL_IN_RAM.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));
     let dirty = Fixture { dirty_share: 0.5, stat_unreadable: true, ..Fixture::honest_write() };
-    assert_eq!(WRITES_STILL_IN_RAM.severity(&dirty.record()), Some(Severity::Rename));
+    assert_eq!(WRITES_STILL_IN_RAM.severity(&dirty.record()), Some(Severity::Relabels));
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ fn more_than_one_percent_dropped_is_void() {
     let few = NEVER_WRITTEN.sentence(&cancelled(440_000));
     assert!(few.starts_with("Only 2.10 MiB of the written data were dropped"), "{few}");
     assert!(NEVER_WRITTEN.sentence(&cancelled(0)).starts_with("No write was dropped"));
-    assert_eq!(NEVER_WRITTEN.severity(&cancelled(460_000)), Some(Severity::Void));
+    assert_eq!(NEVER_WRITTEN.severity(&cancelled(460_000)), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn bytes_missing_at_the_device_after_the_sync_are_void() {
     let buffered = |delivered| Fixture { delivered, ..lost.clone() };
     let at = |delivered| NEVER_WRITTEN.severity(&buffered(delivered).record());
     assert_eq!(at(0.95), None);
-    assert_eq!(at(0.8), Some(Severity::Void));
+    assert_eq!(at(0.8), Some(Severity::Invalidates));
     let encoded = Fixture { encoded_share: 1.0, ..buffered(0.5) };
     assert!(NEVER_WRITTEN.answer(&encoded.record()).is_err());
 }

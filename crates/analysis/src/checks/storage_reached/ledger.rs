@@ -169,7 +169,7 @@ fn check_ledger_disagrees(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds(sentence, numbers);
     };
     finding!(
-        Severity::Void,
+        Severity::Invalidates,
         numbers,
         "Counters disagree, and fathom does not know why: {contradiction}. Do not use this number."
     )
@@ -432,7 +432,7 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
         };
         if (moved as f64) < from.0 * issued as f64 {
             return finding!(
-                Severity::Void,
+                Severity::Invalidates,
                 evidence([("issued_bytes", issued as f64), ("moved_bytes", moved as f64)]),
                 "fathom counted {} of {}s, but system calls of this process moved {}: something between \
                  fathom and the kernel answered instead.",
@@ -485,7 +485,7 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("The device or the page cache accounts for the reads.", numbers);
     }
     finding!(
-        Severity::Void,
+        Severity::Invalidates,
         numbers,
         "{} of reads reached no device, and the page cache holds only {} of the targets: nothing visible \
          performed these reads.",
@@ -518,7 +518,7 @@ fn three_percent_missing_is_void_and_ten_percent_is_left_to_a01() {
     let at = |delivered| LEDGER_DISAGREES.answer(&Fixture { delivered, ..Fixture::honest() }.record());
     assert!(matches!(at(0.995), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = at(0.97) else { panic!("silent") };
-    assert!(f.severity == Severity::Void && f.sentence.contains("fathom issued"), "{}", f.sentence);
+    assert!(f.severity == Severity::Invalidates && f.sentence.contains("fathom issued"), "{}", f.sentence);
     assert!(matches!(at(0.9), Ok(Answer::Holds(..))), "A01 says why");
 }
 
@@ -570,14 +570,14 @@ fn charges_of_a_full_queue_are_a_note_and_do_not_hide_missing_bytes() {
     lost_requests.header.plan.jobs[0].phases[0].streams[0].depth = 256;
     let queue = &mut lost_requests.header.hosts[0].places[0].layers[0].queue;
     queue.insert("nr_requests".into(), "128".into());
-    assert_eq!(LEDGER_DISAGREES.severity(&lost_requests), Some(Severity::Void));
+    assert_eq!(LEDGER_DISAGREES.severity(&lost_requests), Some(Severity::Invalidates));
 }
 
 #[test]
 fn a_buffered_charge_that_no_disk_did_is_void() {
     let cache = model::job::Cache::Buffered;
     let record = charged(&Fixture { runs: 1, cache, ..Fixture::honest() }, 2 * 11_000 * 4096);
-    assert_eq!(LEDGER_DISAGREES.severity(&record), Some(Severity::Void));
+    assert_eq!(LEDGER_DISAGREES.severity(&record), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -607,8 +607,8 @@ fn read_ahead_in_flight_at_the_end_is_accepted() {
         LEDGER_DISAGREES.severity(&record)
     };
     assert_eq!(with(model::job::Pattern::Sequential, 8), None);
-    assert_eq!(with(model::job::Pattern::Sequential, 20), Some(Severity::Void));
-    assert_eq!(with(model::job::Pattern::Random, 8), Some(Severity::Void));
+    assert_eq!(with(model::job::Pattern::Sequential, 20), Some(Severity::Invalidates));
+    assert_eq!(with(model::job::Pattern::Random, 8), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -631,7 +631,7 @@ fn fewer_requests_than_operations_are_void() {
     let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
     let (_, after_ios) = text.split_once(' ').unwrap();
     stop.files.insert("/sys/block/vda/stat".into(), Ok(format!("9000 {after_ios}")));
-    assert_eq!(LEDGER_DISAGREES.severity(&lost_requests), Some(Severity::Void));
+    assert_eq!(LEDGER_DISAGREES.severity(&lost_requests), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -660,7 +660,7 @@ fn writeback_by_the_final_sync_counts() {
     let file = stop.files.keys().find(|f| f.ends_with("io_service_bytes")).unwrap().clone();
     stop.files.insert(file, Ok(format!("254:0 Read 0\n254:0 Write {charged}\nTotal {charged}\n")));
     let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
-    assert_eq!(LEDGER_DISAGREES.severity(&record), Some(Severity::Void), "never done");
+    assert_eq!(LEDGER_DISAGREES.severity(&record), Some(Severity::Invalidates), "never done");
     let synced = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Synced).unwrap();
     let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
     fields[6] = (fields[6].parse::<u64>().unwrap() + charged / 512).to_string();
@@ -685,7 +685,7 @@ fn calls([moved, pages]: [u64; 2]) -> model::record::Record {
 fn fewer_bytes_by_system_calls_are_void() {
     let run_bytes = 11_000 * 4096;
     assert_eq!(UNACCOUNTED.severity(&calls([run_bytes, 0])), None);
-    assert_eq!(UNACCOUNTED.severity(&calls([run_bytes * 95 / 100, 9_999])), Some(Severity::Void));
+    assert_eq!(UNACCOUNTED.severity(&calls([run_bytes * 95 / 100, 9_999])), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -697,9 +697,12 @@ fn a_buffered_engine_needs_only_a_few_system_calls() {
         stream.options = buffer.map(|bytes| ("buffer".to_owned(), Some(bytes))).into_iter().collect();
         UNACCOUNTED.severity(&record)
     };
-    assert_eq!(at("std", None, 95), Some(Severity::Void), "each of its reads is a call");
+    assert_eq!(at("std", None, 95), Some(Severity::Invalidates), "each of its reads is a call");
     assert_eq!((at("stdio", None, 95), at("std", Some(0), 5)), (None, None));
-    assert_eq!((at("stdio", None, 0), at("fstream", None, 0)), (Some(Severity::Void), Some(Severity::Void)));
+    assert_eq!(
+        (at("stdio", None, 0), at("fstream", None, 0)),
+        (Some(Severity::Invalidates), Some(Severity::Invalidates))
+    );
     assert_eq!(at("stdio", Some(1 << 30), 0), None, "the buffer can hold the whole region");
 }
 
@@ -711,7 +714,7 @@ fn without_counted_calls_pages_must_explain_missing_bytes() {
         UNACCOUNTED.severity(&record)
     };
     assert_eq!(at(10_000), None);
-    assert_eq!(at(10), Some(Severity::Void));
+    assert_eq!(at(10), Some(Severity::Invalidates));
     let cold = Fixture { cache: model::job::Cache::Buffered, ..Fixture::honest() };
     assert!(matches!(UNACCOUNTED.answer(&cold.record()), Ok(Answer::Holds(..))));
 }
@@ -726,5 +729,5 @@ fn a_small_cached_file_explains_any_number_of_reads() {
         UNACCOUNTED.severity(&record)
     };
     assert_eq!(at(256), None, "the whole file is cached, so any number of reads can come from memory");
-    assert_eq!(at(1), Some(Severity::Void));
+    assert_eq!(at(1), Some(Severity::Invalidates));
 }

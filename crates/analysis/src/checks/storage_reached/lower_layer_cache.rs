@@ -339,7 +339,7 @@ fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) 
         ),
     };
     detail!(
-        Severity::Rename,
+        Severity::Relabels,
         evidence([
             ("top_bytes", above.bytes as f64),
             ("leaf_bytes", below.bytes as f64),

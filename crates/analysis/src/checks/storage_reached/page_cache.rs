@@ -77,7 +77,7 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
              what the cache served",
         );
     }
-    let is_relabelled = severity == Severity::Rename;
+    let is_relabelled = severity == Severity::Relabels;
     detail!(
         severity,
         numbers,
@@ -100,8 +100,8 @@ pub fn severity_of_cached_share(cached_share: f64) -> Option<Severity> {
     // If the share is not a number, the result does not pass.
     match cached_share {
         share if share <= CACHED_ABOVE.0 => None,
-        share if share >= CACHED_RELABELLED_FROM.0 => Some(Severity::Rename),
-        _ => Some(Severity::Biased),
+        share if share >= CACHED_RELABELLED_FROM.0 => Some(Severity::Relabels),
+        _ => Some(Severity::Biases),
     }
 }
 
@@ -240,7 +240,7 @@ fn copied_by_btrfs(case: &Case) -> Known<Option<f64>> {
 }
 
 fn fell_back_finding(sentence: String, numbers: Evidence) -> Known<Answer> {
-    Detail::new(Severity::Rename, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
+    Detail::new(Severity::Relabels, sentence, numbers).relabelled(Rename::Medium("page cache".into())).found()
 }
 
 /// New pages in the page cache, and the bytes that the stream can have touched.
@@ -341,7 +341,7 @@ fn check_direct_unsupported(case: &Case) -> Known<Answer> {
     for place in case.places() {
         if let Some(why) = place.without_direct() {
             return detail!(
-                Severity::Rename,
+                Severity::Relabels,
                 evidence([]),
                 "This target does not support direct I/O ({why}): its I/O goes through the page cache."
             )
@@ -372,9 +372,9 @@ use model::machine::DirectIo;
 fn the_cached_share_decides_between_biased_and_relabelled() {
     let at = |delivered| CACHE_SERVED.severity(&Fixture { delivered, ..Fixture::honest() }.record());
     assert_eq!(at(0.97), None);
-    assert_eq!(at(0.9), Some(Severity::Biased));
-    assert_eq!(at(0.5), Some(Severity::Rename));
-    assert_eq!(at(0.0), Some(Severity::Rename));
+    assert_eq!(at(0.9), Some(Severity::Biases));
+    assert_eq!(at(0.5), Some(Severity::Relabels));
+    assert_eq!(at(0.0), Some(Severity::Relabels));
     let sentence = |delivered| match CACHE_SERVED.answer(&Fixture { delivered, ..Fixture::honest() }.record())
     {
         Ok(Answer::Finding(f)) => f.sentence,
@@ -406,7 +406,7 @@ fn beliefs_that_hold_claim_no_more_than_their_figures() {
 #[test]
 fn reads_by_other_processes_do_not_hide_the_cache() {
     let fixture = Fixture { delivered: 0.1, foreign_ios: 5_000, ..Fixture::honest() };
-    assert_eq!(CACHE_SERVED.severity(&fixture.record()), Some(Severity::Rename));
+    assert_eq!(CACHE_SERVED.severity(&fixture.record()), Some(Severity::Relabels));
 }
 
 #[test]
@@ -418,9 +418,9 @@ fn compressed_files_are_not_checked() {
 #[test]
 fn a_device_that_saw_too_few_bytes_relabels() {
     let fixture = Fixture { delivered: 0.6, ..Fixture::honest() };
-    assert_eq!(DIRECT_FELL_BACK.severity(&fixture.record()), Some(Severity::Rename));
+    assert_eq!(DIRECT_FELL_BACK.severity(&fixture.record()), Some(Severity::Relabels));
     let written = Fixture { delivered: 0.6, ..Fixture::honest_write() };
-    assert_eq!(DIRECT_FELL_BACK.severity(&written.record()), Some(Severity::Rename));
+    assert_eq!(DIRECT_FELL_BACK.severity(&written.record()), Some(Severity::Relabels));
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn a02_does_not_apply_to_buffered_io() {
 #[test]
 fn new_pages_suffice_without_device_counters() {
     let fixture = Fixture { cached_share: 0.9, stat_unreadable: true, ..Fixture::honest() };
-    assert_eq!(DIRECT_FELL_BACK.severity(&fixture.record()), Some(Severity::Rename));
+    assert_eq!(DIRECT_FELL_BACK.severity(&fixture.record()), Some(Severity::Relabels));
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn btrfs_copies_direct_writes_of_files_with_checksums() {
         DIRECT_FELL_BACK.severity(&record)
     };
     // 11,000 writes of 4 KiB a run.
-    assert_eq!(fixture("btrfs", "rw", 10_000), Some(Severity::Rename));
+    assert_eq!(fixture("btrfs", "rw", 10_000), Some(Severity::Relabels));
     assert_eq!(fixture("btrfs", "rw", 9_800), None);
     assert_eq!(fixture("btrfs", "rw,nodatasum", 10_000), None);
     assert_eq!(fixture("ext4", "rw", 10_000), None);
@@ -503,7 +503,7 @@ fn btrfs_copies_direct_writes_of_files_with_checksums() {
 #[test]
 fn a_data_journal_and_tmpfs_do_not_support_direct_io() {
     let journal = Fixture { options: "rw,data=journal", ..Fixture::honest() };
-    assert_eq!(DIRECT_UNSUPPORTED.severity(&journal.record()), Some(Severity::Rename));
+    assert_eq!(DIRECT_UNSUPPORTED.severity(&journal.record()), Some(Severity::Relabels));
     let tmpfs = Fixture { kind: "tmpfs", ram: Some("tmpfs"), direct: None, ..Fixture::honest() };
-    assert_eq!(DIRECT_UNSUPPORTED.severity(&tmpfs.record()), Some(Severity::Rename));
+    assert_eq!(DIRECT_UNSUPPORTED.severity(&tmpfs.record()), Some(Severity::Relabels));
 }

@@ -54,9 +54,13 @@ fn check_ram_backed(case: &Case) -> Known<Answer> {
         } else {
             (format!("This target is memory ({ram}), not a disk."), Rename::Memory(format!("memory ({ram})")))
         };
-        return Detail::new(Severity::Rename, sentence, evidence([("targets_in_memory", in_memory as f64)]))
-            .relabelled(renames)
-            .found();
+        return Detail::new(
+            Severity::Relabels,
+            sentence,
+            evidence([("targets_in_memory", in_memory as f64)]),
+        )
+        .relabelled(renames)
+        .found();
     }
     let memory_layers = case.layers(|l| l.below.is_empty() && l.ram.is_some());
     if !memory_layers.is_empty() {
@@ -71,7 +75,7 @@ fn partly_memory(case: &Case, memory_layers: &[&Layer]) -> Known<Answer> {
     let names: Vec<&str> = memory_layers.iter().filter_map(|l| l.ram.as_deref()).collect();
     let names = names.join(", ");
     let finding = |sentence: String, part: &str, numbers| {
-        Detail::new(Severity::Rename, sentence, numbers)
+        Detail::new(Severity::Relabels, sentence, numbers)
             .relabelled(Rename::Condition(format!("{part} memory ({names})")))
             .found()
     };
@@ -231,7 +235,7 @@ fn wrong_place_finding(place: &Place, name: &str) -> Detail {
     };
     let mount = place.file_system.as_ref().map(|fs| format!(", which is mounted at {}", fs.mount_point));
     detail!(
-        Severity::Void,
+        Severity::Invalidates,
         evidence([]),
         "{} is not on {name}: it is {actual}{}.",
         place.path,
@@ -364,7 +368,9 @@ fn any_layer_or_serial_number_of_the_chain_matches() {
     let Ok(Answer::Finding(f)) = WRONG_PLACE.answer(&expecting("vdb", &Fixture::honest())) else {
         panic!("silent")
     };
-    assert!(f.severity == Severity::Void && f.sentence.contains("it is on vda, which is mounted at /"));
+    assert!(
+        f.severity == Severity::Invalidates && f.sentence.contains("it is on vda, which is mounted at /")
+    );
 }
 
 #[test]
@@ -372,7 +378,7 @@ fn an_unknown_chain_is_not_checked_and_memory_is_void() {
     let fuse = expecting("vda", &Fixture { nothing_below: true, ..Fixture::honest() });
     assert!(WRONG_PLACE.answer(&fuse).is_err());
     let tmpfs = expecting("vdb", &Fixture { ram: Some("tmpfs"), kind: "tmpfs", ..Fixture::honest() });
-    assert_eq!(WRONG_PLACE.severity(&tmpfs), Some(Severity::Void));
+    assert_eq!(WRONG_PLACE.severity(&tmpfs), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -393,7 +399,7 @@ fn a_target_that_is_certainly_elsewhere_is_void_whatever_is_unknown_about_others
     let unknown = place(&Fixture { nothing_below: true, ..Fixture::honest() });
     let wrong = place(&Fixture { ram: Some("tmpfs"), nothing_below: true, ..Fixture::honest() });
     for both in [[unknown.clone(), wrong.clone()], [wrong.clone(), unknown.clone()], [right.clone(), wrong]] {
-        assert_eq!(severity(&both), Ok(Some(Severity::Void)));
+        assert_eq!(severity(&both), Ok(Some(Severity::Invalidates)));
     }
     assert!(severity(&[unknown, right.clone()]).is_err_and(|why| why.contains("cannot tell")));
     assert!(severity(&[right]).is_err_and(|why| why.contains("does not contain")));

@@ -54,13 +54,13 @@ fn check_faster_than_physics(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let start_of_sentence = format!("Half of the reads took {} or less", show_ns(median as f64));
     let (severity, sentence) = if holes_explain(earlier) {
         (
-            Severity::Biased,
+            Severity::Biases,
             format!(
                 "{start_of_sentence}: the kernel answered them from holes (A04), without a storage device."
             ),
         )
     } else {
-        (Severity::Void, format!("{start_of_sentence}: no storage device is that fast."))
+        (Severity::Invalidates, format!("{start_of_sentence}: no storage device is that fast."))
     };
     Detail::new(severity, sentence, numbers).found()
 }
@@ -138,7 +138,7 @@ fn check_above_ceiling(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds(sentence, numbers);
     }
     finding!(
-        Severity::Void,
+        Severity::Invalidates,
         numbers,
         "{} MB/s is more than {} can carry ({} MB/s at most): something in between answered instead.",
         show_rate(rate / 1e6),
@@ -263,7 +263,7 @@ fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let (severity, cause) = if is_virtual {
         (Severity::Note, "it is a virtual disk, whose flag means nothing for the disks of the host")
     } else {
-        (Severity::Biased, "a cache answered, or it is not a hard disk")
+        (Severity::Biases, "a cache answered, or it is not a hard disk")
     };
     finding!(
         severity,
@@ -291,8 +291,8 @@ fn a18_does_not_apply_to_relabelled_results_and_memory() {
 fn holes_explain_the_median_only_if_half_of_the_reads_hit_them() {
     let holes =
         |share| Fixture { latency_ns: Some(900), delivered: 0.0, hole_share: share, ..Fixture::honest() };
-    assert_eq!(FASTER_THAN_PHYSICS.severity(&holes(1.0).record()), Some(Severity::Biased));
-    assert_eq!(FASTER_THAN_PHYSICS.severity(&holes(0.3).record()), Some(Severity::Void));
+    assert_eq!(FASTER_THAN_PHYSICS.severity(&holes(1.0).record()), Some(Severity::Biases));
+    assert_eq!(FASTER_THAN_PHYSICS.severity(&holes(0.3).record()), Some(Severity::Invalidates));
 }
 
 /// A record of 10,000 operations per second over a link described by `files`.
@@ -325,7 +325,7 @@ fn a_rate_above_the_ceiling_is_void() {
     assert!(matches!(ABOVE_CEILING.answer(&linked(384 << 10, &x4)), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = ABOVE_CEILING.answer(&linked(385 << 10, &x4)) else { panic!("silent") };
     assert!(
-        f.severity == Severity::Void && f.sentence.contains("4 lanes at 8 GT/s to vda"),
+        f.severity == Severity::Invalidates && f.sentence.contains("4 lanes at 8 GT/s to vda"),
         "{}",
         f.sentence
     );
@@ -337,7 +337,7 @@ fn the_sata_link_limits_more_than_the_controller() {
     let sata =
         [("sata_spd", "6.0 Gbps\n"), ("current_link_speed", "8.0 GT/s PCIe"), ("current_link_width", "1")];
     assert_eq!(ABOVE_CEILING.severity(&linked(56_000, &sata)), None);
-    assert_eq!(ABOVE_CEILING.severity(&linked(61_440, &sata)), Some(Severity::Void));
+    assert_eq!(ABOVE_CEILING.severity(&linked(61_440, &sata)), Some(Severity::Invalidates));
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn memory_is_compared_with_copying_and_virtual_disks_do_not_apply() {
     let tmpfs = |block_bytes| Fixture { block_bytes, ram: Some("tmpfs"), ..Fixture::honest() };
     // The self test of the fixture copies 10 GB/s.
     assert!(matches!(ABOVE_CEILING.answer(&tmpfs(3 << 20).record()), Ok(Answer::Holds(..))));
-    assert_eq!(ABOVE_CEILING.severity(&tmpfs(4 << 20).record()), Some(Severity::Void));
+    assert_eq!(ABOVE_CEILING.severity(&tmpfs(4 << 20).record()), Some(Severity::Invalidates));
     let mapped = Fixture { engine: "mmap", ..tmpfs(4 << 20) };
     assert_eq!(ABOVE_CEILING.answer(&mapped.record()), Ok(Answer::DoesNotApply));
     let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
@@ -369,9 +369,9 @@ fn reads_faster_than_half_a_turn_bias_and_are_a_note_on_a_virtual_disk() {
         HDD_TOO_FAST.severity(&spinning(&fixture))
     };
     assert_eq!(at(1, 2_100_000), None);
-    assert_eq!(at(1, 1_900_000), Some(Severity::Biased));
+    assert_eq!(at(1, 1_900_000), Some(Severity::Biases));
     assert_eq!(at(32, 17_000_000), None);
-    assert_eq!(at(32, 15_000_000), Some(Severity::Biased));
+    assert_eq!(at(32, 15_000_000), Some(Severity::Biases));
     let guest = Fixture { virtual_by: Ok(Some("KVM".into())), ..Fixture::honest() };
     assert_eq!(HDD_TOO_FAST.severity(&spinning(&guest)), Some(Severity::Note));
 }

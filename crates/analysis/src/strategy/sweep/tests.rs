@@ -387,7 +387,7 @@ fn a_quiet_device_is_decided_early() {
     let rivals = search.races[0].rivals().unwrap();
     assert_eq!(rivals.above_tolerance, 0, "surely nothing is 5 % faster: {rivals:?}");
     assert_eq!(
-        search.races[0].winner().and_then(|w| grid.setting(w.job)).map(Setting::shape),
+        search.races[0].winner().and_then(|w| grid.setting(w.job)).map(Setting::load),
         Some("8 x 512K".into())
     );
     let Search::Adaptive { budget_ns } = grid.search else { panic!("it is adaptive") };

@@ -75,7 +75,7 @@ struct Lane {
 /// Returns the DISKSPD profile that the user requested. Without one, returns an equivalent profile, as far as DISKSPD
 /// can express the measurement.
 fn requested_profile(report: &Report) -> Profile {
-    let typed = report.results.iter().find_map(|r| r.seen.as_ref()?.typed.as_ref()?.profile.clone());
+    let typed = report.results.iter().find_map(|r| r.observed.as_ref()?.typed.as_ref()?.profile.clone());
     typed.unwrap_or_else(|| Profile {
         command: report.command.get(1..).unwrap_or_default().join(" "),
         spans: groups(report).values().map(|results| span_of_results(results)).collect(),
@@ -102,36 +102,36 @@ pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<
 fn measured_spans(report: &Report, profile: &Profile) -> Vec<Span> {
     let groups: Vec<Vec<&Measured>> = groups(report).into_values().collect();
     let span = |(at, requested): (usize, &TimeSpan)| {
-        let seen: Vec<&Observed> =
-            groups.get(at).into_iter().flatten().filter_map(|r| r.seen.as_ref()).collect();
+        let observed: Vec<&Observed> =
+            groups.get(at).into_iter().flatten().filter_map(|r| r.observed.as_ref()).collect();
         Span {
             requested: requested.clone(),
-            seconds: seen.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
-            lanes: thread_lanes(&seen, requested),
-            cpus: seen.first().map(|s| s.cpus.clone()).unwrap_or_default(),
+            seconds: observed.iter().map(|s| s.window_ns).max().unwrap_or(0) as f64 / 1e9,
+            lanes: thread_lanes(&observed, requested),
+            cpus: observed.first().map(|s| s.cpus.clone()).unwrap_or_default(),
         }
     };
     profile.spans.iter().enumerate().map(span).collect()
 }
 
 /// Returns the threads in order, each with its targets in order.
-fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
+fn thread_lanes(observed: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
     let mut out = Vec::new();
     let pools = requested.pools();
     let mut first = 0;
-    for (stream, seen) in seen.iter().enumerate() {
+    for (stream, observed) in observed.iter().enumerate() {
         let pool = pools.get(stream);
-        if seen.lanes.is_empty() {
+        if observed.lanes.is_empty() {
             // The workers were not counted separately, so print them as one thread.
             let thread = out.last().map_or(0, |lane: &Lane| lane.thread + 1);
-            out.push(combined_lane(seen, thread));
+            out.push(combined_lane(observed, thread));
         }
-        out.extend(seen.lanes.iter().map(|lane| {
+        out.extend(observed.lanes.iter().map(|lane| {
             // In the requested profile, each stream is a pool of threads with its own targets.
             let typed = pool.and_then(|pool| requested.targets.get(pool.targets.get(lane.target)?.0));
             let thread =
                 lane.worker.checked_sub(first).and_then(|at| pool?.threads.get(at as usize).copied());
-            let target = seen.targets.get(lane.target);
+            let target = observed.targets.get(lane.target);
             let sum_of_kind = |kind| lane.kinds.get(&kind).cloned().unwrap_or_default();
             Lane {
                 thread: thread.unwrap_or(lane.worker),
@@ -147,17 +147,17 @@ fn thread_lanes(seen: &[&Observed], requested: &TimeSpan) -> Vec<Lane> {
     out
 }
 
-fn combined_lane(seen: &Observed, thread: u32) -> Lane {
+fn combined_lane(observed: &Observed, thread: u32) -> Lane {
     let sum_of_kind = |kind| {
-        let observed = seen.kinds.get(&kind);
+        let observed = observed.kinds.get(&kind);
         observed.map_or_else(ObservedLaneKind::default, |k| ObservedLaneKind {
             bytes: k.bytes,
             latency: k.latency.clone(),
-            course: Vec::new(),
+            time_series: Vec::new(),
         })
     };
-    let paths: Vec<&str> = seen.targets.iter().map(|t| t.path.as_str()).collect();
-    let bytes = seen.targets.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
+    let paths: Vec<&str> = observed.targets.iter().map(|t| t.path.as_str()).collect();
+    let bytes = observed.targets.iter().fold(0, |sum: u64, t| sum.saturating_add(t.bytes));
     Lane {
         thread,
         path: paths.join(" "),
@@ -173,7 +173,7 @@ fn span_of_results(results: &[&Measured]) -> TimeSpan {
     let seconds = |ns: u64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
     let target = |result: &&Measured| {
         let stream = phase?.streams.get(result.stream as usize)?;
-        Some(target_of_stream(stream, result.seen.as_ref()))
+        Some(target_of_stream(stream, result.observed.as_ref()))
     };
     TimeSpan {
         duration_s: phase.map_or(0, |p| seconds(p.time_ns)),
@@ -185,10 +185,10 @@ fn span_of_results(results: &[&Measured]) -> TimeSpan {
     }
 }
 
-fn target_of_stream(stream: &Stream, seen: Option<&Observed>) -> Target {
+fn target_of_stream(stream: &Stream, observed: Option<&Observed>) -> Target {
     let order = stream.access.lines.first().map(|line: &Line| &line.order);
     let paths: Vec<&str> =
-        seen.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
+        observed.map(|s| s.targets.iter().map(|t| t.path.as_str()).collect()).unwrap_or_default();
     let reads = stream.access.lines.first().map_or(100.0, |line| line.mix.read_percent.get());
     Target {
         path: paths.join(" "),
@@ -233,7 +233,7 @@ struct Figures {
     /// Latencies of the operations. Their count is the number of operations.
     latency: Distribution,
     /// Buckets of equal length; empty if not requested.
-    course: Vec<Bucket>,
+    time_series: Vec<Bucket>,
 }
 
 impl Figures {
@@ -251,18 +251,18 @@ impl Figures {
             }
         };
         let all: Vec<&ObservedLaneKind> = lanes.into_iter().flat_map(kinds).collect();
-        let mut course: Vec<Bucket> = Vec::new();
+        let mut time_series: Vec<Bucket> = Vec::new();
         for kind in &all {
-            let own = &kind.course[..kind.course.len().min(buckets)];
-            if course.len() < own.len() {
-                course.resize(own.len(), Bucket::default());
+            let own = &kind.time_series[..kind.time_series.len().min(buckets)];
+            if time_series.len() < own.len() {
+                time_series.resize(own.len(), Bucket::default());
             }
-            course.iter_mut().zip(own).for_each(|(sum, one)| *sum = sum.plus(*one));
+            time_series.iter_mut().zip(own).for_each(|(sum, one)| *sum = sum.plus(*one));
         }
         Self {
             bytes: all.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes)),
             latency: all.iter().map(|k| &k.latency).collect(),
-            course,
+            time_series,
         }
     }
 
@@ -284,12 +284,12 @@ impl Figures {
 
     /// Returns the standard deviation of the operations per second over the buckets; `None` without buckets.
     fn iops_deviation(&self, bucket_ms: u32) -> Option<f64> {
-        let count = self.course.len() as f64;
-        if self.course.is_empty() {
+        let count = self.time_series.len() as f64;
+        if self.time_series.is_empty() {
             return None;
         }
-        let mean = self.course.iter().map(|b| b.count as f64).sum::<f64>() / count;
-        let squares: f64 = self.course.iter().map(|b| (b.count as f64 - mean).powi(2)).sum();
+        let mean = self.time_series.iter().map(|b| b.count as f64).sum::<f64>() / count;
+        let squares: f64 = self.time_series.iter().map(|b| (b.count as f64 - mean).powi(2)).sum();
         Some((squares / count).sqrt() / (f64::from(bucket_ms) / 1000.0))
     }
 
@@ -389,12 +389,12 @@ fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
 }
 
 /// Returns the lines about the machine for the text format.
-fn system_text(report: &Report, topology: &Topology, seen: &[ObservedCpu]) -> String {
+fn system_text(report: &Report, topology: &Topology, observed: &[ObservedCpu]) -> String {
     let mut out = format!(
         "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n",
         report.machine.host,
         start_time(report),
-        cpu_count(report, seen)
+        cpu_count(report, observed)
     );
     if topology.core_count > 0 {
         out += &format!("\tcore count:\t\t{}\n", topology.core_count);
@@ -415,7 +415,7 @@ fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
 }
 
 /// Adds the element about the machine of the XML format.
-fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines: &mut Lines) {
+fn system_xml(report: &Report, topology: &Topology, observed: &[ObservedCpu], lines: &mut Lines) {
     lines.within("System", |lines| {
         lines.value("ComputerName", &report.machine.host);
         lines.within("Tool", |lines| {
@@ -424,9 +424,9 @@ fn system_xml(report: &Report, topology: &Topology, seen: &[ObservedCpu], lines:
         });
         lines.value("RunTime", start_time(report));
         lines.line("<PowerScheme Name=\"\" Guid=\"\"/>");
-        let count = cpu_count(report, seen);
+        let count = cpu_count(report, observed);
         lines.within("ProcessorTopology", |lines| {
-            let active = cpu_mask(seen.iter().map(|c| c.cpu));
+            let active = cpu_mask(observed.iter().map(|c| c.cpu));
             lines.line(format_args!(
                 "<Group Group=\"0\" MaximumProcessors=\"{count}\" ActiveProcessors=\"{count}\" ActiveProcessorMask=\"{active}\"/>"
             ));

@@ -152,12 +152,12 @@ fn bucket(count: u64, [min_ns, max_ns]: [u64; 2], sum_ns: u64, sum_of_squares: f
 }
 
 /// Returns `count` completed operations of `ns` each.
-fn kind(bytes: u64, count: u64, ns: u64, course: Vec<Bucket>) -> ObservedLaneKind {
+fn kind(bytes: u64, count: u64, ns: u64, time_series: Vec<Bucket>) -> ObservedLaneKind {
     let mut latency = Histogram::new();
     for _ in 0..count {
         latency.record(ns);
     }
-    ObservedLaneKind { bytes, latency: Latencies::from(&latency), course }
+    ObservedLaneKind { bytes, latency: Latencies::from(&latency), time_series }
 }
 
 /// The time span in DISKSPD's test of its text: 4 MiB read and 2 MiB written in 120 s, one read in each of ten seconds.
@@ -249,12 +249,12 @@ fn characters_that_are_invalid_in_xml_are_replaced() {
 fn report() -> Report {
     let text = include_str!("../../../tests/golden/valid.json");
     let mut report = Report::from_json(text).unwrap_or_else(|e| panic!("{e}"));
-    let course = vec![bucket(500, [1000, 9000], 1_500_000, 5e9); 2];
+    let time_series = vec![bucket(500, [1000, 9000], 1_500_000, 5e9); 2];
     let lane = |worker, target| ObservedLane {
         worker,
         target,
         kinds: BTreeMap::from([
-            (Kind::Read, kind(4_096_000, 1000, 3_000_000, course.clone())),
+            (Kind::Read, kind(4_096_000, 1000, 3_000_000, time_series.clone())),
             (Kind::Write, kind(409_600, 100, 5_000_000, Vec::new())),
         ]),
     };
@@ -269,7 +269,7 @@ fn report() -> Report {
         targets: targets.map(target).to_vec(),
         ..TimeSpan::default()
     };
-    let seen = Observed {
+    let observed = Observed {
         targets: targets.map(|p| ObservedTarget { path: p.into(), is_made: false, bytes: 1 << 20 }).to_vec(),
         window_ns: 2_000_000_000,
         lanes: vec![lane(0, 0), lane(0, 1), lane(1, 0), lane(1, 1)],
@@ -281,7 +281,7 @@ fn report() -> Report {
         ..Observed::default()
     };
     report.results.truncate(1);
-    report.results[0].seen = Some(seen);
+    report.results[0].observed = Some(observed);
     report
 }
 

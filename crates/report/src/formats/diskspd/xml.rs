@@ -3,7 +3,7 @@
 use super::text::cpu_percents;
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
-use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_checks, worst_findings};
 use model::diskspd::{Cache, Profile, Target, Throughput, TimeSpan};
 use model::figures::ObservedCpu;
 use model::finding::Severity;
@@ -55,7 +55,7 @@ fn write_fathom(report: &Report, lines: &mut Lines) {
             escape(&finding.sentence)
         ));
     }
-    lines.optional("Rest", rest_summary(&shown_findings(report), MAX_SHOWN));
+    lines.optional("Rest", rest_summary(&shown_checks(report), MAX_SHOWN));
 }
 
 fn write_span(span: &Span, report: &Report, topology: &Topology, lines: &mut Lines) {
@@ -167,8 +167,8 @@ fn write_iops(span: &Span, lanes: &[&Lane], lines: &mut Lines) {
             lines
                 .optional(name, figures.iops_deviation(bucket_ms).map(|deviation| format!("{deviation:.3}")));
         }
-        for at in 0..read.course.len().max(write.course.len()) {
-            let bucket_of = |figures: &Figures| figures.course.get(at).copied().unwrap_or_default();
+        for at in 0..read.time_series.len().max(write.time_series.len()) {
+            let bucket_of = |figures: &Figures| figures.time_series.get(at).copied().unwrap_or_default();
             lines.line(bucket_element(at, bucket_ms, bucket_of(&read), bucket_of(&write)));
         }
     });

@@ -11,7 +11,7 @@
 
 use crate::formats::local_time;
 use jiff::{SignedDuration, Zoned};
-use model::figures::{Observed, ObservedDisk, ObservedKind, ObservedWorkers, Stretch};
+use model::figures::{Observed, ObservedDisk, ObservedInterval, ObservedKind, ObservedWorkers};
 use model::histogram::Distribution;
 use model::job::{IoPriority, Kind, LatencyTarget, Phase, Steadied, Steady, Stream, SyncCall};
 pub(super) use model::record::stream::COLUMNS;
@@ -47,7 +47,7 @@ pub(super) struct Member<'r> {
     /// The phase that ran.
     pub(super) phase: &'r Phase,
     /// Observations of the stream.
-    pub(super) seen: &'r Observed,
+    pub(super) observed: &'r Observed,
     /// Index of the phase in the report.
     phase_index: usize,
 }
@@ -57,7 +57,7 @@ pub(super) struct Member<'r> {
 pub(super) fn jobs(report: &Report) -> Vec<Job<'_>> {
     let mut out: Vec<Job> = Vec::new();
     for member in members(report) {
-        let typed = member.seen.typed.as_ref().map(|typed| &typed.stream);
+        let typed = member.observed.typed.as_ref().map(|typed| &typed.stream);
         if typed.is_some_and(|typed| typed.hidden) {
             continue;
         }
@@ -82,14 +82,14 @@ fn members(report: &Report) -> Vec<Member<'_>> {
     for result in &report.results {
         let phase = result.job.phases.get(result.phase as usize);
         let stream = phase.and_then(|p| p.streams.get(result.stream as usize));
-        let (Some(phase), Some(stream), Some(seen)) = (phase, stream, &result.seen) else { continue };
+        let (Some(phase), Some(stream), Some(observed)) = (phase, stream, &result.observed) else { continue };
         let is_same_phase = |before: &Member| {
             let next = before.result.stream.checked_add(1) == Some(result.stream);
             next && before.result.phase == result.phase && before.result.job == result.job
         };
         let phase_index =
             out.last().map_or(0, |before| before.phase_index + usize::from(!is_same_phase(before)));
-        out.push(Member { result, stream, phase, seen, phase_index });
+        out.push(Member { result, stream, phase, observed, phase_index });
     }
     out
 }
@@ -113,7 +113,7 @@ impl<'r> Job<'r> {
     /// Returns how fio prints the job: percentiles from the last result, description and units from the first.
     pub(super) fn layout(&self) -> FioLayout {
         let layout = |member: Option<&Member>| {
-            let typed = member.and_then(|member| member.seen.typed.as_ref());
+            let typed = member.and_then(|member| member.observed.typed.as_ref());
             typed.map(|typed| typed.stream.layout.clone()).unwrap_or_default()
         };
         let FioLayout { description, decimal_first, bits, .. } = layout(self.members.first());
@@ -132,16 +132,16 @@ impl<'r> Job<'r> {
 
     /// Returns the queue depth per worker of the last member, as in fio.
     pub(super) fn depth(&self) -> u32 {
-        self.members.last().map_or(0, |member| member.seen.found_depth.unwrap_or(member.stream.depth))
+        self.members.last().map_or(0, |member| member.observed.found_depth.unwrap_or(member.stream.depth))
     }
 
-    fn seen(&self) -> Vec<&'r Observed> {
-        self.members.iter().map(|member| member.seen).collect()
+    fn observed(&self) -> Vec<&'r Observed> {
+        self.members.iter().map(|member| member.observed).collect()
     }
 
     /// Whether no operation completed.
     pub(super) fn is_empty(&self) -> bool {
-        self.members.iter().all(|member| member.seen.kinds.is_empty())
+        self.members.iter().all(|member| member.observed.kinds.is_empty())
     }
 
     /// Returns the number of threads of all members.
@@ -151,14 +151,17 @@ impl<'r> Job<'r> {
 
     /// Returns the end of the last run, in ns since the start of the session.
     pub(super) fn ended_ns(&self) -> u64 {
-        self.members.iter().map(|member| member.seen.ended_ns).max().unwrap_or(0)
+        self.members.iter().map(|member| member.observed.ended_ns).max().unwrap_or(0)
     }
 
     /// Returns the figures of each reported direction by its name.
     pub(super) fn directions(&self) -> Vec<(&'static str, Direction)> {
         let mut kinds: Vec<(&'static str, &[Kind])> = named_directions(self.mixed);
         kinds.extend(named_directions(true).into_iter().filter(|_| self.also_mixed));
-        kinds.into_iter().map(|(word, kinds)| (word, Direction::from_observed(&self.seen(), kinds))).collect()
+        kinds
+            .into_iter()
+            .map(|(word, kinds)| (word, Direction::from_observed(&self.observed(), kinds)))
+            .collect()
     }
 
     /// Returns the shares of the latencies of all directions, from submission to completion.
@@ -171,7 +174,7 @@ impl<'r> Job<'r> {
 
     /// Returns the latencies of sync calls between writes; empty without any.
     pub(super) fn sync(&self) -> Distribution {
-        let all = self.members.iter().filter_map(|member| member.seen.kinds.get(&Kind::Sync));
+        let all = self.members.iter().filter_map(|member| member.observed.kinds.get(&Kind::Sync));
         all.map(|kind| &kind.latency).collect()
     }
 
@@ -181,13 +184,13 @@ impl<'r> Job<'r> {
         let calls_fsync =
             |member: &&Member| member.stream.flush.is_none_or(|flush| flush.call == SyncCall::Fsync);
         let all = self.members.iter().filter(calls_fsync);
-        all.filter_map(|member| member.seen.kinds.get(&Kind::Sync)).map(|kind| kind.latency.count).sum()
+        all.filter_map(|member| member.observed.kinds.get(&Kind::Sync)).map(|kind| kind.latency.count).sum()
     }
 
     /// Returns the number of errors by errno.
     pub(super) fn errors(&self) -> BTreeMap<i32, u64> {
         let mut out: BTreeMap<i32, u64> = BTreeMap::new();
-        for (errno, count) in self.members.iter().flat_map(|member| &member.seen.errors) {
+        for (errno, count) in self.members.iter().flat_map(|member| &member.observed.errors) {
             let sum = out.entry(*errno).or_default();
             *sum = sum.saturating_add(*count);
         }
@@ -197,10 +200,10 @@ impl<'r> Job<'r> {
     /// Returns the lowest error number of the operations. Without one, returns the error number of
     /// a sync. Without that, returns -1 if a run ended early, otherwise 0.
     pub(super) fn error(&self) -> i64 {
-        let in_order = self.members.iter().all(|member| member.seen.in_order);
-        let sync = self.members.iter().find_map(|member| member.seen.sync_error);
+        let succeeded = self.members.iter().all(|member| member.observed.succeeded);
+        let sync = self.members.iter().find_map(|member| member.observed.sync_error);
         let errno = self.errors().keys().next().copied().or(sync);
-        errno.map_or(if in_order { 0 } else { NO_ERRNO }, i64::from)
+        errno.map_or(if succeeded { 0 } else { NO_ERRNO }, i64::from)
     }
 
     /// Returns the latency target of the last member.
@@ -211,12 +214,12 @@ impl<'r> Job<'r> {
     /// Returns the steady-state rule and its outcome, if the job has a single member with such a rule.
     pub(super) fn steadied(&self) -> Option<(&Steady, &Steadied)> {
         let [member] = self.members.as_slice() else { return None };
-        member.seen.steadied.as_ref().map(|(rule, seen)| (rule, seen))
+        member.observed.steadied.as_ref().map(|(rule, observed)| (rule, observed))
     }
 
     /// Returns the costs of all workers.
     pub(super) fn costs(&self) -> ObservedWorkers {
-        self.members.iter().fold(ObservedWorkers::NONE, |sum, member| sum.plus(&member.seen.workers))
+        self.members.iter().fold(ObservedWorkers::NONE, |sum, member| sum.plus(&member.observed.workers))
     }
 }
 
@@ -267,9 +270,9 @@ impl Group {
 pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
     let members = jobs.iter().flat_map(|job| &job.members);
     let phases: BTreeMap<usize, &Observed> =
-        members.map(|member| (member.phase_index, member.seen)).collect();
+        members.map(|member| (member.phase_index, member.observed)).collect();
     let mut out: Vec<ObservedDisk> = Vec::new();
-    for disk in phases.values().flat_map(|seen| &seen.disks) {
+    for disk in phases.values().flat_map(|observed| &observed.disks) {
         match out.iter_mut().find(|known| known.name == disk.name) {
             Some(known) => {
                 known.stat = known.stat.plus(&disk.stat);
@@ -285,11 +288,11 @@ pub(super) fn disk_totals(jobs: &[Job]) -> Vec<ObservedDisk> {
 /// `None` if not requested, or if the kernel did not report it.
 pub(super) fn idleness(jobs: &[Job]) -> Option<(f64, Vec<(u32, f64)>)> {
     let members = || jobs.iter().flat_map(|job| &job.members);
-    let asked = members().find_map(|member| member.seen.typed.as_ref()?.idle)?;
+    let asked = members().find_map(|member| member.observed.typed.as_ref()?.idle)?;
     let phases: BTreeMap<usize, &Observed> =
-        members().map(|member| (member.phase_index, member.seen)).collect();
+        members().map(|member| (member.phase_index, member.observed)).collect();
     let mut ticks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
-    for cpu in phases.values().flat_map(|seen| &seen.cpus) {
+    for cpu in phases.values().flat_map(|observed| &observed.cpus) {
         let [idle, busy] = ticks.entry(cpu.cpu).or_default();
         *idle += cpu.idle as f64;
         *busy += cpu.user as f64 + cpu.kernel as f64;
@@ -344,16 +347,18 @@ pub(super) struct Direction {
 impl Direction {
     /// Sums the operations of `kinds` over all results of a job.
     pub(super) fn from_observed(all: &[&Observed], kinds: &[Kind]) -> Self {
-        let own: Vec<&ObservedKind> =
-            all.iter().flat_map(|seen| kinds.iter().filter_map(|kind| seen.kinds.get(kind))).collect();
-        let moved = |seen: &&&Observed| kinds.iter().any(|kind| seen.kinds.contains_key(kind));
-        let Some(window_ns) = all.iter().filter(moved).map(|seen| seen.window_ns).max() else {
+        let own: Vec<&ObservedKind> = all
+            .iter()
+            .flat_map(|observed| kinds.iter().filter_map(|kind| observed.kinds.get(kind)))
+            .collect();
+        let moved = |observed: &&&Observed| kinds.iter().any(|kind| observed.kinds.contains_key(kind));
+        let Some(window_ns) = all.iter().filter(moved).map(|observed| observed.window_ns).max() else {
             return Self::default();
         };
         let seconds = (window_ns as f64 / 1e9).max(1e-9);
         let lat: Distribution = own.iter().map(|k| &k.latency).collect();
         let bytes = own.iter().fold(0, |sum: u64, k| sum.saturating_add(k.bytes));
-        let course: Vec<&Stretch> = own.iter().flat_map(|k| &k.course).collect();
+        let time_series: Vec<&ObservedInterval> = own.iter().flat_map(|k| &k.time_series).collect();
         Self {
             bytes,
             bytes_per_s: bytes as f64 / seconds,
@@ -364,8 +369,8 @@ impl Direction {
             clat: own.iter().map(|k| k.service.as_ref().unwrap_or(&k.latency)).collect(),
             lat,
             priorities: latencies_by_priority(&own),
-            bw: RateSamples::from_intervals(&course, |step| step.bytes / KIB),
-            iops_samples: RateSamples::from_intervals(&course, |step| step.ops),
+            bw: RateSamples::from_intervals(&time_series, |step| step.bytes / KIB),
+            iops_samples: RateSamples::from_intervals(&time_series, |step| step.ops),
         }
     }
 }
@@ -404,8 +409,8 @@ pub(super) struct RateSamples {
 
 impl RateSamples {
     /// Samples a rate in steps of at least half a second; an incomplete last step is dropped.
-    fn from_intervals(course: &[&Stretch], value: impl Fn(&Step) -> f64) -> Self {
-        let all = || course.iter().copied();
+    fn from_intervals(time_series: &[&ObservedInterval], value: impl Fn(&Step) -> f64) -> Self {
+        let all = || time_series.iter().copied();
         let step_ns = step_length(all(), SAMPLE_NS);
         let end = all().map(|s| s.start_ns.saturating_add(s.ns)).max().unwrap_or(0);
         let rate = |step: &Step| value(step) / (step_ns as f64 / 1e9);
@@ -450,10 +455,13 @@ pub(super) struct Step {
 }
 
 /// Divides a time series into steps of equal length. Returns the non-empty steps by number.
-pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: u64) -> BTreeMap<u64, Step> {
+pub(super) fn steps<'s>(
+    time_series: impl IntoIterator<Item = &'s ObservedInterval>,
+    step_ns: u64,
+) -> BTreeMap<u64, Step> {
     let step_ns = step_ns.max(1);
     let mut out: BTreeMap<u64, Step> = BTreeMap::new();
-    for stretch in course.into_iter().filter(|s| s.ns > 0) {
+    for stretch in time_series.into_iter().filter(|s| s.ns > 0) {
         let end = stretch.start_ns.saturating_add(stretch.ns);
         for at in stretch.start_ns / step_ns..=((end - 1) / step_ns).min(MAX_STEPS) {
             let (begin, end_ns) = (at.saturating_mul(step_ns), (at + 1).saturating_mul(step_ns));
@@ -469,8 +477,11 @@ pub(super) fn steps<'s>(course: impl IntoIterator<Item = &'s Stretch>, step_ns: 
 
 /// Returns the step length: the median length of an interval, multiplied by the smallest integer
 /// that makes it at least `least_ns`.
-pub(super) fn step_length<'s>(course: impl IntoIterator<Item = &'s Stretch>, least_ns: u64) -> u64 {
-    let mut lengths: Vec<u64> = course.into_iter().map(|s| s.ns).collect();
+pub(super) fn step_length<'s>(
+    time_series: impl IntoIterator<Item = &'s ObservedInterval>,
+    least_ns: u64,
+) -> u64 {
+    let mut lengths: Vec<u64> = time_series.into_iter().map(|s| s.ns).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
     usual.saturating_mul(least_ns.div_ceil(usual))
@@ -508,9 +519,9 @@ impl Depths {
         let mut ops = 0.0;
         let mut sum: Option<Self> = None;
         for member in &job.members {
-            let kinds = member.seen.kinds.values();
+            let kinds = member.observed.kinds.values();
             let own = kinds.fold(0, |sum: u64, k| sum.saturating_add(k.latency.count)) as f64;
-            let counts = member.seen.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
+            let counts = member.observed.workers.depth_counts.filter(|counts| *counts != DepthCounts::NONE);
             let one =
                 counts.map_or_else(|| Self::of_stream(member.stream), |counts| Self::from_counts(&counts));
             sum = Some(sum.map_or(one, |sum| sum.mean_with(&one, own / (ops + own).max(1.0))));
@@ -638,16 +649,16 @@ pub(super) fn elapsed_ns(jobs: &[Job]) -> u64 {
 #[cfg(test)]
 fn example_observed(kinds: &[Kind]) -> Observed {
     let latency = Distribution { count: 100, min_ns: 10, max_ns: 10, mean_ns: 10.0, bins: vec![(10, 100)] };
-    let stretch = |start_ns, ops| Stretch { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
-    let course = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
-    let one = ObservedKind { bytes: 409_600, short: 0, latency, course, ..ObservedKind::default() };
+    let stretch = |start_ns, ops| ObservedInterval { start_ns, ns: SAMPLE_NS, ops, bytes: ops * 4096 };
+    let time_series = vec![stretch(0, 30), stretch(SAMPLE_NS, 50)];
+    let one = ObservedKind { bytes: 409_600, short: 0, latency, time_series, ..ObservedKind::default() };
     let kinds: BTreeMap<Kind, ObservedKind> = kinds.iter().map(|k| (*k, one.clone())).collect();
     Observed { kinds, window_ns: 1_000_000_000, ..Observed::default() }
 }
 
 #[cfg(test)]
-fn stretch(start_ns: u64, ns: u64, ops: u64) -> Stretch {
-    Stretch { start_ns, ns, ops, bytes: ops * 512 }
+fn stretch(start_ns: u64, ns: u64, ops: u64) -> ObservedInterval {
+    ObservedInterval { start_ns, ns, ops, bytes: ops * 512 }
 }
 
 #[test]
@@ -675,19 +686,19 @@ fn results_reported_as_one_are_summed_over_time() {
 
 #[test]
 fn a_stretch_across_two_steps_is_divided_without_loss() {
-    let course = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
-    let steps = steps(&course, 20);
+    let time_series = [stretch(0, 10, 7), stretch(10, 20, 40), stretch(30, 10, 1), stretch(0, 10, 3)];
+    let steps = steps(&time_series, 20);
     assert_eq!(steps.values().map(|s| s.ops).collect::<Vec<_>>(), [30.0, 21.0]);
     assert_eq!(steps.values().map(|s| s.bytes).collect::<Vec<_>>(), [30.0 * 512.0, 21.0 * 512.0]);
-    assert_eq!([50, 20, 3].map(|least| step_length(&course, least)), [50, 20, 10]);
+    assert_eq!([50, 20, 3].map(|least| step_length(&time_series, least)), [50, 20, 10]);
     assert_eq!(step_length(&[], 5), 5);
 }
 
 #[test]
 fn very_long_times_are_limited() {
-    let course = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
-    assert!(steps(&course, 1).len() <= 2 + MAX_STEPS as usize);
-    assert_eq!(step_length(&course, 9), u64::MAX);
+    let time_series = [stretch(u64::MAX - 5, u64::MAX, 7), stretch(0, u64::MAX, 1)];
+    assert!(steps(&time_series, 1).len() <= 2 + MAX_STEPS as usize);
+    assert_eq!(step_length(&time_series, 9), u64::MAX);
     let half = (1 << 63) + 1;
     assert_eq!(steps(&[stretch(half, half, 7)], half).len(), 1);
 }

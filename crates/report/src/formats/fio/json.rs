@@ -82,16 +82,16 @@ fn job_json(job: &Job, all: &[Job], plus: bool) -> Value {
     if !layout.description.is_empty() {
         out["desc"] = layout.description.clone().into();
     }
-    if let Some((rule, seen)) = job.steadied() {
-        out["steadystate"] = steadied_json(rule, seen);
+    if let Some((rule, observed)) = job.steadied() {
+        out["steadystate"] = steadied_json(rule, observed);
     }
     out["fathom"] = fathom_json(job);
     out
 }
 
 /// Returns whether the job became steady, and the values that decided it.
-fn steadied_json(rule: &Steady, seen: &Steadied) -> Value {
-    let spread = seen.spread(rule.quantity);
+fn steadied_json(rule: &Steady, observed: &Steadied) -> Value {
+    let spread = observed.spread(rule.quantity);
     let sign = if rule.percent { "%" } else { "" };
     // As in fio, a window with too few values is filled with zeros.
     let window = rule.count();
@@ -101,20 +101,20 @@ fn steadied_json(rule: &Steady, seen: &Steadied) -> Value {
     };
     let mean = |values: &[f64]| (values.iter().sum::<f64>() / values.len().max(window) as f64) as u64;
     let mut data = json!({
-        "bw_mean": mean(&seen.bytes_per_s),
-        "iops_mean": mean(&seen.iops),
-        "iops": integers(&seen.iops),
-        "bw": integers(&seen.bytes_per_s),
+        "bw_mean": mean(&observed.bytes_per_s),
+        "iops_mean": mean(&observed.iops),
+        "iops": integers(&observed.iops),
+        "bw": integers(&observed.bytes_per_s),
     });
     if rule.quantity == Quantity::Latency {
-        data["lat_mean"] = mean(&seen.latency_ns).into();
-        data["lat"] = integers(&seen.latency_ns).into();
+        data["lat_mean"] = mean(&observed.latency_ns).into();
+        data["lat"] = integers(&observed.latency_ns).into();
     }
     json!({
         "ss": format!("{}:{:.6}{sign}", rule.name(), rule.limit),
         "duration": rule.window_ns / 1_000_000_000,
-        "attained": u8::from(seen.attained),
-        "criterion": format!("{:.6}{sign}", seen.criterion(rule).unwrap_or(0.0)),
+        "attained": u8::from(observed.attained),
+        "criterion": format!("{:.6}{sign}", observed.criterion(rule).unwrap_or(0.0)),
         "max_deviation": if rule.slope { 0.0 } else { spread.deviation },
         "slope": if rule.slope { spread.slope } else { 0.0 },
         "data": data,
@@ -262,7 +262,7 @@ fn disk_json(disk: &ObservedDisk) -> Value {
 /// something or was not possible.
 fn verdict_json(report: &Report) -> Value {
     let findings: Vec<Value> = report
-        .findings
+        .checks
         .iter()
         .filter(|f| f.outcome != Outcome::Holds)
         .map(|f| {

@@ -54,7 +54,7 @@ const fn terse(
 /// Bandwidth of all jobs together over time, as fio's `--bandwidth-log` writes it.
 pub mod aggregate {
     use super::job::{DIRECTIONS, jobs, step_length, steps};
-    use model::figures::{Observed, Stretch};
+    use model::figures::{Observed, ObservedInterval};
     use model::job::Kind;
     use model::report::Report;
 
@@ -69,25 +69,25 @@ pub mod aggregate {
     /// Returns the lines of a direction as fio writes them: ms since the first job began, KiB/s, number of the direction, and two zeros.
     pub fn lines(report: &Report, kind: Kind) -> String {
         let jobs = jobs(report);
-        let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.seen);
+        let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.observed);
         let begin = all().map(window_start_ns).min().unwrap_or(0);
-        let course = |seen: &Observed| -> Vec<Stretch> {
-            let before = window_start_ns(seen) - begin;
-            let time_series = seen.kinds.get(&kind).map_or(&[][..], |observed| &observed.course);
+        let shifted = |observed: &Observed| -> Vec<ObservedInterval> {
+            let before = window_start_ns(observed) - begin;
+            let time_series = observed.kinds.get(&kind).map_or(&[][..], |observed| &observed.time_series);
             time_series
                 .iter()
-                .map(|s| Stretch { start_ns: s.start_ns.saturating_add(before), ..*s })
+                .map(|s| ObservedInterval { start_ns: s.start_ns.saturating_add(before), ..*s })
                 .collect()
         };
-        let course: Vec<Stretch> = all().flat_map(course).collect();
-        let step_ns = step_length(&course, STEP_NS);
+        let time_series: Vec<ObservedInterval> = all().flat_map(shifted).collect();
+        let step_ns = step_length(&time_series, STEP_NS);
         let direction = DIRECTIONS.iter().position(|known| *known == kind).unwrap_or_default();
-        let end = all().map(|seen| seen.ended_ns).max().unwrap_or(0).saturating_sub(begin);
+        let end = all().map(|observed| observed.ended_ns).max().unwrap_or(0).saturating_sub(begin);
         let line = |until_ns: u64, bytes: f64, ns: u64| {
             let kib = bytes / 1024.0 * 1e9 / ns.max(1) as f64;
             format!("{}, {}, {direction}, 0, 0\n", until_ns / MS_NS, kib as u64)
         };
-        let steps = steps(&course, step_ns);
+        let steps = steps(&time_series, step_ns);
         // Leave out an unfinished step: its rate would be too low.
         let step_end_ns = |at: u64| (at + 1).saturating_mul(step_ns);
         let finished: String = steps
@@ -103,7 +103,7 @@ pub mod aggregate {
     }
 
     /// Returns the start of the measured window, in ns since the start of the session.
-    fn window_start_ns(seen: &Observed) -> u64 {
-        seen.ended_ns.saturating_sub(seen.window_ns)
+    fn window_start_ns(observed: &Observed) -> u64 {
+        observed.ended_ns.saturating_sub(observed.window_ns)
     }
 }

@@ -16,7 +16,7 @@ type NamedOption = (&'static str, String);
 /// Returns the options that the user typed for the last member of a job, as in fio. If the user typed none, returns
 /// options that are equivalent to the first member.
 pub(super) fn job_options(job: &Job) -> Options {
-    let typed = job.members.last().and_then(|member| member.seen.typed.as_ref());
+    let typed = job.members.last().and_then(|member| member.observed.typed.as_ref());
     typed.map_or_else(
         || equivalent_options(job).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         |typed| typed.stream.options.clone(),
@@ -25,7 +25,7 @@ pub(super) fn job_options(job: &Job) -> Options {
 
 /// Returns the options that the user typed for all jobs.
 pub(super) fn default_options(jobs: &[Job]) -> Options {
-    let typed = jobs.first().and_then(|job| job.first().seen.typed.as_ref());
+    let typed = jobs.first().and_then(|job| job.first().observed.typed.as_ref());
     typed.map(|typed| typed.defaults.clone()).unwrap_or_default()
 }
 
@@ -185,7 +185,7 @@ fn distribution_option(line: &Line) -> Option<NamedOption> {
 
 /// Returns the options of the target and its region.
 fn target_options(member: &Member) -> Vec<NamedOption> {
-    let targets = &member.seen.targets;
+    let targets = &member.observed.targets;
     let names = |made: bool| -> Option<String> {
         let names = targets.iter().filter(|t| t.is_made == made).map(|t| t.path.replace(':', "\\:"));
         let names = names.collect::<Vec<_>>().join(":");

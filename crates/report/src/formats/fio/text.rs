@@ -9,7 +9,7 @@ use super::job::{
     named_directions, util_percent,
 };
 use super::{VERSION, options};
-use crate::view::findings::{MAX_SHOWN, rest_summary, shown_findings, worst_findings};
+use crate::view::findings::{MAX_SHOWN, rest_summary, shown_checks, worst_findings};
 use crate::{Detail, Style};
 use model::finding::Severity;
 use model::histogram::Distribution;
@@ -73,7 +73,7 @@ fn write_job_intro(jobs: &[Job], to: Out) -> io::Result<()> {
 /// Returns the depth that the user typed; `None` if the user typed none. A synchronous engine does
 /// not reach it, but fio prints it.
 fn typed_depth(member: &Member) -> Option<u32> {
-    let typed = member.seen.typed.as_ref()?;
+    let typed = member.observed.typed.as_ref()?;
     let mut options = typed.stream.options.iter().chain(&typed.defaults);
     options.find(|(name, _)| name == "iodepth")?.1.parse().ok()
 }
@@ -140,11 +140,11 @@ fn write_job(job: &Job, all: &[Job], when: &str, to: Out) -> io::Result<()> {
 
 /// Writes whether the job became steady, if it has a steady-state rule.
 fn write_steadied(job: &Job, layout: &FioLayout, to: Out) -> io::Result<()> {
-    let Some((rule, seen)) = job.steadied() else { return Ok(()) };
-    let mean = |quantity| seen.spread(quantity).mean;
+    let Some((rule, observed)) = job.steadied() else { return Ok(()) };
+    let mean = |quantity| observed.spread(quantity).mean;
     let [rate, decimal] = Units::from_layout(layout).rate(mean(Quantity::Bandwidth));
-    let (iops, criterion) = (scaled_rate(mean(Quantity::Iops)), seen.criterion(rule).unwrap_or(0.0));
-    let attained = if seen.attained { "yes" } else { "no" };
+    let (iops, criterion) = (scaled_rate(mean(Quantity::Iops)), observed.criterion(rule).unwrap_or(0.0));
+    let attained = if observed.attained { "yes" } else { "no" };
     let how = if rule.slope { "slope" } else { "mean dev" };
     let (what, sign) = (rule.quantity.word(), if rule.percent { "%" } else { "" });
     writeln!(
@@ -391,8 +391,8 @@ fn write_idleness(jobs: &[Job], to: Out) -> io::Result<()> {
 pub fn verdict(report: &Report) -> String {
     let mut lines = vec![format!("fathom: {}  {}", report.verdict.word(), report.verdict_reason)];
     let by_a_finding = |result: &Measured| {
-        let mut findings = report.findings.iter().filter(|f| f.about.contains(&result.name));
-        findings.any(|f| f.severity == Some(Severity::Rename))
+        let mut checks = report.checks.iter().filter(|f| f.about.contains(&result.name));
+        checks.any(|f| f.severity == Some(Severity::Relabels))
     };
     // No finding relabels the results of engines without storage or data, but fio's lines about them look like those of real I/O: name what
     // was measured.
@@ -413,7 +413,7 @@ pub fn verdict(report: &Report) -> String {
         let about = finding.about.join(", ");
         lines.push(format!("  {} {} {effect} {about}: {}", finding.id, finding.name, finding.sentence));
     }
-    lines.extend(rest_summary(&shown_findings(report), MAX_SHOWN).map(|rest| format!("  {rest}")));
+    lines.extend(rest_summary(&shown_checks(report), MAX_SHOWN).map(|rest| format!("  {rest}")));
     lines.join("\n") + "\n"
 }
 

@@ -116,15 +116,16 @@ fn verification_facts(verification: &Verified) -> Vec<(String, String)> {
 
 /// Writes the HTML page of `fathom doctor`: what to fix first, then each group of observations.
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let acting: Vec<&DoctorAnswer> = diagnosis.worst_first().into_iter().filter(|l| l.acts()).collect();
-    let word = if acting.is_empty() { "OK" } else { "FINDINGS" };
+    let problems: Vec<&DoctorAnswer> =
+        diagnosis.worst_first().into_iter().filter(|l| l.affects_measurement()).collect();
+    let word = if problems.is_empty() { "OK" } else { "FINDINGS" };
     // A diagnosis has no verdict. FINDINGS has the colour of SUSPECT.
-    let colour_word = if acting.is_empty() { "OK" } else { "SUSPECT" };
+    let colour_word = if problems.is_empty() { "OK" } else { "SUSPECT" };
     let counts = machine::count_answers(diagnosis) + ".";
     let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[counts])];
-    let todo = acting.iter().map(|entry| {
-        let cure = if entry.cure.is_empty() { "nothing can be done about it here" } else { &entry.cure };
-        (entry.about.clone(), with_micro_sign(&format!("{}\n{cure}", entry.sentence)))
+    let todo = problems.iter().map(|answer| {
+        let cure = if answer.cure.is_empty() { "nothing can be done about it here" } else { &answer.cure };
+        (answer.about.clone(), with_micro_sign(&format!("{}\n{cure}", answer.sentence)))
     });
     let todo: Vec<_> = todo.collect();
     if !todo.is_empty() {
@@ -132,10 +133,10 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     }
     for group in &diagnosis.groups {
         let rows = Columns::new(&group.answers)
-            .text("what", |entry| &entry.about)
-            .label("answer", |entry| machine::describe_answer(entry))
-            .text("seen", |entry| &entry.sentence)
-            .text("what to do", |entry| &entry.cure)
+            .text("what", |answer| &answer.about)
+            .label("answer", |answer| machine::describe_answer(answer))
+            .text("seen", |answer| &answer.sentence)
+            .text("what to do", |answer| &answer.cure)
             .table(&[]);
         sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }

@@ -7,10 +7,9 @@ use super::plot::{Axis, Level, Plot, SIDE, count_cells};
 use super::{page, plot};
 use crate::Style;
 use crate::view::captures::{
-    describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
-    task_table,
+    describe_aspects, describe_filter, describe_origin, describe_other_tasks, operation_table, task_table,
 };
-use model::captured::{Captured, Course, CourseOf, Op, Places};
+use model::captured::{Captured, KindSeries, LoadSeries, Op, Places};
 use model::units::{show_bytes, show_count, show_rate, show_share};
 use model::watch::{DeviceOverTime, LoadOverTime, LoadPoint};
 use std::io::{self, Write};
@@ -29,7 +28,7 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
         .damage
         .as_ref()
         .map(|damage| format!("The file is {damage}; the part before that is shown."));
-    let shown = captured.restricted.as_ref().map(describe_restriction);
+    let shown = captured.filter.as_ref().map(describe_filter);
     let sentences: Vec<String> =
         [Some(captured.completeness.sentence.clone()), cut, shown].into_iter().flatten().collect();
     let mut sections = vec![head_card(&word, colour_word, &describe_origin(captured), &sentences)];
@@ -40,9 +39,9 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
             "Operations",
             &page::table("Operations", &operation_table(&captured.profile.operations)),
         ));
-        if let Some(course) = &captured.profile.course {
-            sections.push(plain_card("Over time", &draw_over_time(course)));
-            sections.extend(course.places.as_ref().map(|places| draw_places(course, places)));
+        if let Some(time_series) = &captured.profile.time_series {
+            sections.push(plain_card("Over time", &draw_over_time(time_series)));
+            sections.extend(time_series.places.as_ref().map(|places| draw_places(time_series, places)));
         }
         let aspects = describe_aspects(captured)
             .into_iter()
@@ -104,19 +103,19 @@ struct TimePlot {
     limit: Option<f64>,
 }
 
-fn draw_over_time(course: &Course) -> String {
-    let step_s = course.step_ns as f64 / 1e9;
+fn draw_over_time(time_series: &LoadSeries) -> String {
+    let step_s = time_series.step_ns as f64 / 1e9;
     let line =
-        |one: &CourseOf, values: Vec<f64>| Line { class: line_class(one.op), name: plural(one.op), values };
-    let count_plot = |title, number: fn(&CourseOf) -> &[u64], per: f64| {
-        let moved = course.of.iter().filter(|one| number(one).iter().any(|n| *n > 0));
+        |one: &KindSeries, values: Vec<f64>| Line { class: line_class(one.op), name: plural(one.op), values };
+    let count_plot = |title, number: fn(&KindSeries) -> &[u64], per: f64| {
+        let moved = time_series.kinds.iter().filter(|one| number(one).iter().any(|n| *n > 0));
         let lines = moved.map(|one| line(one, number(one).iter().map(|n| *n as f64 / per).collect()));
         rate_plot(title, lines.collect(), None, show_rate)
     };
     let rate = count_plot("Requests issued per second", |one| &one.requests, step_s);
     let bytes = count_plot("MB/s", |one| &one.bytes, 1e6 * step_s);
-    let means = course
-        .of
+    let means = time_series
+        .kinds
         .iter()
         .map(|one| line(one, one.latency_mean_ns.iter().map(|ns| ns.unwrap_or(f64::NAN)).collect()));
     let lines: Vec<Line> = means.filter(|line| line.values.iter().any(|ns| ns.is_finite())).collect();
@@ -128,11 +127,12 @@ fn draw_over_time(course: &Course) -> String {
         end: (at + 1) as f64 * step_s,
         middle: (at as f64 + 0.5) * step_s,
     };
-    let intervals: Vec<Interval> = (0..course.steps).map(interval).collect();
-    let items: Vec<(&str, &str)> = course.of.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
+    let intervals: Vec<Interval> = (0..time_series.steps).map(interval).collect();
+    let items: Vec<(&str, &str)> =
+        time_series.kinds.iter().map(|one| (line_class(one.op), plural(one.op))).collect();
     let plots = [rate, bytes, latency].into_iter().filter(|plot| !plot.lines.is_empty());
     key(&items)
-        + &plots.map(|plot| plot.html(&time_axis(course), &intervals, CAPTURE_LINK)).collect::<String>()
+        + &plots.map(|plot| plot.html(&time_axis(time_series), &intervals, CAPTURE_LINK)).collect::<String>()
 }
 
 /// Returns the plot of rates, whose axis begins at zero.
@@ -142,8 +142,8 @@ fn rate_plot(title: &'static str, lines: Vec<Line>, limit: Option<f64>, show: fn
 }
 
 /// Returns the time axis of a capture.
-fn time_axis(course: &Course) -> Axis {
-    Axis::linear(0.0, course.steps as f64 * course.step_ns as f64 / 1e9)
+fn time_axis(time_series: &LoadSeries) -> Axis {
+    Axis::linear(0.0, time_series.steps as f64 * time_series.step_ns as f64 / 1e9)
 }
 
 fn second_tick(second: f64) -> String {
@@ -196,13 +196,13 @@ fn byte_unit(bytes: u64) -> (f64, &'static str) {
 }
 
 /// Draws the start offsets of reads and of writes over time.
-fn draw_places(course: &Course, places: &Places) -> String {
-    let x = time_axis(course);
+fn draw_places(time_series: &LoadSeries, places: &Places) -> String {
+    let x = time_axis(time_series);
     let end = places.first_byte.saturating_add(places.row_bytes.saturating_mul(places.rows as u64));
     let (unit, name) = byte_unit(end - places.first_byte);
     let y = Axis::linear(places.first_byte as f64 / unit, end as f64 / unit);
     let mut body = String::new();
-    for (op, cells) in &places.of {
+    for (op, cells) in &places.kinds {
         let requests: u64 = cells.iter().map(|cell| cell.requests).sum();
         let mut plot = Plot {
             // The unit is in the title, because next to each tick it would not fit on a narrow screen.
@@ -220,7 +220,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
             ..Plot::default()
         };
         let paths = count_cells(
-            [course.steps, places.rows],
+            [time_series.steps, places.rows],
             cells.iter().map(|cell| (cell.step, cell.row, cell.requests)),
         );
         for (shade, path) in paths.iter().enumerate() {
@@ -232,7 +232,7 @@ fn draw_places(course: &Course, places: &Places) -> String {
     let lead = format!(
         "Each cell covers {} of the device and {}. In darker cells more requests began (logarithmic).",
         show_bytes(places.row_bytes),
-        time(course.step_ns as f64)
+        time(time_series.step_ns as f64)
     );
     card("On the device", &[lead], &body)
 }
@@ -360,17 +360,21 @@ mod tests {
     fn a_load_is_drawn_over_time_and_over_the_device() {
         let mut capture = captured();
         capture.file = "<b>.capture".into();
-        let reads = CourseOf {
+        let reads = KindSeries {
             op: Op::Read,
             requests: vec![5, 0, 7],
             bytes: vec![20_480, 0, 28_672],
             latency_mean_ns: vec![Some(1e5), None, Some(3e5)],
         };
         let cells = [(0, 0, 5), (2, 1, 7)].map(|(step, row, requests)| Place { step, row, requests });
-        let places =
-            Places { first_byte: 1 << 30, row_bytes: 1 << 20, rows: 2, of: vec![(Op::Read, cells.to_vec())] };
-        capture.profile.course =
-            Some(Course { step_ns: 500_000_000, steps: 3, of: vec![reads], places: Some(places) });
+        let places = Places {
+            first_byte: 1 << 30,
+            row_bytes: 1 << 20,
+            rows: 2,
+            kinds: vec![(Op::Read, cells.to_vec())],
+        };
+        capture.profile.time_series =
+            Some(LoadSeries { step_ns: 500_000_000, steps: 3, kinds: vec![reads], places: Some(places) });
         let html = page(&capture);
         assert!(!html.contains("<b>.capture") && !html.contains("NaN"), "{html}");
         for text in [

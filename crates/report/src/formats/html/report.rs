@@ -8,14 +8,14 @@ use super::plot::{Axis, Label, Plot, SIDE};
 use super::time_series::Events;
 use super::{page, plot, results, studies};
 use crate::Style;
-use crate::view::findings::{acts, answer_word, merge_repeated};
-use crate::view::numbers::{accepted_suffix, at_rank, supported};
+use crate::view::findings::{affects_number, answer_word, merge_repeated};
+use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::report::{chains, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
 use crate::view::{comparison, findings};
 use askama::Template;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::machine::Place;
 use model::report::{CountsAs, Figures, Measured, Quick, Report, RunFigures, StoredFile, Verdict};
 use model::study::Studied;
@@ -28,13 +28,13 @@ use std::io::{self, Write};
 
 /// Writes the page of a measurement.
 pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let shown = findings::shown_findings(report);
+    let shown = findings::shown_checks(report);
     let (study, below) = study_cards(report);
     let mut sections = vec![hero_card(report, &shown)];
     sections.extend(gate_card(report));
     sections.push(study);
     sections.extend(report.results.iter().filter(|result| !result.void).filter_map(replay_card));
-    sections.extend([acting_card(report, &shown), below]);
+    sections.extend([findings_card(report, &shown), below]);
     sections.extend(studies::hosts_card(report));
     sections.extend(rerun_card(report));
     sections.extend([checks_card(report, &shown), foot_cards(report)]);
@@ -47,7 +47,7 @@ pub(super) fn write_report(report: &Report, _: Style, to: &mut dyn Write) -> io:
 /// Returns the line at the top of the page.
 fn page_header(report: &Report) -> Vec<String> {
     let (title, started) = (vec![report.title.clone()], vec![report.started.clone()]);
-    [title, chains(&report.machine.places), started, report.words.tags.clone()].concat()
+    [title, chains(&report.machine.places), started, report.annotations.tags.clone()].concat()
 }
 
 /// Returns the cards above the findings, which have the main figures, and the cards below the findings.
@@ -139,16 +139,16 @@ fn gate_card(report: &Report) -> Option<String> {
 /// Returns the comparison with an earlier session that was measured again; `None` without one.
 fn rerun_card(report: &Report) -> Option<String> {
     let rerun = report.against.as_ref()?;
-    let pairs = &rerun.in_turns.pairs;
+    let pairs = &rerun.workload_comparison.pairs;
     let lead = [
-        format!("{}: {}", rerun.in_turns.answer.word(), rerun.in_turns.sentence),
+        format!("{}: {}", rerun.workload_comparison.answer.word(), rerun.workload_comparison.sentence),
         comparison::pair_legend(pairs, &["A", "visible", "runs"]),
     ];
     let heading = format!("Against {}, measured again in alternation", rerun.session);
     let body = format!(
         "{}{}",
-        super::sessions::draw_pair_ratios(&rerun.in_turns.pairs),
-        page::table("Every number of both", &comparison::pair_table(&rerun.in_turns.pairs, true))
+        super::sessions::draw_pair_ratios(&rerun.workload_comparison.pairs),
+        page::table("Every number of both", &comparison::pair_table(&rerun.workload_comparison.pairs, true))
     );
     Some(card(&heading, &lead, &body))
 }
@@ -214,7 +214,7 @@ pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
 }
 
 /// Returns the first card: answers, verdict, headline and the plot of runs.
-pub(super) fn hero_card(report: &Report, shown: &[Finding]) -> String {
+pub(super) fn hero_card(report: &Report, shown: &[Checked]) -> String {
     let value = report.headline.value;
     let full_headline = headline_number(&report.headline, report);
     let number = value.map_or_else(|| "no number".to_owned(), show_rate);
@@ -269,9 +269,11 @@ fn answer_lines(report: &Report) -> Vec<AnswerLine> {
         AnswerLine::new(answer.word.word(), remark, &answer.sentence)
     });
     let against = report.against.as_ref().map(|rerun| {
-        let sentence =
-            format!("against {}, measured again in alternation: {}", rerun.session, rerun.in_turns.sentence);
-        AnswerLine::new(rerun.in_turns.answer.word(), "", &sentence)
+        let sentence = format!(
+            "against {}, measured again in alternation: {}",
+            rerun.session, rerun.workload_comparison.sentence
+        );
+        AnswerLine::new(rerun.workload_comparison.answer.word(), "", &sentence)
     });
     quick.into_iter().chain(answer).chain(against).collect()
 }
@@ -362,7 +364,7 @@ fn latency_tiles(figures: &Figures, result: &Measured) -> Vec<Tile> {
     let own = directions(result).find(|(_, of_direction)| std::ptr::eq(*of_direction, figures));
     let has_several = directions(result).count() > 1;
     let prefix = own.filter(|_| has_several).map_or_else(String::new, |(word, _)| format!("{word} "));
-    let value = |rank: &str| at_rank(&figures.latency_ns.percentiles, rank);
+    let value = |rank: &str| percentile_ns(&figures.latency_ns.percentiles, rank);
     let last = ["99.99", "99.9"].into_iter().find(|rank| value(rank).is_some()).unwrap_or("99.9");
     let names = [
         ("50", "Median latency".to_owned()),
@@ -445,13 +447,13 @@ fn grid_cell(result: &Measured, figures: &Figures, most: f64) -> GridCell {
         let verdict = Verdict::Invalid.word();
         return GridCell { number: "no number".into(), raw: None, note: String::new(), verdict, width: 0 };
     }
-    let mut note = format!("{} IOPS", supported(figures.iops, figures.iops_interval));
-    if let Some(ns) = at_rank(&figures.latency_ns.percentiles, "50") {
+    let mut note = format!("{} IOPS", with_supported_digits(figures.iops, figures.iops_interval));
+    if let Some(ns) = percentile_ns(&figures.latency_ns.percentiles, "50") {
         let _ = write!(note, ", p50 {}", time(ns as f64));
     }
     let part = if most > 0.0 { figures.mb_per_s / most } else { 0.0 };
     GridCell {
-        number: supported(figures.mb_per_s, figures.mb_per_s_interval),
+        number: with_supported_digits(figures.mb_per_s, figures.mb_per_s_interval),
         raw: Some(figures.mb_per_s.to_string()),
         note: with_micro_sign(&note),
         verdict: result.verdict.word(),
@@ -475,8 +477,8 @@ struct FindingItem {
 }
 
 /// Returns the card of findings that affect numbers; empty without any.
-pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
-    let found = merge_repeated(findings.iter().filter(|f| acts(f)).cloned());
+pub(super) fn findings_card(report: &Report, checks: &[Checked]) -> String {
+    let found = merge_repeated(checks.iter().filter(|f| affects_number(f)).cloned());
     if found.is_empty() {
         return String::new();
     }
@@ -484,15 +486,15 @@ pub(super) fn acting_card(report: &Report, findings: &[Finding]) -> String {
 }
 
 /// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without findings.
-pub(super) fn checks_card(report: &Report, findings: &[Finding]) -> String {
-    if findings.is_empty() {
+pub(super) fn checks_card(report: &Report, checks: &[Checked]) -> String {
+    if checks.is_empty() {
         return String::new();
     }
     let is_note =
-        |f: &&Finding| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
-    let notes = merge_repeated(findings.iter().filter(is_note).cloned());
-    let unchecked = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::NotChecked).cloned());
-    let held = merge_repeated(findings.iter().filter(|f| f.outcome == Outcome::Holds).cloned());
+        |f: &&Checked| f.outcome == Outcome::Finding && f.severity.is_none_or(|s| s == Severity::Note);
+    let notes = merge_repeated(checks.iter().filter(is_note).cloned());
+    let unchecked = merge_repeated(checks.iter().filter(|f| f.outcome == Outcome::NotChecked).cloned());
+    let held = merge_repeated(checks.iter().filter(|f| f.outcome == Outcome::Holds).cloned());
     let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let lead = [
         count(notes.len(), "note", "notes"),
@@ -503,17 +505,17 @@ pub(super) fn checks_card(report: &Report, findings: &[Finding]) -> String {
     let not_made =
         if unchecked.is_empty() { String::new() } else { finding_list(&unchecked, report.results.len()) };
     body += &folded("What could not be checked, and why", &not_made);
-    body += &folded("Every check and its answer", &check_table(findings));
+    body += &folded("Every check and its answer", &check_table(checks));
     card("What was checked", &[format!("{}.", lead.join(", "))], &body)
 }
 
-fn finding_list(findings: &[Finding], results: usize) -> String {
-    let item = |f: &Finding| {
+fn finding_list(checks: &[Checked], results: usize) -> String {
+    let item = |f: &Checked| {
         let class = match (f.outcome, f.severity) {
             (Outcome::NotChecked, _) => "unchecked",
-            (_, Some(Severity::Void)) => "void",
-            (_, Some(Severity::Rename)) => "rename",
-            (_, Some(Severity::Biased)) => "biased",
+            (_, Some(Severity::Invalidates)) => "void",
+            (_, Some(Severity::Relabels)) => "rename",
+            (_, Some(Severity::Biases)) => "biased",
             (_, Some(Severity::Note) | None) => "note",
         };
         let accepted = if f.accepted { ", accepted" } else { "" };
@@ -526,19 +528,18 @@ fn finding_list(findings: &[Finding], results: usize) -> String {
             cure: with_micro_sign(&f.cure),
         }
     };
-    FindingList { findings: findings.iter().map(item).collect() }.render().unwrap_or_default()
+    FindingList { findings: checks.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
 /// Returns a row for each check and answer. If several results share the answer, the row names the first one and
 /// counts the others.
-fn check_table(findings: &[Finding]) -> String {
+fn check_table(checks: &[Checked]) -> String {
     let mut seen = BTreeSet::new();
-    let first =
-        findings.iter().filter(|finding| seen.insert((finding.id, finding.outcome, finding.severity)));
-    let about = |finding: &Finding| {
-        let key = |f: &Finding| (f.id, f.outcome, f.severity);
-        let same = findings.iter().filter(|f| key(f) == key(finding));
-        let first = finding.about.first().map_or("", String::as_str);
+    let first = checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
+    let about = |checked: &Checked| {
+        let key = |f: &Checked| (f.id, f.outcome, f.severity);
+        let same = checks.iter().filter(|f| key(f) == key(checked));
+        let first = checked.about.first().map_or("", String::as_str);
         match same.map(|f| f.about.len()).sum::<usize>() {
             0 => String::new(),
             1 => first.to_owned(),
@@ -546,11 +547,11 @@ fn check_table(findings: &[Finding]) -> String {
         }
     };
     let table = Columns::new(first)
-        .label("check", |finding| finding.id.to_string())
-        .text("name", |finding| &finding.name)
-        .text("answer", |finding| answer_word(finding))
-        .label("about", |finding| about(finding))
-        .text("sentence", |finding| &finding.sentence)
+        .label("check", |checked| checked.id.to_string())
+        .text("name", |checked| &checked.name)
+        .text("answer", |checked| answer_word(checked))
+        .label("about", |checked| about(checked))
+        .text("sentence", |checked| &checked.sentence)
         .table(&[]);
     page::table("Every check and its answer", &table)
 }
@@ -612,8 +613,8 @@ fn machine_facts(report: &Report) -> Vec<(String, String)> {
     for note in &report.notes {
         add("Note", with_micro_sign(note));
     }
-    add("Tags", report.words.tags.join(" "));
-    for note in &report.words.notes {
+    add("Tags", report.annotations.tags.join(" "));
+    for note in &report.annotations.notes {
         add("Comment", format!("{}: {}", note.at, note.text));
     }
     add("Session", report.session.clone().unwrap_or_else(|| "not kept".into()));

@@ -8,10 +8,10 @@ use super::page::{card, folded, key, time, time_tick, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
-use crate::view::numbers::{accepted_suffix, at_rank, supported};
+use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
 use askama::Template;
-use model::figures::{Account, Entry, Moved};
+use model::figures::{Account, IoTotals, LedgerEntry};
 use model::report::{LatencyBuckets, Measured, Report, Verdict};
 use model::units::{show_bytes, show_count, show_share};
 
@@ -43,9 +43,9 @@ fn single_result(report: &Report, result: &Measured) -> String {
         ];
         out += &card("Latency", &lead, &latency);
     }
-    let course = time_series(result, &Events::from_result(report, result), "r0");
-    if !course.is_empty() {
-        out += &card("Over time", &time_series_notes(result), &course);
+    let time_series = time_series(result, &Events::from_result(report, result), "r0");
+    if !time_series.is_empty() {
+        out += &card("Over time", &time_series_notes(result), &time_series);
     }
     let ledger = ledger_pictures(result);
     if !ledger.is_empty() {
@@ -76,7 +76,7 @@ fn time_series_notes(result: &Measured) -> Vec<String> {
 fn result_card(report: &Report, result: &Measured, at: usize) -> String {
     let link = format!("r{at}");
     let rate = result.quoted_rate();
-    let number = rate.value.map(|v| format!("{} {}", supported(v, rate.interval), rate.unit));
+    let number = rate.value.map(|v| format!("{} {}", with_supported_digits(v, rate.interval), rate.unit));
     let verdict = if result.void { Verdict::Invalid } else { result.verdict };
     let word = format!("{}{}", verdict.word(), accepted_suffix(&result.accepted));
     let name = if result.renamed {
@@ -89,19 +89,22 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         with_micro_sign(&format!("Limited by: {}. {}", result.limiter.shown_name(), result.limiter.sentence)),
     ];
     let latency = latency_drawings(result, &link);
-    let course = time_series(result, &Events::from_result(report, result), &link);
+    let time_series = time_series(result, &Events::from_result(report, result), &link);
     let ledger = ledger_pictures(result);
     // The ledger has a heading for each direction below this heading.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
     let ledger = folded("What each layer counted", &ledger);
-    let body = if latency.is_empty() && course.is_empty() {
+    let body = if latency.is_empty() && time_series.is_empty() {
         ledger
     } else {
         // There is no common time series for the runs of several hosts. The session of each host has its own.
-        let course =
-            if course.is_empty() { course } else { format!("<div><h3>Over time</h3>{course}</div>") };
+        let time_series = if time_series.is_empty() {
+            time_series
+        } else {
+            format!("<div><h3>Over time</h3>{time_series}</div>")
+        };
         // Place the ledger below the latencies, next to the longer time series.
-        format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{course}</div>")
+        format!("<div class=\"pair\"><div><h3>Latency</h3>{latency}{ledger}</div>{time_series}</div>")
     };
     card(&result.name, &lead, &body)
 }
@@ -345,13 +348,13 @@ fn draw_percentile_dots(
 ) {
     if (2..=MAX_RUN_DOTS).contains(&result.runs.len()) {
         let of_runs = result.runs.iter().filter_map(|run| run.percentiles_ns.get(direction.word));
-        let small =
-            of_runs.flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((at_rank(run, rank)?, *rank))));
+        let small = of_runs
+            .flat_map(|run| NAMED_RANKS.iter().filter_map(|rank| Some((percentile_ns(run, rank)?, *rank))));
         let small = small.map(|(ns, rank)| (axis.along(ns as f64), down(share_above(rank))));
         plot.draw(if direction.is_first() { "dot small" } else { "dot small of-third" }, &plot::dots(small));
     }
     let percentiles = &direction.figures.latency_ns.percentiles;
-    let named = || NAMED_RANKS.iter().filter_map(|rank| Some((*rank, at_rank(percentiles, rank)?)));
+    let named = || NAMED_RANKS.iter().filter_map(|rank| Some((*rank, percentile_ns(percentiles, rank)?)));
     let places = named().map(|(rank, ns)| (axis.along(ns as f64), down(share_above(rank))));
     plot.draw(if direction.is_first() { "dot" } else { "dot of-third" }, &plot::dots(places));
     plot.right.extend(named().map(|(rank, ns)| Label {
@@ -381,7 +384,7 @@ fn describe_share(share: f64) -> String {
 fn percentiles_sentence(result: &Measured) -> String {
     let describe = |d: Direction| {
         let named = NAMED_RANKS.iter().filter_map(|rank| {
-            let ns = at_rank(&d.figures.latency_ns.percentiles, rank)?;
+            let ns = percentile_ns(&d.figures.latency_ns.percentiles, rank)?;
             Some(format!("p{rank} {}", time(ns as f64)))
         });
         format!("{}: {}", d.plural, named.collect::<Vec<_>>().join(", "))
@@ -398,7 +401,7 @@ fn percentile_table(result: &Measured) -> String {
         let latency = &direction.figures.latency_ns;
         let cell = |ns: Option<u64>| page::time_or_dash(ns.map(|ns| ns as f64));
         let ranks = |known: &std::collections::BTreeMap<String, Option<u64>>| {
-            TABLE_RANKS.map(|rank| cell(at_rank(known, rank)))
+            TABLE_RANKS.map(|rank| cell(percentile_ns(known, rank)))
         };
         let ends = [direction.plural.to_owned(), time(latency.min as f64), time(latency.mean)];
         table.add(ends.into_iter().chain(ranks(&latency.percentiles)).chain([time(latency.max as f64)]));
@@ -506,13 +509,13 @@ struct Side {
 /// A stage of the picture: its name, the data that each of its parts moved, and a note.
 struct Stage {
     name: String,
-    parts: Vec<Moved>,
+    parts: Vec<IoTotals>,
     note: String,
 }
 
 impl Stage {
     /// Sums the parts.
-    fn sum(&self, amount: fn(&Moved) -> u64) -> u64 {
+    fn sum(&self, amount: fn(&IoTotals) -> u64) -> u64 {
         self.parts.iter().fold(0, |sum: u64, moved| sum.saturating_add(amount(moved)))
     }
 }
@@ -532,7 +535,7 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
     let middle = |at: usize| format!("{:.1}", 100.0 * (at as f64 + 0.25) / stages.len() as f64);
     let named =
         stages.iter().enumerate().map(|(at, s)| PlacedText { text: s.name.clone(), percent: middle(at) });
-    let side = |amount: fn(&Moved) -> u64, show: fn(u64) -> String| {
+    let side = |amount: fn(&IoTotals) -> u64, show: fn(u64) -> String| {
         let text = |s: &Stage| if s.parts.is_empty() { "not counted".into() } else { show(s.sum(amount)) };
         let descriptions: Vec<String> = stages.iter().map(|s| format!("{} {}", s.name, text(s))).collect();
         let parts: Vec<Vec<f64>> =
@@ -554,7 +557,7 @@ fn draw_ledger(direction: &str, account: &Account) -> String {
 
 /// Returns the stages: issued, charged, and each level of the stack.
 fn list_stages(account: &Account) -> Vec<Stage> {
-    let counted = |entry: &Entry| entry.with_sync.or(entry.counted);
+    let counted = |entry: &LedgerEntry| entry.with_sync.or(entry.counted);
     let mut stages =
         vec![Stage { name: "issued by fathom".into(), parts: vec![account.issued], note: String::new() }];
     let charged = &account.charged;
@@ -565,7 +568,7 @@ fn list_stages(account: &Account) -> Vec<Stage> {
     });
     for step in account.layers.chunk_by(|a, b| a.step == b.step) {
         let names: Vec<&str> = step.iter().map(|e| e.name.as_str()).collect();
-        let all: Option<Vec<Moved>> = step.iter().map(counted).collect();
+        let all: Option<Vec<IoTotals>> = step.iter().map(counted).collect();
         stages.push(Stage {
             name: names.join(" + "),
             parts: all.unwrap_or_default(),

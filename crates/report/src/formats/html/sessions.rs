@@ -16,12 +16,12 @@ use crate::Style;
 use crate::view::comparison::{Compared, describe_source, format_value, left_out_notes};
 use crate::view::findings;
 use crate::view::lists::distinct;
-use crate::view::numbers::{at_rank, change_ends, interval_ends, supported};
+use crate::view::numbers::{change_ends, interval_ends, percentile_ns, with_supported_digits};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
 use crate::view::table::{Columns, or_dash};
-use model::comparison::{Comparison, ComparisonWord, Comparisons, Metric, Pair, Side};
-use model::finding::Finding;
+use model::comparison::{Comparison, ComparisonAnswer, Comparisons, Metric, Pair, Side};
+use model::finding::Checked;
 use model::history::{Column, RowsOf, SessionTable};
 use model::machine::Place;
 use model::report::{Measured, Report, Verdict};
@@ -84,7 +84,7 @@ fn summary_card(table: &SessionTable) -> String {
 
 /// Returns each session's report with a name: the session's tags, if any, and its id.
 fn named_reports(table: &SessionTable) -> impl Iterator<Item = (String, &Report)> {
-    let name = |row: &model::history::Row| {
+    let name = |row: &model::history::SessionRow| {
         if row.tags.is_empty() {
             row.session.clone()
         } else {
@@ -150,7 +150,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
         let rate = one.result.quoted_rate();
         let main = main_figures(one.result).filter(|_| !one.result.void);
         let ns = |rank: &str| {
-            let ns = main.and_then(|f| at_rank(&f.latency_ns.percentiles, rank));
+            let ns = main.and_then(|f| percentile_ns(&f.latency_ns.percentiles, rank));
             time_or_dash(ns.map(|ns| ns as f64))
         };
         IntervalRow {
@@ -158,7 +158,7 @@ fn draw_session_rates(all: &[SessionResult], column: &Column) -> String {
             value: rate.value.map(|value| (value, rate.interval)),
             is_hollow: one.result.verdict != Verdict::Valid,
             cells: vec![
-                rate.value.map_or_else(|| "no number".into(), |v| supported(v, rate.interval)),
+                rate.value.map_or_else(|| "no number".into(), |v| with_supported_digits(v, rate.interval)),
                 interval_ends(rate.interval),
                 ns("50"),
                 ns("99"),
@@ -257,9 +257,9 @@ fn write_compared(
         let left_out = left_out_notes(comparison, name);
         sections.push(sides_card(&sides, &differing_circumstances(comparison), &left_out));
     }
-    let findings: Vec<Finding> =
-        compared.others.iter().flat_map(|(_, comparison)| comparison.findings.clone()).collect();
-    sections.push(answer_list(&findings));
+    let checks: Vec<Checked> =
+        compared.others.iter().flat_map(|(_, comparison)| comparison.checks.clone()).collect();
+    sections.push(answer_list(&checks));
     let sides = compared.sides().map(|(_, side)| side_names(side));
     let header: Vec<String> = std::iter::once("compare".to_owned()).chain(sides).collect();
     to.write_all(page(compared.version, title, &header, &sections).as_bytes())
@@ -279,17 +279,17 @@ pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Wr
     let each: Vec<String> =
         comparisons.others.iter().map(|o| format!("{} {}", o.name, o.comparison.answer.word())).collect();
     let worst_first = [
-        ComparisonWord::Invalid,
-        ComparisonWord::Slower,
-        ComparisonWord::Incomparable,
-        ComparisonWord::CannotTell,
-        ComparisonWord::NoDifferenceSeen,
-        ComparisonWord::Faster,
-        ComparisonWord::Same,
+        ComparisonAnswer::Invalid,
+        ComparisonAnswer::Slower,
+        ComparisonAnswer::Incomparable,
+        ComparisonAnswer::CannotTell,
+        ComparisonAnswer::NoDifferenceSeen,
+        ComparisonAnswer::Faster,
+        ComparisonAnswer::Same,
     ];
     let worst =
         worst_first.into_iter().find(|word| comparisons.others.iter().any(|o| o.comparison.answer == *word));
-    let colour_word = worst.unwrap_or(ComparisonWord::CannotTell).word();
+    let colour_word = worst.unwrap_or(ComparisonAnswer::CannotTell).word();
     let mut sections =
         vec![head_card(&each.join(", "), colour_word, "Several sessions against A", &sentences)];
     let changes = multiples("tables", draw_ratios_of_sides(comparisons).into_iter());
@@ -364,7 +364,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
     IntervalRow {
         name: format!("{}{direction}", metric.name),
         value: Some((metric.ratio, metric.interval)),
-        is_hollow: matches!(metric.answer, ComparisonWord::CannotTell | ComparisonWord::NoDifferenceSeen),
+        is_hollow: matches!(metric.answer, ComparisonAnswer::CannotTell | ComparisonAnswer::NoDifferenceSeen),
         margin: Some([1.0 / (1.0 + tolerance), 1.0 + tolerance]),
         cells: vec![
             with_micro_sign(&format_value(metric, metric.a)),
@@ -413,12 +413,12 @@ fn sides_card(sides: &[(&str, &Side)], differences: &[(String, String)], left_ou
     plain_card(&format!("What was compared: {}", names.join(" and ")), &facts(&items))
 }
 
-fn answer_list(findings: &[Finding]) -> String {
-    let table = Columns::new(findings)
-        .label("check", |finding| finding.id.to_string())
-        .text("name", |finding| &finding.name)
-        .text("answer", |finding| findings::answer_word(finding))
-        .text("sentence", |finding| &finding.sentence)
+fn answer_list(checks: &[Checked]) -> String {
+    let table = Columns::new(checks)
+        .label("check", |checked| checked.id.to_string())
+        .text("name", |checked| &checked.name)
+        .text("answer", |checked| findings::answer_word(checked))
+        .text("sentence", |checked| &checked.sentence)
         .table(&[]);
     let body = folded("Every check of the comparison", &page::table("Every check of the comparison", &table));
     if body.is_empty() { body } else { plain_card("What was checked", &body) }
@@ -439,12 +439,12 @@ fn example() -> Result<SessionTable, Box<dyn std::error::Error>> {
         verdict: result.verdict,
         mb_per_s: None,
     };
-    let row = |session: &str| model::history::Row {
+    let row = |session: &str| model::history::SessionRow {
         session: session.into(),
         verdict: Some(valid.verdict),
         targets: vec!["/a".into()],
         figures: vec![Some(figure.clone())],
-        ..model::history::Row::default()
+        ..model::history::SessionRow::default()
     };
     let mut faster = valid.clone();
     for second in faster.results.iter_mut().flat_map(|r| &mut r.series) {

@@ -26,7 +26,7 @@ struct Series<'c> {
 
 /// Draws the curves of these cells. Empty if they have fewer than [`MIN_SIZES`] block sizes, or if
 /// a cell has an access specification. If there are too many lines, keeps only cells that differ
-/// from the best one (or from the first) in nothing but block size, depth and threads.
+/// from the best cell in block size, depth and threads. Without a best cell, compares with the first one.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();
@@ -36,7 +36,7 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
     }
     let mut all = group_into_series(cells);
     if all.len() > LINES.len() {
-        let way_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.way();
+        let way_without_threads = |s: &Setting| Setting { workers: 1, ..s.clone() }.access_path();
         let way = best.or(cells.first().map(|c| &c.setting)).map(way_without_threads);
         let kept: Vec<&CellFigures> =
             cells.iter().copied().filter(|c| Some(way_without_threads(&c.setting)) == way).collect();
@@ -103,7 +103,7 @@ fn describe(title: &str, all: &[Series], value: &impl Fn(&CellFigures) -> f64) -
 fn group_into_series<'c>(cells: &[&'c CellFigures]) -> Vec<Series<'c>> {
     let parts = |s: &Setting| -> Vec<String> {
         let threads = format!("{} {}", s.workers, plural(s.workers as usize, "thread"));
-        let way = Setting { workers: 1, ..s.clone() }.way();
+        let way = Setting { workers: 1, ..s.clone() }.access_path();
         [threads, format!("depth {}", s.depth)]
             .into_iter()
             .chain(way.split(", ").map(str::to_owned))

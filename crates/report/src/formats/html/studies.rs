@@ -12,7 +12,7 @@ use super::plot::{
 };
 use super::{page, plot, size_curves};
 use crate::view::lists::distinct_by;
-use crate::view::numbers::{at_rank, interval_ends, interval_in_parentheses, supported};
+use crate::view::numbers::{interval_ends, interval_in_parentheses, percentile_ns, with_supported_digits};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
 use crate::view::studies::{describe_raw_rate, raw_rate};
@@ -22,7 +22,7 @@ use crate::view::sweep::{
 };
 use crate::view::table::or_dash;
 use askama::Template;
-use model::figures::{LayerRow, Layers, Pace, by_reason};
+use model::figures::{LayerRow, Layers, OperationFigures, by_reason};
 use model::fleet::{FleetFigures, HostFigures, HostRate};
 use model::report::{Report, Verdict};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
@@ -83,7 +83,7 @@ pub(super) fn layers_card(report: &Report, layers: &Layers) -> String {
 }
 
 fn layer_rate_row(row: &LayerRow) -> IntervalRow {
-    let iops = |pace: Option<Pace>| or_dash(pace, |p| show_count(p.iops));
+    let iops = |pace: Option<OperationFigures>| or_dash(pace, |p| show_count(p.iops));
     let against = row.against.as_ref().map(|d| format!("{}: {}", d.name, show_change(d.factor)));
     IntervalRow {
         value: row.tool.map(|t| (t.iops, row.iops_interval)),
@@ -99,7 +99,7 @@ fn layer_rate_row(row: &LayerRow) -> IntervalRow {
 }
 
 fn layer_latency_row(row: &LayerRow) -> IntervalRow {
-    let latency = |pace: Option<Pace>| pace.and_then(|p| p.latency_ns);
+    let latency = |pace: Option<OperationFigures>| pace.and_then(|p| p.latency_ns);
     let ends = row.latency_interval_ns.map(|[low, high]| format!("{} to {}", time(low), time(high)));
     let cells = [
         time_or_dash(latency(row.tool)),
@@ -145,8 +145,11 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
                     value: value.map(|v| (v, interval)),
                     device: raw_mb_per_s,
                     is_hollow: is_not_valid(report, row.result),
-                    cells: [[or_dash(value, |v| supported(v, interval)), interval_ends(interval)], latencies]
-                        .concat(),
+                    cells: [
+                        [or_dash(value, |v| with_supported_digits(v, interval)), interval_ends(interval)],
+                        latencies,
+                    ]
+                    .concat(),
                     ..IntervalRow::default()
                 };
                 let name = format!("{star}{}", row.interface);
@@ -198,8 +201,10 @@ pub(super) fn target_cards(report: &Report, targets: &Targets) -> String {
                 value: rate.and_then(|r| Some((r.value?, r.interval))),
                 is_hollow: is_not_valid(report, row.result),
                 cells: vec![
-                    rate.and_then(|r| Some(format!("{} {}", supported(r.value?, r.interval), r.unit)))
-                        .unwrap_or_else(|| "-".into()),
+                    rate.and_then(|r| {
+                        Some(format!("{} {}", with_supported_digits(r.value?, r.interval), r.unit))
+                    })
+                    .unwrap_or_else(|| "-".into()),
                     metric.map_or_else(String::new, |m| show_change(m.ratio)),
                     metric.map_or_else(String::new, |m| m.answer.word().into()),
                 ],
@@ -284,7 +289,7 @@ fn host_latency_rows<'r>(
     let several = rate.p50_ns.len() > 1;
     rate.p50_ns.iter().map(move |(kind, p50)| {
         // The keys of `p99_ns` are directions.
-        let p99 = at_rank(&rate.p99_ns, kind);
+        let p99 = percentile_ns(&rate.p99_ns, kind);
         let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
         IntervalRow {
             name: if several { format!("{}, {kind}", host.name) } else { host.name.clone() },
@@ -322,7 +327,7 @@ pub(super) fn host_count_cards(report: &Report, scaling: &Scaling) -> String {
             value: total.map(|t| (t.iops, t.iops_interval)),
             is_hollow: !is_valid,
             cells: vec![
-                or_dash(total, |t| supported(t.iops, t.iops_interval)),
+                or_dash(total, |t| with_supported_digits(t.iops, t.iops_interval)),
                 or_dash(row.iops_per_host, show_rate),
                 or_dash(row.efficiency, show_share),
             ],
@@ -431,7 +436,7 @@ impl<'c> CurveDrawing<'c> {
 
     /// Returns a percentile of a point in ns; NaN if it is unknown.
     fn latency(point: &LoadPoint, rank: &str) -> f64 {
-        at_rank(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
+        percentile_ns(&point.percentiles_ns, rank).map_or(f64::NAN, |ns| ns as f64)
     }
 
     /// Returns the latencies that the axis must include.
@@ -640,16 +645,16 @@ fn work_card(report: &Report, sweep: &Sweep, work: &Work) -> String {
     });
     let lead: Vec<String> = std::iter::once(describe_choice(work)).chain(knees).chain(gaps).collect();
     let marks = marks_of_work(sweep, work);
-    let heading = marks
-        .best
-        .filter(|_| work.chosen == Chosen::Fastest)
-        .map_or_else(|| work.name.clone(), |best| format!("{}: {} {}", work.name, best.shape(), best.way()));
+    let heading = marks.best.filter(|_| work.chosen == Chosen::Fastest).map_or_else(
+        || work.name.clone(),
+        |best| format!("{}: {} {}", work.name, best.load(), best.access_path()),
+    );
     // A cell with a void result leaves a gap in its line.
     let without_number = |c: &CellFigures| CellFigures { iops: None, mb_per_s: None, ..c.clone() };
     let drawn = cells.iter().map(|c| if is_void(c) { without_number(c) } else { (*c).clone() });
     let drawn: Vec<CellFigures> = drawn.collect();
     let curves = size_curves::draw(&drawn.iter().collect::<Vec<_>>(), marks.best, &work.name);
-    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.by, marks, None)))
+    card(&heading, &lead, &format!("{curves}{}", draw_work_maps(&cells, work.measure, marks, None)))
 }
 
 /// Draws the maps of several sessions by name, with a common scale of shades for each workload.
@@ -660,12 +665,15 @@ pub(super) fn draw_maps(sweeps: &[(String, &Sweep)]) -> String {
 }
 
 fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
-    let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.by);
+    let best = best_value(sweeps.iter().flat_map(|(_, sweep)| cells_of_work(sweep, work)), work.measure);
     let small = sweeps.iter().map(|(name, sweep)| {
         let cells = cells_of_work(sweep, work);
         let marks = marks_of_work(sweep, work);
-        let body =
-            if cells.is_empty() { String::new() } else { draw_work_maps(&cells, work.by, marks, Some(best)) };
+        let body = if cells.is_empty() {
+            String::new()
+        } else {
+            draw_work_maps(&cells, work.measure, marks, Some(best))
+        };
         (name.clone(), body)
     });
     let lead = ["Shades show the share of the best value in all sessions."];
@@ -673,9 +681,9 @@ fn work_maps_of_sessions(sweeps: &[(String, &Sweep)], work: &Work) -> String {
 }
 
 /// Describes a cell with all known values.
-fn describe_cell(cell: &CellFigures, by: Measure) -> String {
+fn describe_cell(cell: &CellFigures, measure: Measure) -> String {
     let named_value = |name: &str, value: Option<String>| value.map(|v| format!("{name} {v}"));
-    let interval = cell.interval_of(by).map(|ends| ends.map(|end| by.show(end)).join(" to "));
+    let interval = cell.interval_of(measure).map(|ends| ends.map(|end| measure.show(end)).join(" to "));
     let parts = [
         Some(cell.setting.describe()),
         named_value("MB/s", cell.mb_per_s.map(show_rate)),
@@ -689,20 +697,25 @@ fn describe_cell(cell: &CellFigures, by: Measure) -> String {
 
 /// Draws a map for each combination of the settings that are neither rows nor columns. Shades show the share of
 /// `common_best`, or of the best of these cells if `common_best` is `None`.
-fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, common_best: Option<f64>) -> String {
+fn draw_work_maps(
+    cells: &[&CellFigures],
+    measure: Measure,
+    marks: Marks,
+    common_best: Option<f64>,
+) -> String {
     let all = maps(cells, marks.best);
-    let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), by));
+    let best = common_best.unwrap_or_else(|| best_value(cells.iter().copied(), measure));
     let mut out = String::new();
     for map in all.iter().take(MAX_MAPS) {
         let Sides { rows: down, columns: across } = map.sides;
         let cell = |row: &String, column: &String| {
             let found = map.cell(row, column)?;
             let is = |marked: Option<&Setting>| marked == Some(&found.setting);
-            let value = found.value(by);
+            let value = found.value(measure);
             Some(MapCell {
-                title: with_micro_sign(&describe_cell(found, by)),
-                value: or_dash(value, |v| with_micro_sign(&by.show_short(v))),
-                shade: map_shade(share_of_best(value, best, by)),
+                title: with_micro_sign(&describe_cell(found, measure)),
+                value: or_dash(value, |v| with_micro_sign(&measure.show_short(v))),
+                shade: map_shade(share_of_best(value, best, measure)),
                 is_best: is(marks.best),
                 is_cheapest: is(marks.cheapest) && !is(marks.best),
                 is_repeated: found.runs >= REPEATED_FROM,
@@ -714,12 +727,12 @@ fn draw_work_maps(cells: &[&CellFigures], by: Measure, marks: Marks, common_best
         };
         let drawn = SweepMap {
             corner: format!("{} \\ {}", down.name, across.name),
-            title: format!("{}: {} by {} and {}", map.way, by.heading(), down.name, across.name),
+            title: format!("{}: {} by {} and {}", map.way, measure.heading(), down.name, across.name),
             rows: map.rows.iter().map(row).collect(),
             columns: map.columns.clone(),
             legend: format!(
                 "shares of the best, {}; ★ best; = cheapest setting with similar speed; bold: measured {REPEATED_FROM} times or more",
-                with_micro_sign(&by.show(best))
+                with_micro_sign(&measure.show(best))
             ),
         };
         out += &drawn.render().unwrap_or_default();

@@ -10,8 +10,8 @@ use super::plot::{Axis, Block, LOWEST_LINE, Label, Level, Plot, SIDE, spread_lab
 use super::{page, plot};
 use crate::view::results::directions;
 use crate::view::table::{Columns, or_dash};
-use model::finding::{CheckId, Finding, Outcome};
-use model::report::{Course, DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second};
+use model::finding::{CheckId, Checked, Outcome};
+use model::report::{DeviceSecond, Figures, HostFigures, Measured, Report, RunFigures, Second, TimeSeries};
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
@@ -36,9 +36,9 @@ pub(super) fn time_series(result: &Measured, events: &Events, link: &str) -> Str
     out += &drawing.draw_rates().html();
     out +=
         &draw_strips(result, &drawing.timeline, &drawing.link).map_or_else(String::new, |plot| plot.html());
-    if let Some(course) = &result.course {
-        out += &drawing.draw_latencies(course).html();
-        out += &drawing.draw_depths(course).html();
+    if let Some(time_series) = &result.time_series {
+        out += &drawing.draw_latencies(time_series).html();
+        out += &drawing.draw_depths(time_series).html();
     }
     out + &folded("Second by second as a table", &second_table(result))
 }
@@ -113,18 +113,18 @@ impl Extent {
 
 /// Returns all intervals of a result.
 fn extents(result: &Measured) -> impl Iterator<Item = Extent> {
-    result.series.iter().map(Extent::from_second).chain(result.course.iter().flat_map(course_extents))
+    result.series.iter().map(Extent::from_second).chain(result.time_series.iter().flat_map(series_extents))
 }
 
 /// Returns every interval of a course, which is the time series of a result at the recorded resolution.
-fn course_extents(course: &Course) -> impl Iterator<Item = Extent> {
-    let times = course.start_s.iter().zip(&course.seconds);
+fn series_extents(time_series: &TimeSeries) -> impl Iterator<Item = Extent> {
+    let times = time_series.start_s.iter().zip(&time_series.seconds);
     let extent = |(run, (start_s, seconds)): (&u32, (&f64, &f64))| Extent {
         run: *run,
         start_s: *start_s,
         seconds: *seconds,
     };
-    course.run.iter().zip(times).map(extent)
+    time_series.run.iter().zip(times).map(extent)
 }
 
 struct TimeDrawing<'r> {
@@ -138,7 +138,7 @@ struct TimeDrawing<'r> {
 
 impl TimeDrawing<'_> {
     fn key(&self) -> String {
-        let fine = self.result.course.is_some();
+        let fine = self.result.time_series.is_some();
         let device = self.result.series.iter().any(|s| s.device.is_some());
         let items: [(bool, &str, &str); 8] = [
             (true, "ours", "fathom, by the second"),
@@ -236,17 +236,17 @@ impl TimeDrawing<'_> {
     /// Returns the total rate of reads, writes and trims for each interval of the recorded resolution; empty on a
     /// common scale.
     fn fine_rates(&self) -> Vec<(Extent, f64)> {
-        let Some(course) = self.result.course.as_ref().filter(|_| self.scale.is_none()) else {
+        let Some(time_series) = self.result.time_series.as_ref().filter(|_| self.scale.is_none()) else {
             return Vec::new();
         };
         let moving =
-            || course.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, figures)| figures);
+            || time_series.directions.iter().filter(|(word, _)| *word != "sync").map(|(_, figures)| figures);
         let rate = |at: usize| {
             moving()
                 .filter_map(|figures| Some(self.rate(*figures.iops.get(at)?, *figures.mb_per_s.get(at)?)))
                 .sum()
         };
-        course_extents(course).enumerate().map(|(at, extent)| (extent, rate(at))).collect()
+        series_extents(time_series).enumerate().map(|(at, extent)| (extent, rate(at))).collect()
     }
 
     /// Returns the place of the middle of an interval.
@@ -254,12 +254,12 @@ impl TimeDrawing<'_> {
         self.timeline.at(extent.run, extent.start_s + extent.seconds / 2.0)
     }
 
-    fn draw_latencies(&self, course: &Course) -> Plot {
+    fn draw_latencies(&self, time_series: &TimeSeries) -> Plot {
         let directions: Vec<Direction> =
             result_directions(self.result).filter(|d| d.word != "sync").collect();
         let devices =
             || device_seconds(self.result).filter_map(|(s, d)| Some((Extent::from_second(s), d.latency_ns?)));
-        let direction_data = |d: &Direction| course.directions.get(d.word);
+        let direction_data = |d: &Direction| time_series.directions.get(d.word);
         let all = directions
             .iter()
             .filter_map(direction_data)
@@ -271,7 +271,7 @@ impl TimeDrawing<'_> {
         plot.y = y.ticks_down(time_tick);
         self.draw_ground(&mut plot);
         for direction in &directions {
-            self.draw_latency_of(&mut plot, course, *direction, &y);
+            self.draw_latency_of(&mut plot, time_series, *direction, &y);
         }
         plot.draw("device", &self.steps_by_run(devices().map(|(extent, ns)| (extent, y.down(ns)))));
         if let Some((_, ns)) = devices().last() {
@@ -279,12 +279,12 @@ impl TimeDrawing<'_> {
         }
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         self.draw_marks(&mut plot);
-        plot.set_stops(&self.describe_latencies(course, &directions));
+        plot.set_stops(&self.describe_latencies(time_series, &directions));
         plot
     }
 
-    fn draw_latency_of(&self, plot: &mut Plot, course: &Course, direction: Direction, y: &Axis) {
-        let Some(figures) = course.directions.get(direction.word) else { return };
+    fn draw_latency_of(&self, plot: &mut Plot, time_series: &TimeSeries, direction: Direction, y: &Axis) {
+        let Some(figures) = time_series.directions.get(direction.word) else { return };
         let height = |list: &[Option<u64>], at: usize| {
             list.get(at).copied().flatten().map_or(f64::NAN, |ns| y.down(ns as f64))
         };
@@ -295,7 +295,7 @@ impl TimeDrawing<'_> {
             p99: height(&figures.p99_ns, at),
             slowest: height(&figures.max_ns, at),
         };
-        let all: Vec<LatencyPlaces> = course_extents(course).enumerate().map(places).collect();
+        let all: Vec<LatencyPlaces> = series_extents(time_series).enumerate().map(places).collect();
         for run in all.chunk_by(|one, next| one.run == next.run) {
             let between: Vec<_> = run.iter().map(|one| (one.x, one.p99, one.p50)).collect();
             plot.draw(direction.classes.band, &plot::area_between(&between));
@@ -308,7 +308,7 @@ impl TimeDrawing<'_> {
             |one: &&LatencyPlaces| [one.x, one.p50, one.p99, one.slowest].iter().all(|v| v.is_finite());
         if let Some(last) = all.iter().rfind(is_known) {
             let name =
-                if course.directions.len() > 1 { format!(" {}", direction.word) } else { String::new() };
+                if time_series.directions.len() > 1 { format!(" {}", direction.word) } else { String::new() };
             let label = |at: f64, line: &str, class| Label { at, text: format!("{line}{name}"), class };
             let ends = [
                 label(last.slowest, "slowest", ""),
@@ -319,16 +319,17 @@ impl TimeDrawing<'_> {
         }
     }
 
-    fn draw_depths(&self, course: &Course) -> Plot {
+    fn draw_depths(&self, time_series: &TimeSeries) -> Plot {
         let below = || device_seconds(self.result).map(|(s, d)| (Extent::from_second(s), d.in_flight));
-        let y = Axis::from_zero(course.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
+        let y =
+            Axis::from_zero(time_series.depth_mean.iter().copied().chain(below().map(|(_, depth)| depth)));
         let mut plot = self.frame("Operations in flight; dashed: requests in the device's queue".into(), 60);
         plot.description =
             "Mean operations in flight over time, and requests in the queue of the device".into();
         plot.y = y.ticks_down(rate_tick).into_iter().step_by(2).collect();
         plot.x_title = "Seconds into each run".into();
         self.draw_ground(&mut plot);
-        let ours = || course_extents(course).zip(course.depth_mean.iter().copied());
+        let ours = || series_extents(time_series).zip(time_series.depth_mean.iter().copied());
         let down = |(extent, depth)| (extent, y.down(depth));
         plot.draw("ours", &self.steps_by_run(ours().map(down)));
         plot.draw("device", &self.steps_by_run(below().map(down)));
@@ -400,10 +401,10 @@ impl TimeDrawing<'_> {
         self.result.series.iter().map(|s| (self.middle(Extent::from_second(s)), describe(s))).collect()
     }
 
-    fn describe_latencies(&self, course: &Course, directions: &[Direction]) -> Vec<(f64, String)> {
+    fn describe_latencies(&self, time_series: &TimeSeries, directions: &[Direction]) -> Vec<(f64, String)> {
         let stop = |(at, extent): (usize, Extent)| {
             let latencies = directions.iter().filter_map(|d| {
-                let data = course.directions.get(d.word)?;
+                let data = time_series.directions.get(d.word)?;
                 let ns = |list: &[Option<u64>]| list.get(at).copied().flatten().map(|ns| time(ns as f64));
                 Some(format!(
                     "\n{}: p50 {}, p99 {}, slowest {}",
@@ -415,7 +416,7 @@ impl TimeDrawing<'_> {
             });
             (self.middle(extent), format!("{}{}", extent.describe(), latencies.collect::<String>()))
         };
-        course_extents(course).enumerate().map(stop).collect()
+        series_extents(time_series).enumerate().map(stop).collect()
     }
 }
 
@@ -522,11 +523,11 @@ pub(super) struct Mark {
 impl Events {
     /// Collects the events of a result.
     pub(super) fn from_result(report: &Report, result: &Measured) -> Self {
-        let is_about = |f: &&Finding| f.outcome == Outcome::Finding && f.about.contains(&result.name);
-        let found = |id: CheckId| report.findings.iter().filter(is_about).filter(move |f| f.id == id);
-        let number = |f: &Finding, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
+        let is_about = |f: &&Checked| f.outcome == Outcome::Finding && f.about.contains(&result.name);
+        let found = |id: CheckId| report.checks.iter().filter(is_about).filter(move |f| f.id == id);
+        let number = |f: &Checked, key: &str| f.evidence.get(key).copied().filter(|v| v.is_finite());
         let at = |(id, word): &(CheckId, &str)| -> Vec<Mark> {
-            let mark = |f: &Finding| {
+            let mark = |f: &Checked| {
                 let run = number(f, "run")?.max(0.0) as u32;
                 Some(Mark { run, second: number(f, "at_s")?, label: format!("{word} ({id})") })
             };
@@ -776,8 +777,8 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
     let golden = include_str!("../../../tests/golden/valid.json");
     let mut report: Report = serde_json::from_str(golden)?;
     let result = report.results.first().ok_or("no result")?.clone();
-    let like = report.findings.first().ok_or("no finding")?.clone();
-    let found = |id, evidence: &[(&str, f64)]| Finding {
+    let like = report.checks.first().ok_or("no finding")?.clone();
+    let found = |id, evidence: &[(&str, f64)]| Checked {
         id,
         outcome: Outcome::Finding,
         about: vec![result.name.clone()],
@@ -785,7 +786,7 @@ fn only_findings_with_a_second_are_marked() -> Result<(), Box<dyn std::error::Er
         ..like.clone()
     };
     let second = [("run", 1.0), ("at_s", 2.5)];
-    report.findings = vec![
+    report.checks = vec![
         found(CheckId::D15, &second),
         found(CheckId::E02, &second),
         found(CheckId::D19, &[("until_ns", 1e9)]),

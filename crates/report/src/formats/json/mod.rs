@@ -13,7 +13,7 @@ use model::history::{Entry, Listing, SessionTable};
 use model::machine::LayerKind;
 use model::report::FORMAT as CONTRACT;
 use model::stamp::Damage;
-use model::verification::{Failures, OnHost, Verifications, Verified};
+use model::verification::{Failures, HostVerification, Verifications, Verified};
 use model::watch::{
     Conclusion, CpuShares, DeviceInterval, Latencies, Load, Watched, WatchedDevice, WatchedProcess,
 };
@@ -92,7 +92,7 @@ fn write_verification(all: &Verifications, style: Style, to: &mut dyn Write) -> 
     write(&value, style, to)
 }
 
-fn host_json(on: &OnHost) -> Value {
+fn host_json(on: &HostVerification) -> Value {
     let mut value = json!({ "host": on.host });
     match &on.outcome {
         Ok(verified) => {
@@ -129,11 +129,11 @@ fn verification_json(verified: &Verified) -> Value {
             "blocks": request.blocks,
             "passes": request.passes,
             "sync_every": request.sync_every,
-            "synced": verified.mark.synced,
-            "begun": verified.mark.begun,
+            "synced": verified.writer_progress.synced,
+            "begun": verified.writer_progress.begun,
         },
         "written": verified.written.as_ref().map(|(w, took)| json!({
-            "bytes": verified.bytes_of(verified.mark.begun),
+            "bytes": verified.bytes_of(verified.writer_progress.begun),
             "seconds": took.as_secs_f64(),
             "ending": w.ending,
             "failures": w.failures.counts,
@@ -243,7 +243,7 @@ fn write_watched(watched: &Watched, _: Style, to: &mut dyn Write) -> io::Result<
     if let Some(why) = &processes.calls_not_known {
         line(&Line::Remark { time, text: &format!("calls not known: {why}") })?;
     }
-    for process in &processes.most {
+    for process in &processes.listed {
         line(&Line::Process { time, seconds: processes.seconds, process })?;
     }
     Ok(())

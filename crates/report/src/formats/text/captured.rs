@@ -3,8 +3,7 @@
 use crate::Style;
 use crate::page::Page;
 use crate::view::captures::{
-    describe_aspects, describe_origin, describe_other_tasks, describe_restriction, operation_table,
-    task_table,
+    describe_aspects, describe_filter, describe_origin, describe_other_tasks, operation_table, task_table,
 };
 use crate::view::results::fit_table;
 use model::captured::Captured;
@@ -25,8 +24,8 @@ pub(super) fn write_capture(captured: &Captured, style: Style, to: &mut dyn Writ
     }
     out.paragraph(&format!("{} {}", out.paint(&word, "1"), captured.completeness.sentence));
     out.paragraph(&describe_origin(captured));
-    if let Some(restriction) = &captured.restricted {
-        out.paragraph(&describe_restriction(restriction));
+    if let Some(filter) = &captured.filter {
+        out.paragraph(&describe_filter(filter));
     }
     let profile = &captured.profile;
     if profile.requests == 0 {

@@ -2,7 +2,7 @@
 //! figures.
 
 use crate::page::Page;
-use crate::view::findings::acts;
+use crate::view::findings::affects_number;
 use crate::view::results::command_table;
 use crate::view::table::or_dash;
 use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
@@ -35,7 +35,7 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
         out.line("");
         out.table(&command_table(results));
         out.line("");
-        for finding in &report.findings {
+        for finding in &report.checks {
             let word = match finding.outcome {
                 Outcome::Finding => finding.severity.map_or("note", Severity::effect),
                 Outcome::NotChecked => "not checked",
@@ -93,11 +93,11 @@ fn time(seconds: f64) -> String {
 /// possible.
 fn show_verdict(out: &mut Page, report: &Report) {
     let mut names: Vec<String> =
-        report.findings.iter().filter(|f| acts(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
+        report.checks.iter().filter(|f| affects_number(f)).map(|f| format!("{} {}", f.id, f.name)).collect();
     // Name a finding once, even if several commands have it.
     names.dedup();
     let word = report.verdict.word();
-    let unchecked = report.findings.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
+    let unchecked = report.checks.iter().filter(|f| f.outcome == Outcome::NotChecked).count();
     let rest = if unchecked > 0 { format!("; {unchecked} not checked") } else { String::new() };
     let named = match names.len() {
         0 => report.verdict_reason.clone(),

@@ -208,62 +208,72 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
     let mut out = Page::new(style);
     out.paragraph(&diagnosis.chain);
     let worst = diagnosis.worst_first();
-    let (acting, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) = worst.into_iter().partition(|l| l.acts());
-    if !acting.is_empty() {
+    let (problems, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) =
+        worst.into_iter().partition(|l| l.affects_measurement());
+    if !problems.is_empty() {
         out.line("");
-        list_acting(&mut out, "Before you measure:", &acting, |entry| &entry.sentence);
+        list_problems(&mut out, "Before you measure:", &problems, |answer| &answer.sentence);
     }
     for group in &diagnosis.groups {
         out.line("");
         out.line(&group.heading);
-        group.answers.iter().for_each(|entry| show_line(&mut out, entry));
+        group.answers.iter().for_each(|answer| show_line(&mut out, answer));
     }
-    show_what_to_do(&mut out, diagnosis, &acting, &notes);
+    show_what_to_do(&mut out, diagnosis, &problems, &notes);
     out.write(to)
 }
 
-fn show_line(out: &mut Page, entry: &DoctorAnswer) {
-    let (word, code) = match entry.outcome {
+fn show_line(out: &mut Page, answer: &DoctorAnswer) {
+    let (word, code) = match answer.outcome {
         Outcome::Holds => ("OK", "32"),
         Outcome::Finding => ("FINDING", "33"),
         Outcome::NotChecked => ("NOT CHECKED", "2"),
     };
     let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
-    let about = match entry.severity {
-        Some(_) => describe_about(entry),
-        None => entry.about.clone(),
+    let about = match answer.severity {
+        Some(_) => describe_about(answer),
+        None => answer.about.clone(),
     };
     let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
-    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", entry.sentence));
-    if !entry.cure.is_empty() {
-        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &entry.cure);
+    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", answer.sentence));
+    if !answer.cure.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &answer.cure);
     }
 }
 
 /// Names what was observed, with its effect and its check: `holes (invalidates a number, A04)`.
-fn describe_about(entry: &DoctorAnswer) -> String {
-    format!("{} ({}{})", entry.about, describe_effect(entry), check_suffix(entry))
+fn describe_about(answer: &DoctorAnswer) -> String {
+    format!("{} ({}{})", answer.about, describe_effect(answer), check_suffix(answer))
 }
 
 /// Prints a numbered list of findings.
-fn list_acting(
+fn list_problems(
     out: &mut Page,
     heading: &str,
-    acting: &[&DoctorAnswer],
+    problems: &[&DoctorAnswer],
     text: impl Fn(&DoctorAnswer) -> &str,
 ) {
     out.line(heading);
-    for (i, entry) in acting.iter().enumerate() {
-        out.prose(&format!("  {}. ", i + 1), "     ", &format!("{}: {}", describe_about(entry), text(entry)));
+    for (i, answer) in problems.iter().enumerate() {
+        out.prose(
+            &format!("  {}. ", i + 1),
+            "     ",
+            &format!("{}: {}", describe_about(answer), text(answer)),
+        );
     }
 }
 
 /// Prints what to do before measuring, names the notes, and counts the things that could not be
 /// checked.
-fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&DoctorAnswer], notes: &[&DoctorAnswer]) {
+fn show_what_to_do(
+    out: &mut Page,
+    diagnosis: &Diagnosis,
+    problems: &[&DoctorAnswer],
+    notes: &[&DoctorAnswer],
+) {
     out.line("");
-    let entries = || diagnosis.groups.iter().flat_map(|g| &g.answers);
-    let unchecked = entries().filter(|l| l.outcome == Outcome::NotChecked).count();
+    let answers = || diagnosis.groups.iter().flat_map(|g| &g.answers);
+    let unchecked = answers().filter(|l| l.outcome == Outcome::NotChecked).count();
     let unchecked_note = match unchecked {
         0 => String::new(),
         1 => " 1 thing could not be checked and does not count as passed.".into(),
@@ -271,14 +281,14 @@ fn show_what_to_do(out: &mut Page, diagnosis: &Diagnosis, acting: &[&DoctorAnswe
     };
     let named: Vec<&str> = notes.iter().map(|l| l.about.as_str()).collect();
     let notes = if named.is_empty() { String::new() } else { format!(" Notes above: {}.", named.join(", ")) };
-    if acting.is_empty() {
+    if problems.is_empty() {
         let text = format!(
             "Before you measure: nothing was found that would change what a number means.{notes}{unchecked_note}"
         );
         out.paragraph(&text);
         return;
     }
-    list_acting(out, "What to do before you measure:", acting, |entry| match entry.cure.as_str() {
+    list_problems(out, "What to do before you measure:", problems, |answer| match answer.cure.as_str() {
         "" => "nothing can be done about it here",
         cure => cure,
     });

@@ -11,14 +11,14 @@ use crate::page::{MAX_PROSE_WIDTH, Page, display_width};
 use crate::view::comparison::{pair_legend, pair_table};
 use crate::view::findings;
 use crate::view::findings::{
-    full_report_hint, rest_summary, results_suffix, session_id, shown_findings, worst_findings,
+    full_report_hint, rest_summary, results_suffix, session_id, shown_checks, worst_findings,
 };
 use crate::view::lists::join_names;
 use crate::view::report::{chains, describe_ending, describe_headline, main_table};
 use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
-use model::comparison::{Comparison, ComparisonWord};
-use model::finding::{CheckId, Finding, Outcome, Severity};
+use model::comparison::{Comparison, ComparisonAnswer};
+use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::machine::Place;
 use model::report::{CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
 use model::study::Studied;
@@ -57,10 +57,10 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
         return write_verbose(out, report, style, to);
     }
     let head_findings = findings::head_findings(report);
-    let shown: Vec<Finding> = head_findings.iter().cloned().chain(findings::worst_findings(report)).collect();
+    let shown: Vec<Checked> = head_findings.iter().cloned().chain(findings::worst_findings(report)).collect();
     show_head(&mut out, report, &shown, &head_findings, all);
     show_study(&mut out, report, &shown, all);
-    if report.fleet.is_some() || report.against.is_some() || style.course || style.ledger {
+    if report.fleet.is_some() || report.against.is_some() || style.time_series || style.ledger {
         out.gap();
     }
     results::show_hosts(&mut out, report, all);
@@ -81,7 +81,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
 /// Draws the worst findings and the foot in the lines that `out` leaves of `max_lines`. If there is
 /// too little room for a finding, shortens each note to one line, then leaves out the last notes. A
 /// page narrower than [`SCREEN_COLUMNS`] has a finding even if it becomes longer than `max_lines`.
-fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Finding], max_lines: usize) -> (Page, Page) {
+fn draw_findings_and_foot(out: &Page, report: &Report, head: &[Checked], max_lines: usize) -> (Page, Page) {
     let notes = report.notes.len();
     // Never leave out a single note, because the line that counts it would be as long.
     let fewer = (0..notes.saturating_sub(1)).rev().map(|notes| (notes, 1));
@@ -108,7 +108,7 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
     // JSON has all of them.
     let distinct =
         matches!(report.study, Studied::Interfaces(_)).then(|| studies::with_distinct_findings(report));
-    let shown = findings::shown_findings(distinct.as_ref().unwrap_or(report));
+    let shown = findings::shown_checks(distinct.as_ref().unwrap_or(report));
     show_head(&mut out, report, &shown, &findings::head_findings(report), true);
     show_study(&mut out, report, &shown, true);
     results::show_hosts(&mut out, report, true);
@@ -127,7 +127,7 @@ fn write_verbose(mut out: Page, report: &Report, style: Style, to: &mut dyn Writ
 
 /// Prints the time series and the ledger, if the style includes them.
 fn show_details(out: &mut Page, report: &Report, style: Style) {
-    if style.course {
+    if style.time_series {
         report.results.iter().for_each(|result| results::show_seconds(out, result));
     }
     if style.ledger {
@@ -135,7 +135,7 @@ fn show_details(out: &mut Page, report: &Report, style: Style) {
     }
 }
 
-fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
+fn show_study(out: &mut Page, report: &Report, shown: &[Checked], all: bool) {
     match &report.study {
         Studied::Layers(layers) => studies::show_layers(out, layers, &report.results),
         Studied::Limit(curve) => studies::show_load_curve(out, curve, report, all),
@@ -147,10 +147,10 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Finding], all: bool) {
         Studied::Hosts(scaling) => studies::show_host_counts(out, scaling, &report.results, all),
         Studied::Commands(results) => commands::show(out, report, results, all),
         Studied::Jobs => results::show_results(out, &report.results, shown, all),
-        Studied::Profile(card) => {
+        Studied::Profile(results) => {
             results::show_results(out, &report.results, shown, all);
             out.gap();
-            results::show_card(out, card);
+            results::show_tool_layout(out, results);
         }
     }
 }
@@ -166,7 +166,7 @@ fn show_answer(out: &mut Page, report: &Report) {
 
 /// Prints the first lines: the answer, the verdict with the headline, the counts, why the verdict
 /// is not VALID, the limiter, and what was special about the session.
-fn show_head(out: &mut Page, report: &Report, shown: &[Finding], head_findings: &[Finding], all: bool) {
+fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: &[Checked], all: bool) {
     let code = match report.verdict {
         Verdict::Valid => "1;32",
         Verdict::Suspect => "1;33",
@@ -265,10 +265,10 @@ fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize
     if others > 0 {
         out.field("Note", &format!("--verbose prints {others} {}", if notes > 0 { "more" } else { "notes" }));
     }
-    if !report.words.tags.is_empty() {
-        out.field("Tags", &report.words.tags.join(" "));
+    if !report.annotations.tags.is_empty() {
+        out.field("Tags", &report.annotations.tags.join(" "));
     }
-    for note in &report.words.notes {
+    for note in &report.annotations.notes {
         out.field("Comment", &format!("{}: {}", note.at, note.text));
     }
 }
@@ -284,7 +284,7 @@ fn show_short_foot(out: &mut Page, report: &Report, notes: usize, lines_each: us
 }
 
 pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
-    let comparison = &against.in_turns;
+    let comparison = &against.workload_comparison;
     out.paragraph(&format!(
         "Against {} (A), which was measured again in alternation with this session (B)",
         against.session
@@ -294,13 +294,13 @@ pub(super) fn show_rerun(out: &mut Page, against: &Rerun) {
         let columns = pair_table(&comparison.pairs, false);
         out.legend(&pair_legend(&comparison.pairs, &columns.shown_headings(out.width())));
     }
-    out.note(&describe_machine_changes(&against.since));
+    out.note(&describe_machine_changes(&against.machine_comparison));
     out.line("");
 }
 
 /// Prints only the answer of the comparison and its table.
 pub(super) fn show_rerun_brief(out: &mut Page, against: &Rerun) {
-    let comparison = &against.in_turns;
+    let comparison = &against.workload_comparison;
     out.prose(&format!("  {}  ", comparison.answer.word()), "    ", &comparison.sentence);
     if !comparison.pairs.is_empty() {
         out.table(&pair_table(&comparison.pairs, false));
@@ -314,12 +314,12 @@ fn describe_machine_changes(since: &Comparison) -> String {
     let Some(metric) = pair.metrics.first() else { return format!("A originally: {}", since.sentence) };
     let numbers = format!("A originally: {}, now: {}", metric.show(metric.a), metric.show(metric.b));
     let word = match metric.answer {
-        ComparisonWord::Same => "the machine has not changed".to_owned(),
-        ComparisonWord::NoDifferenceSeen => {
+        ComparisonAnswer::Same => "the machine has not changed".to_owned(),
+        ComparisonAnswer::NoDifferenceSeen => {
             let bound = metric.bound().unwrap_or_default();
             format!("no change of the machine was detected: it is now {bound}")
         }
-        ComparisonWord::CannotTell | ComparisonWord::Incomparable | ComparisonWord::Invalid => {
+        ComparisonAnswer::CannotTell | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => {
             format!("it is unknown whether the machine has changed: {}", metric.why)
         }
         other => format!("{}: the machine has changed", other.word()),
@@ -335,27 +335,27 @@ fn describe_machine_changes(since: &Comparison) -> String {
 const MANY_RESULTS: usize = 12;
 
 pub(super) fn show_all_findings(out: &mut Page, report: &Report) {
-    if report.findings.is_empty() {
+    if report.checks.is_empty() {
         return;
     }
-    let shown = shown_findings(report);
+    let shown = shown_checks(report);
     let all = report.results.len();
     // With many results or loads, findings differ only in their numbers.
     let brief = has_many_results(report) || all > MANY_RESULTS;
     show_findings(out, &shown, all, brief);
     show_not_checked(out, &shown, all, brief);
     show_passed(out, &shown);
-    if shown.len() < report.findings.len() {
+    if shown.len() < report.checks.len() {
         out.line("The JSON has the findings about all other settings.");
     }
     out.line("");
 }
 
-fn with_outcome(shown: &[Finding], outcome: Outcome) -> impl Iterator<Item = &Finding> {
+fn with_outcome(shown: &[Checked], outcome: Outcome) -> impl Iterator<Item = &Checked> {
     shown.iter().filter(move |f| f.outcome == outcome)
 }
 
-fn show_findings(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+fn show_findings(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
     let mut findings = with_outcome(shown, Outcome::Finding).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -381,7 +381,7 @@ fn show_findings(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
 }
 
 /// Prints a finding with its check and its results.
-fn show_finding(out: &mut Page, finding: &Finding, all: usize) {
+fn show_finding(out: &mut Page, finding: &Checked, all: usize) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
@@ -394,14 +394,14 @@ fn show_finding(out: &mut Page, finding: &Finding, all: usize) {
 
 fn severity_colour(severity: Severity) -> &'static str {
     match severity {
-        Severity::Void => "1;31",
-        Severity::Rename | Severity::Biased => "1;33",
+        Severity::Invalidates => "1;31",
+        Severity::Relabels | Severity::Biases => "1;33",
         Severity::Note => "1",
     }
 }
 
 /// The results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
-fn describe_subject(finding: &Finding, all: usize) -> String {
+fn describe_subject(finding: &Checked, all: usize) -> String {
     match finding.about.as_slice() {
         _ if all <= 1 => "the result".into(),
         about if about.len() == all => "all results".into(),
@@ -413,7 +413,7 @@ fn describe_subject(finding: &Finding, all: usize) -> String {
     }
 }
 
-fn show_fix(out: &mut Page, f: &Finding) {
+fn show_fix(out: &mut Page, f: &Checked) {
     if !f.cure.is_empty() {
         out.prose("      -> ", "         ", &f.cure);
     }
@@ -431,7 +431,7 @@ enum Extent {
 }
 
 /// Prints the finding that decides the verdict of the headline: in two lines if `is_short`, otherwise with its fix.
-pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usize, is_short: bool) {
+pub(super) fn show_deciding_finding(out: &mut Page, finding: &Checked, all: usize, is_short: bool) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let others = match finding.about.len().saturating_sub(1) {
         0 => String::new(),
@@ -454,7 +454,7 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Finding, all: usiz
 }
 
 /// Prints as much of a finding as one line holds.
-fn show_one_line(out: &mut Page, finding: &Finding, report: &Report) {
+fn show_one_line(out: &mut Page, finding: &Checked, report: &Report) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));
     let accepted = if finding.accepted { ", accepted" } else { "" };
@@ -473,12 +473,12 @@ fn show_one_line(out: &mut Page, finding: &Finding, report: &Report) {
 fn draw_worst_findings(
     out: &Page,
     report: &Report,
-    head_findings: &[Finding],
+    head_findings: &[Checked],
     lines: usize,
     keeps_one: bool,
 ) -> (Page, bool) {
-    let is_in_head = |f: &Finding| head_findings.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
-    let all: Vec<Finding> = worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
+    let is_in_head = |f: &Checked| head_findings.iter().any(|r| (r.id, r.severity) == (f.id, f.severity));
+    let all: Vec<Checked> = worst_findings(report).into_iter().filter(|f| !is_in_head(f)).collect();
     let draw = |count: usize, extent: Extent, is_apart: bool| {
         let mut part = out.empty();
         if is_apart && !out.ends_with_gap() {
@@ -493,7 +493,7 @@ fn draw_worst_findings(
                 show_fix(&mut part, f);
             }
         }
-        if let Some(counts) = rest_summary(&shown_findings(report), count + head_findings.len()) {
+        if let Some(counts) = rest_summary(&shown_checks(report), count + head_findings.len()) {
             let hint = full_report_hint(report);
             // Do not break a command across two lines.
             if display_width(&counts) + display_width(&hint) + 2 <= part.width().min(MAX_PROSE_WIDTH) {
@@ -520,7 +520,7 @@ fn draw_worst_findings(
 }
 
 /// Prints the first sentence of a finding, in at most two lines.
-fn show_two_lines(out: &mut Page, finding: &Finding, all: usize) {
+fn show_two_lines(out: &mut Page, finding: &Checked, all: usize) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&finding.id.to_string(), severity_colour(severity));
     let accepted = if finding.accepted { ", accepted" } else { "" };
@@ -534,7 +534,7 @@ fn show_two_lines(out: &mut Page, finding: &Finding, all: usize) {
 }
 
 /// Prints each reason once, with the checks that share it.
-fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) {
+fn show_not_checked(out: &mut Page, shown: &[Checked], all: usize, brief: bool) {
     let mut unchecked = with_outcome(shown, Outcome::NotChecked).peekable();
     if unchecked.peek().is_some() {
         out.line("Not checked");
@@ -555,8 +555,8 @@ fn show_not_checked(out: &mut Page, shown: &[Finding], all: usize, brief: bool) 
 }
 
 /// Prints the checks that passed. A check with a finding about one result did not pass.
-pub(super) fn show_passed(out: &mut Page, shown: &[Finding]) {
-    let has_only_passed = |f: &&Finding| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
+pub(super) fn show_passed(out: &mut Page, shown: &[Checked]) {
+    let has_only_passed = |f: &&Checked| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let mut passed: Vec<CheckId> =
         with_outcome(shown, Outcome::Holds).filter(has_only_passed).map(|f| f.id).collect();
     passed.dedup();

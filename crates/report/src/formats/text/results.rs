@@ -3,7 +3,7 @@
 //! - The runs of each result in one line, which shows whether the table describes the runs; with `--explain` second by second.
 //! - The ledger (`--ledger`): issued, charged, and completed by each layer.
 //! - The hosts of a measurement on several hosts, a row each.
-//! - The card: results as a well-known tool shows them, with bars or a score.
+//! - The layout of a tool: results as a well-known tool shows them, with bars or a score.
 //! - A replay next to its original.
 
 use crate::page::{Page, display_width};
@@ -12,8 +12,8 @@ use crate::view::results::{
     describe_fairness, directions_without_sync, host_table, replay_caption, replay_table, result_table,
 };
 use crate::view::table::{Columns, Table, or_dash};
-use model::figures::{Account, Entry, Moved, Snia, State, Steadiness};
-use model::finding::{Finding, Severity};
+use model::figures::{Account, IoTotals, LedgerEntry, Snia, State, Steadiness};
+use model::finding::{Checked, Severity};
 use model::profile::{Points, Score, ToolCell, ToolResults, ToolRow};
 use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Second, Verdict};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -29,7 +29,7 @@ const MAX_TRUE_NAMES: usize = 2;
 
 /// Prints the table, and below it remarks on single results. With several results, prints fewer remarks unless `all` is
 /// set.
-pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Finding], all: bool) {
+pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Checked], all: bool) {
     if results.is_empty() {
         return;
     }
@@ -43,7 +43,7 @@ pub(super) fn show_results(out: &mut Page, results: &[Measured], shown: &[Findin
     let rounded = if rows.has("~") { "; ~ = rounded" } else { "" };
     out.line(&format!("MB/s = 10^6 bytes/s; latency from submission; - = too few samples{rounded}."));
     let relabels =
-        |f: &Finding, r: &Measured| f.severity == Some(Severity::Rename) && f.about.contains(&r.name);
+        |f: &Checked, r: &Measured| f.severity == Some(Severity::Relabels) && f.about.contains(&r.name);
     // In a short report, a shown finding already says that the result was relabelled.
     let by_finding = |r: &Measured| is_short && shown.iter().any(|f| relabels(f, r));
     let renamed: Vec<&Measured> = results.iter().filter(|r| !r.void && r.renamed && !by_finding(r)).collect();
@@ -334,7 +334,7 @@ pub(super) fn show_ledger(out: &mut Page, results: &[Measured]) {
 struct LedgerRow<'r> {
     name: String,
     /// What was moved; `None` in a heading, and if it was not counted.
-    moved: Option<Moved>,
+    moved: Option<IoTotals>,
     /// How the count compares with what fathom issued.
     word: &'r str,
 }
@@ -355,7 +355,7 @@ fn ledger_rows<'r>(account: &'r Account, reasons: &mut Vec<String>) -> Vec<Ledge
     out
 }
 
-fn ledger_entry_row<'r>(entry: &'r Entry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
+fn ledger_entry_row<'r>(entry: &'r LedgerEntry, name: String, reasons: &mut Vec<String>) -> LedgerRow<'r> {
     if entry.counted.is_some() {
         return LedgerRow { name, moved: entry.counted, word: &entry.word };
     }
@@ -393,13 +393,13 @@ const VOID: &str = "void";
 /// Eighths of a column, from 0 to 7.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-pub(super) fn show_card(out: &mut Page, card: &ToolResults) {
-    out.line(&format!("As {} shows it", card.tool));
-    match &card.score {
-        None => show_bars(out, &card.rows),
-        Some(score) => show_scores(out, &card.rows, score),
+pub(super) fn show_tool_layout(out: &mut Page, results: &ToolResults) {
+    out.line(&format!("As {} shows it", results.tool));
+    match &results.score {
+        None => show_bars(out, &results.rows),
+        Some(score) => show_scores(out, &results.rows, score),
     }
-    for differs in &card.differs {
+    for differs in &results.differs {
         out.note(differs);
     }
     out.line("");

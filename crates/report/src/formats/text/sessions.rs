@@ -17,8 +17,8 @@ use crate::view::sessions::{
 };
 use crate::view::table::Table;
 use crate::{Detail, Style};
-use model::comparison::{Comparison, ComparisonWord, Comparisons, Gate, Passing};
-use model::finding::{Finding, Outcome, Severity};
+use model::comparison::{Comparison, ComparisonAnswer, Comparisons, GateOutcome, SlowdownGate};
+use model::finding::{Checked, Outcome, Severity};
 use model::history::{Listing, SessionTable};
 use model::report::CountsAs;
 use std::io::{self, Write};
@@ -175,12 +175,12 @@ fn write_compared(compared: &Compared, style: Style, to: &mut dyn Write) -> io::
 }
 
 /// Prints the outcome of `--fail-if-slower`, if there is one.
-fn show_gate(out: &mut Page, gate: Option<&Gate>) {
+fn show_gate(out: &mut Page, gate: Option<&SlowdownGate>) {
     let Some(gate) = gate else { return };
     let code = match gate.outcome {
-        Passing::Passed => "1;32",
-        Passing::Undecided => "1;33",
-        Passing::Invalid | Passing::Failed => "1;31",
+        GateOutcome::Passed => "1;32",
+        GateOutcome::Undecided => "1;33",
+        GateOutcome::Invalid | GateOutcome::Failed => "1;31",
     };
     let word = out.paint(gate.outcome.word().word(), code);
     let remark = gate.counts_as.map_or("", CountsAs::remark);
@@ -189,9 +189,9 @@ fn show_gate(out: &mut Page, gate: Option<&Gate>) {
 
 fn show_answer(out: &mut Page, comparison: &Comparison) {
     let code = match comparison.answer {
-        ComparisonWord::Faster | ComparisonWord::Same => "1;32",
-        ComparisonWord::NoDifferenceSeen | ComparisonWord::CannotTell => "1;33",
-        ComparisonWord::Slower | ComparisonWord::Incomparable | ComparisonWord::Invalid => "1;31",
+        ComparisonAnswer::Faster | ComparisonAnswer::Same => "1;32",
+        ComparisonAnswer::NoDifferenceSeen | ComparisonAnswer::CannotTell => "1;33",
+        ComparisonAnswer::Slower | ComparisonAnswer::Incomparable | ComparisonAnswer::Invalid => "1;31",
     };
     let word = out.paint(comparison.answer.word(), code);
     out.prose(&format!("{word}  "), "  ", &comparison.sentence);
@@ -199,16 +199,16 @@ fn show_answer(out: &mut Page, comparison: &Comparison) {
 
 /// Prints all findings, or the worst ones and the number of the others.
 fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
-    let Compared { findings, results, .. } = compared;
+    let Compared { checks, results, .. } = compared;
     if !all {
-        let first = worst_of(findings.clone());
+        let first = worst_of(checks.clone());
         list_findings(out, first.iter(), compared);
-        if let Some(rest) = rest_summary(findings, MAX_SHOWN) {
+        if let Some(rest) = rest_summary(checks, MAX_SHOWN) {
             out.paragraph(&format!("{rest}: {TO_SEE_ALL}"));
         }
         return;
     }
-    let with_outcome = |outcome| findings.iter().filter(move |finding| finding.outcome == outcome);
+    let with_outcome = |outcome| checks.iter().filter(move |finding| finding.outcome == outcome);
     list_findings(out, with_outcome(Outcome::Finding), compared);
     if with_outcome(Outcome::NotChecked).next().is_some() {
         out.line("Not checked");
@@ -217,10 +217,10 @@ fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
         let name = format!("{} {}{}", finding.id, finding.name, covered_results(finding, *results));
         out.prose("  ", "      ", &format!("{name}: {}", finding.sentence));
     }
-    show_passed(out, findings);
+    show_passed(out, checks);
 }
 
-fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>, compared: &Compared) {
+fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Checked>, compared: &Compared) {
     let mut findings = findings.peekable();
     if findings.peek().is_some() {
         out.line("Findings");
@@ -240,7 +240,7 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Finding>
 }
 
 /// Names the results of a finding, unless it covers all of them.
-fn covered_results(finding: &Finding, results: usize) -> String {
+fn covered_results(finding: &Checked, results: usize) -> String {
     let all = finding.about.is_empty() || finding.about.len() >= results;
     if all { String::new() } else { format!(" [{}]", finding.about.join(", ")) }
 }
@@ -248,20 +248,20 @@ fn covered_results(finding: &Finding, results: usize) -> String {
 #[cfg(test)]
 fn example() -> SessionTable {
     use model::finding::CheckId;
-    use model::history::{Column, Figure, Mark, OtherWork, Row, RowsOf};
+    use model::history::{Column, Figure, FindingMark, OtherWork, RowsOf, SessionRow};
     use model::report::Verdict;
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let figure = |value: Option<f64>, verdict| {
         let interval = value.map(|v| [0.97 * v, 1.03 * v]);
         Some(Figure { name: String::new(), unit: String::new(), value, interval, verdict, mb_per_s: None })
     };
-    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| Row {
+    let row = |session: &str, tags: &[&str], device: Option<&str>, figures| SessionRow {
         session: session.into(),
         started: Some("2026-11-21T16:12:26+01:00".into()),
         verdict: Some(Verdict::Suspect),
         device: device.map(str::to_owned),
         device_bytes: Some(1 << 40),
-        findings: vec![Mark { id: CheckId::D01, severity: Some(Severity::Biased) }],
+        findings: vec![FindingMark { id: CheckId::D01, severity: Some(Severity::Biases) }],
         targets: vec!["/data".into()],
         tags: tags.iter().map(|tag| (*tag).into()).collect(),
         figures,
@@ -338,8 +338,8 @@ mod tests {
     use model::history::Entry;
     use model::report::{Annotations, Ending};
 
-    fn listing(entries: Vec<Entry>, asked_for: u64, bytes: u64) -> Listing {
-        Listing { entries, asked_for, sessions: 1, bytes }
+    fn listing(entries: Vec<Entry>, matching: u64, bytes: u64) -> Listing {
+        Listing { entries, matching, sessions: 1, bytes }
     }
 
     fn text(listing: &Listing) -> io::Result<String> {
@@ -362,7 +362,7 @@ id                 when              verdict  measured             value  ±95 %
         assert_eq!(squeezed(&shown), squeezed(expected));
         let columns: Vec<Option<usize>> = shown.lines().map(|l| l.find("/a, /b")).collect();
         assert_eq!(columns[2], columns[3]);
-        all[1].words = Annotations { tags: vec!["new".into()], notes: Vec::new() };
+        all[1].annotations = Annotations { tags: vec!["new".into()], notes: Vec::new() };
         let shown = text(&listing(all, 2, 0))?;
         assert!(shown.contains("tags") && shown.contains("/a, /b  new\n"), "{shown}");
         Ok(())
@@ -376,15 +376,15 @@ id                 when              verdict  measured             value  ±95 %
             ["-", "cut", "-", "-", "", "-"].map(str::to_owned)
         );
         cut.running = true;
-        assert_eq!(cut.word(), "running");
-        assert_eq!(Entry::default().word(), "unreadable");
+        assert_eq!(cut.status(), "running");
+        assert_eq!(Entry::default().status(), "unreadable");
         let mut void = entry("x");
         if let Some(headline) = &mut void.headline {
             headline.value = None;
         }
         void.ending = Some(Ending::Interrupted);
         assert_eq!(
-            (list_table(&[void.clone()]).rows[0][4].as_str(), void.word().as_str()),
+            (list_table(&[void.clone()]).rows[0][4].as_str(), void.status().as_str()),
             ("no number", "SUSPECT, interrupted")
         );
     }
@@ -399,7 +399,7 @@ id                 when              verdict  measured             value  ±95 %
             headline.value = Some(1_234_567.0);
         }
         for tags in [vec![], vec!["a-long-tag".to_owned(), "another".into()]] {
-            all[0].words = Annotations { tags, notes: Vec::new() };
+            all[0].annotations = Annotations { tags, notes: Vec::new() };
             let listing = listing(all.clone(), 2, 0);
             for width in 60..=140 {
                 let mut bytes = Vec::new();

@@ -4,16 +4,16 @@
 
 use super::results;
 use crate::page::Page;
-use crate::view::findings::{acts, full_report_hint};
+use crate::view::findings::{affects_number, full_report_hint};
 use crate::view::lists::plural;
-use crate::view::numbers::{at_rank, interval_in_parentheses};
+use crate::view::numbers::{interval_in_parentheses, percentile_ns};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
     layer_table, load_table, raw_rate, shown_loads, target_table,
 };
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
-use model::finding::Finding;
+use model::finding::Checked;
 use model::report::{Measured, Report};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, Targets};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -213,9 +213,9 @@ fn shortened_list(names: &[&str]) -> String {
 /// Returns the report with one copy of each finding that affects a number. Hundreds of rows repeat them; the JSON has all of them.
 pub(super) fn with_distinct_findings(report: &Report) -> Report {
     let mut report = report.clone();
-    let all = report.findings.len();
-    let mut kept: Vec<(Finding, usize)> = Vec::new();
-    for finding in report.findings.drain(..).filter(|f| acts(f) && !f.accepted) {
+    let all = report.checks.len();
+    let mut kept: Vec<(Checked, usize)> = Vec::new();
+    for finding in report.checks.drain(..).filter(|f| affects_number(f) && !f.accepted) {
         match kept.iter_mut().find(|(k, _)| (&k.id, k.severity) == (&finding.id, finding.severity)) {
             Some((_, others)) => *others += finding.about.len(),
             None => kept.push((finding, 0)),
@@ -229,7 +229,7 @@ pub(super) fn with_distinct_findings(report: &Report) -> Report {
             let count = show_count(others as f64);
             finding.sentence += &format!(" Also affects {count} more {}.", plural(others, "row"));
         }
-        report.findings.push(finding);
+        report.checks.push(finding);
     }
     if hidden > 0 {
         report
@@ -363,7 +363,7 @@ fn describe_knee(curve: &LoadCurve) -> Option<String> {
 /// without the capacity.
 fn draw_curve(curve: &LoadCurve, width: usize) -> Vec<String> {
     let rank = curve.percentile();
-    let value = |p: &LoadPoint| at_rank(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
+    let value = |p: &LoadPoint| percentile_ns(&p.percentiles_ns, rank).map(|ns| ns.max(1) as f64);
     let latency_target = curve.latency_target.as_ref().map(|p| p.latency_ns.max(1) as f64);
     let seen: Vec<f64> = curve.points.iter().filter_map(value).chain(latency_target).collect();
     let most = curve.points.iter().filter_map(|p| p.share).fold(1.0, f64::max);

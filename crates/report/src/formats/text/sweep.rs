@@ -20,7 +20,7 @@ use crate::view::sweep::{
     thread_counts, work_rows,
 };
 use crate::view::table::or_dash;
-use model::finding::{Finding, Outcome, Severity};
+use model::finding::{Checked, Outcome, Severity};
 use model::report::Report;
 use model::sweep::{BestSettings, CellFigures, Chosen, Measure, Reference, Rounds, Sweep, Variable, Work};
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
@@ -56,21 +56,21 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
     let Some(best) = sweep.winner.get(&work.name) else { return format!("{name}: {}", work.sentence) };
     let setting = &best.setting;
     let size = setting.spec.clone().unwrap_or_else(|| show_bytes(setting.block_bytes.into()));
-    let value = or_dash(best.value(work.by), |v| work.by.show(v));
-    let as_good = if work.by.is_latency() { "as low" } else { "as fast" };
+    let value = or_dash(best.value(work.measure), |v| work.measure.show(v));
+    let as_good = if work.measure.is_latency() { "as low" } else { "as fast" };
     let certainty = match (work.chosen, work.rivals.len()) {
         (Chosen::Tied, 1) => format!("1 other setting may be {as_good}"),
         (Chosen::Tied, n) if n > 0 => format!("{n} other settings may be {as_good}"),
         (Chosen::NoChoice, _) => "the only setting".into(),
         (Chosen::Fastest, _) => {
-            format!("no other setting is {}", work.by.better_by(&show_share(sweep.tolerance)))
+            format!("no other setting is {}", work.measure.better_by(&show_share(sweep.tolerance)))
         }
         (Chosen::Tied | Chosen::CannotTell, _) => {
             let why = work.sentence.split("; ").flat_map(|part| part.split(". ")).next().unwrap_or_default();
             format!("not decided: {}", why.trim_end_matches('.'))
         }
     };
-    format!("{name}: depth {}, {size}, {}: {value} ({certainty})", setting.depth, setting.way())
+    format!("{name}: depth {}, {size}, {}: {value} ({certainty})", setting.depth, setting.access_path())
 }
 
 pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
@@ -140,9 +140,9 @@ pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
     // Bytes per second are the usual measure, so only another one is named.
-    let by = Some(work.by).filter(|by| *by != Measure::Bandwidth);
-    let by = by.map_or_else(String::new, |by| format!(" by {}", by.heading()));
-    out.paragraph(&format!("{}{by}: {}", work.name, describe_choice(work)));
+    let measure = Some(work.measure).filter(|measure| *measure != Measure::Bandwidth);
+    let by_measure = measure.map_or_else(String::new, |measure| format!(" by {}", measure.heading()));
+    out.paragraph(&format!("{}{by_measure}: {}", work.name, describe_choice(work)));
     let Some(winner) = best_cell(sweep, work) else {
         out.line("");
         return;
@@ -180,7 +180,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         // If each cell has a row, there is no cheapest one to show.
         let marks = marks_of_work(sweep, work);
         let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
-        show_maps(out, &cells, work.by, Marks { cheapest, ..marks });
+        show_maps(out, &cells, work.measure, Marks { cheapest, ..marks });
     }
 }
 
@@ -196,9 +196,9 @@ fn copy_half(work: &str) -> &'static str {
 /// Returns the true name of a result that a finding relabelled. The findings themselves are not printed here.
 fn relabelled_name(report: &Report, at: usize) -> Option<&str> {
     let result = report.results.get(at)?;
-    let renames = |f: &&Finding| f.outcome == Outcome::Finding && f.severity == Some(Severity::Rename);
-    let is_about = |f: &Finding| f.about.contains(&result.name);
-    report.findings.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
+    let renames = |f: &&Checked| f.outcome == Outcome::Finding && f.severity == Some(Severity::Relabels);
+    let is_about = |f: &Checked| f.about.contains(&result.name);
+    report.checks.iter().filter(renames).any(is_about).then_some(result.true_name.as_str())
 }
 
 /// Prints the cells that were not measured, by reason.
@@ -231,7 +231,7 @@ const ROW_NAME_WIDTH: usize = 6;
 const BAR_WIDTH: usize = 40;
 
 /// Draws the maps of these cells. Cache modes that were measured as one share a map.
-pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, marks: Marks) {
+pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], measure: Measure, marks: Marks) {
     let mut all: Vec<(Vec<String>, Map)> = Vec::new();
     let results = |map: &Map| map.cells.iter().map(|cell| cell.result).collect::<Vec<_>>();
     for map in maps(cells, marks.best) {
@@ -241,8 +241,8 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
         }
     }
     for (ways, map) in all.iter().take(MAX_MAPS) {
-        let best = best_value(map.cells.iter().copied(), by);
-        MapDrawing { map, by, best, marks }.show(out, &ways.join("; "));
+        let best = best_value(map.cells.iter().copied(), measure);
+        MapDrawing { map, measure, best, marks }.show(out, &ways.join("; "));
     }
     if all.len() > MAX_MAPS {
         out.line(&format!("  {} more maps: the JSON has their values.", all.len() - MAX_MAPS));
@@ -253,7 +253,7 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], by: Measure, mar
 /// A map to draw.
 struct MapDrawing<'m> {
     map: &'m Map<'m>,
-    by: Measure,
+    measure: Measure,
     best: f64,
     marks: Marks<'m>,
 }
@@ -264,7 +264,7 @@ impl MapDrawing<'_> {
         if columns.len() * rows.len() < 2 {
             return;
         }
-        let title = format!("  {way}: {} by {}", self.by.heading(), sides.rows.name);
+        let title = format!("  {way}: {} by {}", self.measure.heading(), sides.rows.name);
         let drawn = if let [only] = columns.as_slice() {
             out.line(&title);
             self.draw_bars(out, only);
@@ -324,7 +324,7 @@ impl MapDrawing<'_> {
     }
 
     fn share(&self, cell: &CellFigures) -> f64 {
-        share_of_best(cell.value(self.by), self.best, self.by)
+        share_of_best(cell.value(self.measure), self.best, self.measure)
     }
 
     fn mark(&self, cell: &CellFigures, other: char) -> char {
@@ -336,7 +336,7 @@ impl MapDrawing<'_> {
     }
 
     fn show_value(&self, cell: &CellFigures) -> String {
-        or_dash(cell.value(self.by), |value| self.by.show_short(value))
+        or_dash(cell.value(self.measure), |value| self.measure.show_short(value))
     }
 
     fn value_width(&self) -> usize {
@@ -384,7 +384,7 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
 /// Returns the lines for a thread count in the format of the article by Stärk and Schweizer.
 fn article_lines(report: &Report, sweep: &Sweep, threads: u32) -> Vec<String> {
     let cells = || sweep.cells.iter().filter(|c| c.setting.workers == threads);
-    let place = sweep.place.as_ref().map_or_else(
+    let place = sweep.target.as_ref().map_or_else(
         || sweep.cells.first().map_or_else(String::new, |c| c.setting.engine.clone()),
         |place| {
             let (value, unit) = scaled(place.bytes as f64, 1000.0);
@@ -423,13 +423,13 @@ fn article_line(block_bytes: u32, iops: f64, widest: usize) -> String {
 fn rate_or_reason(report: &Report, cell: &CellFigures) -> Result<f64, String> {
     let result = cell.result.and_then(|at| report.results.get(at));
     if let Some(result) = result.filter(|r| r.void) {
-        let is_reason = |f: &&Finding| {
+        let is_reason = |f: &&Checked| {
             f.outcome == Outcome::Finding
-                && f.severity == Some(Severity::Void)
+                && f.severity == Some(Severity::Invalidates)
                 && f.about.contains(&result.name)
         };
         let ids: Vec<String> =
-            report.findings.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
+            report.checks.iter().filter(is_reason).map(|f| format!("{} {}", f.id, f.name)).collect();
         return Err(format!("no number ({})", ids.join(", ")));
     }
     cell.iops.ok_or_else(|| "no number (no run has ended)".into())
@@ -530,7 +530,7 @@ fn show_conformance(out: &mut Page, report: &Report, sweep: &Sweep, rounds: &Rou
         Some(done) => format!("Before the first round {} was written", show_bytes(done.filled_bytes)),
         None => "Before the first round nothing was written".into(),
     };
-    let place = sweep.place.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
+    let place = sweep.target.as_ref().map_or_else(|| "nothing is stored".into(), |p| show_bytes(p.bytes));
     out.note(&format!(
             "After SNIA SSS PTS 2.0; no conformance is claimed. Conformance would need a purge first (sanitize, format or secure \
              erase), which fathom does not do; the drive itself as the target, with its whole capacity active (here: {place}); a \

@@ -11,7 +11,7 @@ use model::machine::Direction;
 use model::units::{show_bytes, show_share};
 use model::watch::{
     CpuShares, DeviceInterval, Latency, Layout, Load, MeasuredIn, ProcessCalls, ProcessRequests, Processes,
-    RateUnit, Requests, SomeRequests, Watched, WatchedDevice, WatchedProcess,
+    RateUnit, RequestFigures, Requests, Watched, WatchedDevice, WatchedProcess,
 };
 use std::io::{self, Write};
 
@@ -36,7 +36,7 @@ fn watched_text(watched: &Watched, width: usize) -> String {
         watched.devices.iter().filter(|d| !layout.active_only || d.is_active()).collect();
     out += &watched.cpu.map_or_else(String::new, |cpu| cpu_line(cpu, width));
     for columns in tables.iter().filter(|_| !devices.is_empty()) {
-        if watched.headed || tables.len() > 1 || layout.active_only {
+        if watched.has_headings || tables.len() > 1 || layout.active_only {
             out += &column_headings(columns, layout.unit);
         }
         for device in &devices {
@@ -46,9 +46,9 @@ fn watched_text(watched: &Watched, width: usize) -> String {
     let mut below: Vec<String> = devices.iter().filter_map(|d| below_row(d, width)).collect();
     below.extend(devices.iter().filter_map(|d| latency_row(d, width)));
     below.extend(devices.iter().map(|d| conclusions(d, width, layout.explain)));
-    below.extend(watched.processes.as_ref().and_then(|p| process_text(p, width, watched.headed)));
+    below.extend(watched.processes.as_ref().and_then(|p| process_text(p, width, watched.has_headings)));
     let has_util = tables.iter().flatten().any(|c| c.heading(layout.unit) == UTIL_HEADING);
-    let util_note = (watched.first && has_util && !watched.devices.is_empty()).then_some(UTIL_NOTE);
+    let util_note = (watched.is_first && has_util && !watched.devices.is_empty()).then_some(UTIL_NOTE);
     let remarks = watched.remarks.iter().map(String::as_str).chain(util_note);
     below.extend(remarks.map(|remark| prose(width, "", "  ", remark)));
     out += &below.concat();
@@ -332,13 +332,13 @@ const PROCESS_FIGURES: [ProcessFigure; 5] = [
 
 /// Returns the lines of the processes, with headings if `headed`; `None` if there is nothing to print.
 fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<String> {
-    if processes.most.is_empty() && !(headed && processes.hidden > 0) {
+    if processes.listed.is_empty() && !(headed && processes.unreadable > 0) {
         return None;
     }
     let shown = figures_for_width(width);
     let mut out = String::new();
-    if headed && !processes.most.is_empty() && !shown.is_empty() {
-        let first = if processes.most.iter().any(|p| p.tid.is_some()) { "thread" } else { "process" };
+    if headed && !processes.listed.is_empty() && !shown.is_empty() {
+        let first = if processes.listed.iter().any(|p| p.tid.is_some()) { "thread" } else { "process" };
         let names: Vec<String> = shown.iter().map(|(name, _)| format!("{name:>FIGURE_WIDTH$}")).collect();
         let names = names.concat();
         let line = format!("{first:PROCESS_NAME_WIDTH$}{:>PID_WIDTH$}{names}", "id");
@@ -347,7 +347,7 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         let fits = display_width(&line) + details.len() <= width;
         out += &format!("{line}{}\n", if fits { details } else { "" });
     }
-    for process in &processes.most {
+    for process in &processes.listed {
         out += &process_line(process, &shown, width);
         out += &process.calls.as_ref().map_or_else(String::new, |calls| calls_line(calls, width));
     }
@@ -357,8 +357,8 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
     if let Some(more) = processes.describe_more() {
         out += &prose(width, "  ", "  ", &more);
     }
-    if headed && processes.hidden > 0 {
-        let text = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
+    if headed && processes.unreadable > 0 {
+        let text = format!("the I/O of {} or more processes is hidden from this user", processes.unreadable);
         out += &prose(width, "  ", "  ", &text);
     }
     Some(out)
@@ -456,7 +456,7 @@ fn calls_line(process_calls: &ProcessCalls, width: usize) -> String {
     prose(width, "    ", "      ", &format!("calls/s: {calls}{faults}"))
 }
 
-fn request_sizes(requests: &SomeRequests) -> String {
+fn request_sizes(requests: &RequestFigures) -> String {
     let median = show_bytes(requests.p50_bytes);
     let size = if requests.min_bytes == requests.max_bytes {
         median
@@ -509,7 +509,8 @@ fn details_follow_the_figures_or_are_below_them_if_narrow() {
     let narrow = process_text(&processes, 44, true).unwrap_or_default();
     assert!(narrow.contains("\n    direct, sync, io_uring;"), "{narrow}");
     assert!(!process_text(&processes, 80, false).unwrap_or_default().contains("hidden"));
-    let none = Processes { most: Vec::new(), more: 0, hidden: 0, seconds: 1.0, calls_not_known: None };
+    let none =
+        Processes { listed: Vec::new(), unlisted: 0, unreadable: 0, seconds: 1.0, calls_not_known: None };
     assert_eq!(process_text(&none, 80, true), None);
 }
 
@@ -601,8 +602,8 @@ mod tests {
         assert!(watched_text(&watched, 80).ends_with("\n\n"));
         watched.devices.truncate(1);
         (watched.devices[0].load, watched.devices[0].latency) = (None, None);
-        (watched.processes, watched.headed, watched.remarks) = (None, false, Vec::new());
-        (watched.cpu, watched.first) = (None, false);
+        (watched.processes, watched.has_headings, watched.remarks) = (None, false, Vec::new());
+        (watched.cpu, watched.is_first) = (None, false);
         assert_eq!(watched_text(&watched, 80).lines().count(), 1);
     }
 
@@ -612,7 +613,7 @@ mod tests {
         let cpu = "avg-cpu: %user 1.4 %nice 0.0 %system 0.5 %iowait 1.7 %steal 0.0 %idle 96.4\ndevice ";
         assert!(watched_text(&watched, 80).starts_with(cpu), "{}", watched_text(&watched, 80));
         assert!(watched_text(&watched, 80).contains("100 % is not saturation"));
-        watched.first = false;
+        watched.is_first = false;
         assert!(!watched_text(&watched, 80).contains("saturation"));
         watched.devices.clear();
         watched.processes = None;
