@@ -706,21 +706,21 @@ fn moment_name(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// The probes of the stream's targets: single reads before the first run.
+    /// The probe of each of the stream's targets, with the index of the target: single reads before the first run.
     ///
     /// # Errors
-    /// Why there are none.
-    pub fn probes(&self) -> Known<Vec<&'a Probe>> {
+    /// That the session has no snapshot from before the runs.
+    pub fn probes(&self) -> Known<Vec<Known<(usize, &'a Probe)>>> {
         let prepared = self.prepared()?;
         let probe_of = |target: &usize| {
             let probe = prepared.targets.get(*target).and_then(|t| t.probe.as_ref());
             match probe {
-                Some(Ok(probe)) => Ok(probe),
+                Some(Ok(probe)) => Ok((*target, probe)),
                 Some(Err(why)) => Err(format!("no blocks were read before the runs: {why}")),
                 None => Err("no blocks were sampled before the runs".to_owned()),
             }
         };
-        self.stream.targets.iter().map(probe_of).collect()
+        Ok(self.stream.targets.iter().map(probe_of).collect())
     }
 
     /// How the bytes of each of the stream's targets were stored after preparation, before the first run.

@@ -130,9 +130,11 @@ fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
     for id in [
         Id::A02,
         Id::A04,
+        Id::A05,
         Id::A06,
         Id::A07,
         Id::A14,
+        Id::A17,
         Id::A21,
         Id::A23,
         Id::B08,
