@@ -194,6 +194,14 @@ impl<'a> Case<'a> {
         Some(Self { runs: vec![CaseRun::new(last, self.index, streams, plan.part)?], ..self.clone() })
     }
 
+    /// Returns this case without the runs of which less was read than of others; `None` if the same was read of all
+    /// runs.
+    pub(crate) fn with_read_runs(&self) -> Option<Self> {
+        let most = self.runs.iter().map(CaseRun::count_read).max()?;
+        let runs: Vec<CaseRun> = self.runs.iter().copied().filter(|ran| ran.count_read() == most).collect();
+        (runs.len() < self.runs.len()).then(|| Self { runs, ..self.clone() })
+    }
+
     /// Failed syncs and closes after a run, of the targets that this stream writes.
     pub(crate) fn sync_failures<'e>(&self, end: &'e RunEnd) -> impl Iterator<Item = &'e SyncFailure> {
         let written = if self.stream.changes_targets() { self.stream.targets.clone() } else { Vec::new() };
@@ -564,6 +572,41 @@ impl<'a> CaseRun<'a> {
         self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
+    /// Returns the number of facts about this run that were read: kernel files, states of targets, and counts of the
+    /// workers. Leaves out snapshots while the workers run, because a longer run has more of them.
+    fn count_read(&self) -> usize {
+        let of_target = |t: &TargetState| {
+            let known = [is_known(&t.extents), is_known(&t.backing), is_known(&t.file), is_known(&t.room)];
+            usize::from(t.pages.is_ok()) + known.into_iter().filter(|known| *known).count()
+        };
+        let of_snapshot = |s: &Snapshot| {
+            let files = s.files.values().filter(|text| text.is_ok()).count();
+            1 + files + s.targets.iter().map(of_target).sum::<usize>()
+        };
+        let of_worker = |w: &WorkerEnd| usize::from(w.io.is_ok()) + usize::from(w.ready_ns.is_ok());
+        let still = self.end.still.as_ref().and_then(|still| still.as_ref().ok());
+        let others = [
+            self.sync_ns().is_some(),
+            still.is_some(),
+            still.is_some_and(|still| is_known(&still.workers)),
+            self.stream.data.is_some(),
+            self.run.intervals.iter().any(|row| row.stream == self.stream.stream),
+        ];
+        let snapshots = self.run.evidence.iter().filter(|s| s.moment != Moment::During);
+        snapshots.map(of_snapshot).sum::<usize>()
+            + self.end.workers.iter().map(of_worker).sum::<usize>()
+            + others.into_iter().filter(|known| *known).count()
+    }
+
+    /// Returns the time of the final sync in ns, 0 if the run wrote nothing, and `None` if the sync failed.
+    pub(crate) fn sync_ns(&self) -> Option<u64> {
+        let changes = |s: &StreamEnd| {
+            [Kind::Write, Kind::Trim].iter().any(|kind| s.issued.get(kind).is_some_and(|i| i.ops > 0))
+        };
+        let is_unchanged = self.end.sync_failures.is_empty() && !self.end.streams.iter().any(changes);
+        self.end.sync_ns.or(is_unchanged.then_some(0))
+    }
+
     /// The snapshot at a moment of this run.
     ///
     /// # Errors
@@ -682,6 +725,11 @@ impl<'a> CaseRun<'a> {
     }
 }
 
+/// Whether a fact was asked for and read.
+fn is_known<T>(fact: &Option<Known<T>>) -> bool {
+    matches!(fact, Some(Ok(_)))
+}
+
 /// Returns the cgroup's count for a device number; `None` if the cgroup's files do not list the device.
 fn read_charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
     let text = |suffix: &str| {
@@ -735,7 +783,7 @@ impl<'a> Case<'a> {
 
     /// The time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
-        self.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum()
+        self.runs.iter().map(|ran| Some(ran.sync_ns()? as f64)).sum()
     }
 
     /// The snapshot of the session at a moment before the first run.
