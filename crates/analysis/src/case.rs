@@ -15,7 +15,7 @@ use model::evidence::{
 use model::fleet::Part;
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream, SyncCall};
-use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
+use model::machine::{Cgroup, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
@@ -250,6 +250,19 @@ impl<'a> Case<'a> {
     pub fn places(&self) -> impl Iterator<Item = &'a Place> {
         let machine = self.machine;
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
+    }
+
+    /// The file system of each target, or why it is unknown. Leaves out devices.
+    pub(crate) fn file_systems(&self) -> Vec<Known<&'a FileSystem>> {
+        let file_system_of = |(at, target): &(usize, &Target)| {
+            let place = self.machine.and_then(|m| m.places.get(*at));
+            let place = place.ok_or_else(|| format!("the record has no file system of {}", target.path))?;
+            let unknown = || format!("{} has no known file system", place.path);
+            let why_unknown = || place.blind.clone().unwrap_or_else(unknown);
+            place.file_system.as_ref().ok_or_else(why_unknown)
+        };
+        let files = self.targets.iter().filter(|(_, t)| !matches!(t.role, Role::Device | Role::None));
+        files.map(file_system_of).collect()
     }
 
     /// The topmost block layers, each once.
