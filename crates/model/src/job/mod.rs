@@ -461,9 +461,8 @@ impl Stream {
     /// shared file: the bytes of its passes or its byte limit, whichever is smaller. `None` if it
     /// has neither.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
-        // A trim and the write after it touch the same bytes.
-        let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
-        let pass_bytes = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
+        let pass_bytes =
+            own_bytes.saturating_mul(self.access.times_each()).saturating_mul(self.workers.into());
         let passes = self.shared.and_then(|shared| shared.passes);
         passes
             .map(|passes| pass_bytes.saturating_mul(passes.into()))

@@ -39,8 +39,10 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     if span <= 0.0 || bytes <= 0.0 {
         return Ok(0.0);
     }
-    let passes = bytes / span;
-    match &line.order {
+    // Several operations at each offset cover the same blocks.
+    let times = line.times_each() as f64;
+    let passes = bytes / span / times;
+    let repeated: Known<f64> = match &line.order {
         Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
             Err("fathom does not compute how many blocks repeat in a sequential order with gaps".into())
         }
@@ -60,7 +62,8 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
         Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
         other => Err(format!("{} repeats blocks by design", other.describe())),
-    }
+    };
+    Ok(1.0 - (1.0 - repeated?) / times)
 }
 
 /// Returns the share of repeats for random offsets: after c passes, 1 - e^-c of the span was touched.
@@ -382,6 +385,12 @@ fn the_share_of_repeats_follows_from_the_order() {
     assert!(repeated_share_of(Order::Zipf(1.1), 1, 1.0).is_err_and(|why| why.contains("zipf")));
     let gaps = Order::Sequential(Steps { hole_bytes: 4096, ..Steps::default() });
     assert!(repeated_share_of(gaps, 1, 1.0).is_err());
+    let mut repeated = Fixture::honest().record();
+    let access = &mut repeated.header.plan.jobs[0].phases[0].streams[0].access;
+    (access.lines[0].order, access.lines[0].times) = (Order::Once, 4);
+    let bytes = 2.0 * (1_u64 << 30) as f64;
+    assert_near(repeated_share(&crate::case::cases(&repeated)[0], bytes), 0.75);
+    assert_near(repeated_share(&crate::case::cases(&repeated)[0], 4.0 * bytes), 0.875);
     let mut zones = Fixture::honest().record();
     zones.header.plan.jobs[0].phases[0].streams[0].access.strided =
         Some(model::job::Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 });
