@@ -224,8 +224,9 @@ pub struct Stream {
 /// error occurs, and few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Pauses and off periods that recur less often than this, in ns, are visible in the time series of
-/// a run. The intervals of a run of 3 s are about as long.
+/// Pauses and off periods that recur less often than this, in ns, count as changes of the load: they are visible in the
+/// time series of a run of 3 s, whose intervals are about as long. A fixed limit, because a stream does not know the
+/// length of its intervals, which follows from its phase: 10 ms to 1 s.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
