@@ -946,9 +946,9 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the largest number of bytes of a kind that the stream issued in one run.
-    pub fn largest_run_bytes(&self, kind: Kind) -> u64 {
-        self.runs.iter().filter_map(|r| Some(r.stream.issued.get(&kind)?.bytes)).max().unwrap_or(0)
+    /// Returns the largest number of bytes that the stream read in one run.
+    pub fn largest_run_read_bytes(&self) -> u64 {
+        self.runs.iter().filter_map(|r| Some(r.stream.issued.get(&Kind::Read)?.bytes)).max().unwrap_or(0)
     }
 }
 

@@ -406,7 +406,7 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
 
 /// Returns the answer for targets that several hosts read.
 fn decide_same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Answer> {
-    let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
+    let (read, span) = (case.largest_run_read_bytes() as f64, case.span_bytes() as f64);
     if read == 0.0 || span <= 0.0 {
         return Err("no read completed".into());
     }

@@ -216,7 +216,7 @@ fn repeats_by_design(case: &Case) -> bool {
 }
 
 fn check_re_reads(case: &Case) -> Known<Answer> {
-    let read = case.largest_run_bytes(Kind::Read);
+    let read = case.largest_run_read_bytes();
     if read == 0 {
         return Err("no read completed".into());
     }
