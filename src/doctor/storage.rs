@@ -382,6 +382,7 @@ mod tests {
             let text = format!(
                 "Personalities : [raid1]\nmd1 : active\n  9 blocks [2/1] [U_]\n\nmd0 : active raid1\n  9 blocks {tail}\n\nunused devices: <none>\n"
             );
+            observation.start.files.insert(model::evidence::RAID.into(), Ok(text.clone()));
             observation.end.files.insert(model::evidence::RAID.into(), Ok(text));
             answer(&observation, "software RAID").outcome
         };

@@ -38,7 +38,8 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
         "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
-         the job, and any weight other than the default, is a note.",
+         the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
+         an unknown part of the stack.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)

@@ -24,7 +24,8 @@ pub(super) const THERMAL: Check = Check {
             `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at start and stop of each run.",
     formula: formula!(
         "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-         reports. Does not apply to a virtual disk without a sensor.",
+         reports. Not checked if another drive below has no sensor. Does not apply to a virtual disk without \
+         a sensor.",
         near = NEAR_MILLIDEGREES / 1000
     ),
     provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
