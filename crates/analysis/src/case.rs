@@ -589,7 +589,12 @@ impl<'a> CaseRun<'a> {
     /// workers. Leaves out snapshots while the workers run, because a longer run has more of them.
     fn count_read(&self) -> usize {
         let of_target = |t: &TargetState| {
-            let known = [is_known(&t.extents), is_known(&t.backing), is_known(&t.file), is_known(&t.room)];
+            let known = [
+                is_known(t.extents.as_ref()),
+                is_known(t.backing.as_ref()),
+                is_known(t.file.as_ref()),
+                is_known(t.room.as_ref()),
+            ];
             usize::from(t.pages.is_ok()) + known.into_iter().filter(|known| *known).count()
         };
         let of_snapshot = |s: &Snapshot| {
@@ -601,7 +606,7 @@ impl<'a> CaseRun<'a> {
         let others = [
             self.sync_ns().is_some(),
             still.is_some(),
-            still.is_some_and(|still| is_known(&still.workers)),
+            still.is_some_and(|still| is_known(still.workers.as_ref())),
             self.stream.data.is_some(),
             self.run.intervals.iter().any(|row| row.stream == self.stream.stream),
         ];
@@ -739,7 +744,7 @@ impl<'a> CaseRun<'a> {
 }
 
 /// Whether a fact was asked for and read.
-fn is_known<T>(fact: &Option<Known<T>>) -> bool {
+fn is_known<T>(fact: Option<&Known<T>>) -> bool {
     matches!(fact, Some(Ok(_)))
 }
 

@@ -879,9 +879,10 @@ fn with_second_target(mut record: Record, kind: Option<&str>) -> Record {
     plan.targets.push(plan.targets[0].clone());
     plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
     let mut place = record.header.hosts[0].places[0].clone();
-    match (kind, &mut place.file_system) {
-        (Some(kind), Some(fs)) => (fs.kind, fs.mount_point) = (kind.into(), "/second".into()),
-        _ => (place.file_system, place.blind) = (None, Some("the mount is hidden".into())),
+    if let (Some(kind), Some(fs)) = (kind, &mut place.file_system) {
+        (fs.kind, fs.mount_point) = (kind.into(), "/second".into());
+    } else {
+        (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
     }
     record.header.hosts[0].places.push(place);
     record

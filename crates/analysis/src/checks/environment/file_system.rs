@@ -544,9 +544,10 @@ fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
         plan.targets.push(plan.targets[0].clone());
         plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
         let mut place = record.header.hosts[0].places[0].clone();
-        match (kind, &mut place.file_system) {
-            (Some(kind), Some(fs)) => fs.kind = kind.into(),
-            _ => (place.file_system, place.blind) = (None, Some("the mount is hidden".into())),
+        if let (Some(kind), Some(fs)) = (kind, &mut place.file_system) {
+            fs.kind = kind.into();
+        } else {
+            (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
         }
         record.header.hosts[0].places.push(place);
         record
