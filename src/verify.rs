@@ -615,7 +615,7 @@ fn read_by_bottom_devices(root: &Root, place: &Place) -> Known<u64> {
         return Err(why.clone());
     }
     let mut sum = None;
-    for device in place.leaves() {
+    for device in place.lowest_layers() {
         if let Some(why) = device.blind() {
             return Err(why);
         }
@@ -636,7 +636,7 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
         Ok(read) => read,
         Err(why) => return format!("{evicted}, but it is unknown whether a device was read: {why}"),
     };
-    let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let names: Vec<&str> = place.lowest_layers().map(|l| l.name.as_str()).collect();
     let names = names.join(", ");
     let (shown_read, shown_wanted) = (show_bytes(read), show_bytes(wanted));
     if (read as f64) < SOURCE_SHARE * wanted as f64 {

@@ -8,7 +8,7 @@ use crate::request::{Request, Work};
 use crate::show::Showing;
 use model::job::Arrivals;
 use model::plan::LatencyTarget;
-use model::spec::number::{MAX_TIME_NS, time_limit};
+use model::spec::number::time_limit;
 use std::path::PathBuf;
 
 /// The latency target: at most one.
@@ -17,19 +17,19 @@ use std::path::PathBuf;
 #[command(next_help_heading = WHAT)]
 struct LatencyTargetArgs {
     /// Find the highest rate with a median latency of at most this
-    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     p50: Option<u64>,
     /// Find the highest rate with a 90th percentile latency of at most this
-    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     p90: Option<u64>,
     /// Find the highest rate with a 95th percentile latency of at most this
-    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     p95: Option<u64>,
     /// Find the highest rate with a 99th percentile latency of at most this, such as --p99 1ms
-    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
+    #[arg(long, value_name = "DURATION", value_parser = time_limit)]
     p99: Option<u64>,
     /// Find the highest rate with a 99.9th percentile latency of at most this
-    #[arg(long = "p99.9", value_name = "DURATION", value_parser = parse_latency)]
+    #[arg(long = "p99.9", value_name = "DURATION", value_parser = time_limit)]
     p99_9: Option<u64>,
 }
 
@@ -59,11 +59,6 @@ pub struct Args {
     fleet: FleetArgs,
     #[command(flatten)]
     report: ReportArgs,
-}
-
-/// Parses a latency target.
-fn parse_latency(text: &str) -> Result<u64, String> {
-    time_limit(text, 1, MAX_TIME_NS)
 }
 
 impl LatencyTargetArgs {

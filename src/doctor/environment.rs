@@ -295,7 +295,7 @@ fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
 
 fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
     let mut sum = BlockFlow::default();
-    for leaf in observation.place().leaves() {
+    for leaf in observation.place().lowest_layers() {
         if let Some(why) = leaf.blind() {
             return Err(why);
         }

@@ -208,7 +208,7 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
         _ => 0,
     };
     let witness = (role == Role::Made).then(|| find_witness(&root, &path, &machine.places[0])).flatten();
-    let names: Vec<String> = machine.places[0].leaves().map(|l| l.name.clone()).collect();
+    let names: Vec<String> = machine.places[0].lowest_layers().map(|l| l.name.clone()).collect();
     let rights = rights::test_rights(&root, names.iter().map(String::as_str));
     let (clock, why) = Clock::calibrate(machine.clocksource.as_deref().is_ok_and(|c| c.trim() == "tsc"));
     let timing = Timing { clock: clock.name(), cost_ns: clock.cost_ps() as f64 / 1000.0, why };

@@ -39,7 +39,7 @@ fn describe_below(place: &Place, idle: &Idle) -> DoctorAnswer {
     }
     let why = match &place.blind {
         Some(why) => format!("{why}; a number measured here cannot be compared with a device"),
-        None => match place.leaves().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
+        None => match place.lowest_layers().map(|l| l.name.as_str()).collect::<Vec<_>>().as_slice() {
             [] => "no block device was found".into(),
             names => return DoctorAnswer::ok(ABOUT, format!("{} on {}.", place.kind(), names.join(", "))),
         },
@@ -187,7 +187,7 @@ const DEEPEST: u64 = 32;
 /// unless the target is memory. Also checks the link and the temperature of these devices.
 pub(super) fn check_device(observation: &Observation) -> Vec<DoctorAnswer> {
     let (place, idle) = (observation.place(), observation.idle());
-    let leaves: Vec<&Layer> = place.leaves().collect();
+    let leaves: Vec<&Layer> = place.lowest_layers().collect();
     let mut answers = Vec::new();
     if leaves.is_empty() {
         return answers;
@@ -386,6 +386,7 @@ mod tests {
             let text = format!(
                 "Personalities : [raid1]\nmd1 : active\n  9 blocks [2/1] [U_]\n\nmd0 : active raid1\n  9 blocks {tail}\n\nunused devices: <none>\n"
             );
+            observation.start.files.insert(model::evidence::RAID.into(), Ok(text.clone()));
             observation.end.files.insert(model::evidence::RAID.into(), Ok(text));
             answer_about(&observation, "software RAID").outcome
         };

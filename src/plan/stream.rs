@@ -363,8 +363,7 @@ pub(super) fn limit_bytes(passes: Option<u32>, stream: &Stream, spans: &[u64]) -
 /// Bytes of one pass over a span: as many operations as fit, or as belong to its zones.
 fn pass_bytes(stream: &Stream, span: u64) -> u64 {
     let size = u64::from(stream.access.smallest_bytes().max(1));
-    // A pair of a trim and a write covers the same bytes twice.
-    let times = if stream.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
+    let times = stream.access.times_each();
     if let Some(zones) = stream.access.strided {
         let last = stream.access.bytes_in_last_zone(zones, span);
         return zones.whole(span).saturating_mul(zones.moved(size * times)).saturating_add(last);
@@ -484,6 +483,9 @@ fn a_pass_has_as_many_operations_as_fit() {
     pairs.access.lines[0].mix = Mix::from_percents(0, 100);
     pairs.access.lines[0].writes_after_trims = true;
     assert_eq!(pass_bytes(&pairs, 128 << 20), 170 << 20, "fio trims 85 and writes 85");
+    let mut repeated = stream.clone();
+    repeated.access.lines[0].times = 4;
+    assert_eq!(pass_bytes(&repeated, 128 << 20), 4 * (85 << 20), "four operations at each offset");
     let clones = Stream { workers: 3, clones: Some(Clones::Same), ..stream };
     assert_eq!(limit_bytes(Some(2), &clones, &[128 << 20]), Some(6 * (85 << 20)));
     assert_eq!(limit_bytes(None, &clones, &[128 << 20]), None);

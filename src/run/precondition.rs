@@ -77,7 +77,7 @@ impl Measurement {
             let pass = span - span % block.max(1);
             stream.limit =
                 StopRule { bytes: Some(pass.saturating_mul(u64::from(passes))), ..StopRule::default() };
-            if ready.refuses_direct(&self.root, fill.cache, true)? {
+            if ready.refuses_direct(&self.root, fill.cache)? {
                 stream.cache = Cache::Buffered;
                 notes.push(
                     "preconditioning wrote through the page cache: the target refuses direct I/O".into(),

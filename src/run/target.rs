@@ -220,12 +220,12 @@ impl OpenTarget {
             .map_err(|e| refuse_flags(&name::path(&self.target.path), cache, &e))
     }
 
-    /// Returns whether the target cannot be opened in this cache mode because it has no direct I/O.
+    /// Returns whether the target cannot be opened for writing in this cache mode because it has no direct I/O.
     ///
     /// # Errors
     /// As [`Self::open`], if the target cannot be opened for another reason.
-    pub fn refuses_direct(&self, root: &Root, cache: Cache, write: bool) -> Result<bool, Failure> {
-        match self.try_open(root, cache, write)? {
+    pub fn refuses_direct(&self, root: &Root, cache: Cache) -> Result<bool, Failure> {
+        match self.try_open(root, cache, true)? {
             Ok(_) => Ok(false),
             Err(e) if is_direct_refusal(cache, &e) => Ok(true),
             Err(e) => Err(refuse_flags(&name::path(&self.target.path), cache, &e)),
@@ -709,6 +709,6 @@ fn only_a_target_without_direct_io_refuses_it() {
         found_empty: false,
         _writing: None,
     };
-    let why = ready.refuses_direct(&Root::real(), Cache::Direct, true);
+    let why = ready.refuses_direct(&Root::real(), Cache::Direct);
     assert!(why.as_ref().is_err_and(|why| why.message().contains("cannot be opened")), "{why:?}");
 }

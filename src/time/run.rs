@@ -462,7 +462,7 @@ pub(super) struct Tracing {
 impl Tracing {
     /// Selects the devices at the bottom of all stacks.
     pub(super) fn new(machine: &Machine) -> Self {
-        let leaves = machine.places.iter().flat_map(Place::leaves);
+        let leaves = machine.places.iter().flat_map(Place::lowest_layers);
         let number = |layer: &Layer| {
             let (major, minor) = layer.number.split_once(':')?;
             Some((major.parse().ok()?, minor.parse().ok()?))

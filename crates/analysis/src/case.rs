@@ -15,7 +15,7 @@ use model::evidence::{
 use model::fleet::FleetRank;
 use model::histogram::Histogram;
 use model::job::{Job, Kind, Stream, SyncCall};
-use model::machine::{Cgroup, Layer, LayerKind, Machine, Place};
+use model::machine::{Cgroup, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
@@ -202,6 +202,14 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Returns this case without the runs of which less was read than of others; `None` if the same was read of all
+    /// runs.
+    pub(crate) fn with_read_runs(&self) -> Option<Self> {
+        let most = self.runs.iter().map(CaseRun::count_read).max()?;
+        let runs: Vec<CaseRun> = self.runs.iter().copied().filter(|ran| ran.count_read() == most).collect();
+        (runs.len() < self.runs.len()).then(|| Self { runs, ..self.clone() })
+    }
+
     /// Failed syncs and closes after a run, of the targets that this stream writes.
     pub(crate) fn sync_failures<'e>(&self, end: &'e RunEnd) -> impl Iterator<Item = &'e SyncFailure> {
         let written = if self.stream.changes_targets() { self.stream.targets.clone() } else { Vec::new() };
@@ -251,7 +259,20 @@ impl<'a> Case<'a> {
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
     }
 
-    /// Returns the topmost block layers, each once.
+    /// The file system of each target, or why it is unknown. Leaves out devices.
+    pub(crate) fn file_systems(&self) -> Vec<Known<&'a FileSystem>> {
+        let file_system_of = |(at, target): &(usize, &Target)| {
+            let place = self.machine.and_then(|m| m.places.get(*at));
+            let place = place.ok_or_else(|| format!("the record has no file system of {}", target.path))?;
+            let unknown = || format!("{} has no known file system", place.path);
+            let why_unknown = || place.blind.clone().unwrap_or_else(unknown);
+            place.file_system.as_ref().ok_or_else(why_unknown)
+        };
+        let files = self.targets.iter().filter(|(_, t)| !matches!(t.role, Role::Device | Role::None));
+        files.map(file_system_of).collect()
+    }
+
+    /// The topmost block layers, each once.
     ///
     /// # Errors
     /// Why a target has none, or why the counters of a layer are invalid.
@@ -276,7 +297,7 @@ impl<'a> Case<'a> {
     /// Why a target has none, that its stack was not resolved to the lowest layer, or why counters are invalid.
     pub fn lowest_layers(&self) -> Known<Vec<&'a Layer>> {
         self.need_resolved_stack()?;
-        self.layers_with_counters(|place| place.leaves().collect())
+        self.layers_with_counters(|place| place.lowest_layers().collect())
     }
 
     /// Checks that the stack below every target is known down to the lowest layer.
@@ -286,7 +307,7 @@ impl<'a> Case<'a> {
     pub fn need_resolved_stack(&self) -> Known<()> {
         match self.places().find_map(|p| p.blind.clone()) {
             Some(why) => Err(why),
-            None => self.gather(|place| place.leaves().collect()).map(|_| ()),
+            None => self.gather(|place| place.lowest_layers().collect()).map(|_| ()),
         }
     }
 
@@ -573,7 +594,47 @@ impl<'a> CaseRun<'a> {
         self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
-    /// Returns the snapshot at a moment of this run.
+    /// Returns the number of facts about this run that were read: kernel files, states of targets, and counts of the
+    /// workers. Leaves out snapshots while the workers run, because a longer run has more of them.
+    fn count_read(&self) -> usize {
+        let of_target = |t: &TargetState| {
+            let known = [
+                is_known(t.extents.as_ref()),
+                is_known(t.backing.as_ref()),
+                is_known(t.file.as_ref()),
+                is_known(t.room.as_ref()),
+            ];
+            usize::from(t.pages.is_ok()) + known.into_iter().filter(|known| *known).count()
+        };
+        let of_snapshot = |s: &Snapshot| {
+            let files = s.files.values().filter(|text| text.is_ok()).count();
+            1 + files + s.targets.iter().map(of_target).sum::<usize>()
+        };
+        let of_worker = |w: &WorkerEnd| usize::from(w.io.is_ok()) + usize::from(w.ready_ns.is_ok());
+        let stops = self.end.stops.as_ref().and_then(|stops| stops.as_ref().ok());
+        let others = [
+            self.sync_ns().is_some(),
+            stops.is_some(),
+            stops.is_some_and(|stops| is_known(stops.workers.as_ref())),
+            self.stream.data.is_some(),
+            self.run.intervals.iter().any(|row| row.stream == self.stream.stream),
+        ];
+        let snapshots = self.run.evidence.iter().filter(|s| s.moment != Moment::During);
+        snapshots.map(of_snapshot).sum::<usize>()
+            + self.end.workers.iter().map(of_worker).sum::<usize>()
+            + others.into_iter().filter(|known| *known).count()
+    }
+
+    /// Returns the time of the final sync in ns, 0 if the run wrote nothing, and `None` if the sync failed.
+    pub(crate) fn sync_ns(&self) -> Option<u64> {
+        let changes = |s: &StreamEnd| {
+            [Kind::Write, Kind::Trim].iter().any(|kind| s.issued.get(kind).is_some_and(|i| i.ops > 0))
+        };
+        let is_unchanged = self.end.sync_failures.is_empty() && !self.end.streams.iter().any(changes);
+        self.end.sync_ns.or(is_unchanged.then_some(0))
+    }
+
+    /// The snapshot at a moment of this run.
     ///
     /// # Errors
     /// That there is none.
@@ -692,6 +753,11 @@ impl<'a> CaseRun<'a> {
     }
 }
 
+/// Whether a fact was asked for and read.
+fn is_known<T>(fact: Option<&Known<T>>) -> bool {
+    matches!(fact, Some(Ok(_)))
+}
+
 /// Returns the cgroup's count for a device number; `None` if the cgroup's files do not list the device.
 fn read_charge(snapshot: &Snapshot, cgroup: &Cgroup, number: &str) -> Known<Option<CgroupIo>> {
     let text = |suffix: &str| {
@@ -716,21 +782,21 @@ fn moment_name(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// Returns the probes of the stream's targets: single reads before the first run.
+    /// The probe of each of the stream's targets, with the index of the target: single reads before the first run.
     ///
     /// # Errors
-    /// Why there are none.
-    pub fn probes(&self) -> Known<Vec<&'a Probe>> {
+    /// That the session has no snapshot from before the runs.
+    pub fn probes(&self) -> Known<Vec<Known<(usize, &'a Probe)>>> {
         let prepared = self.prepared()?;
         let probe_of = |target: &usize| {
             let probe = prepared.targets.get(*target).and_then(|t| t.probe.as_ref());
             match probe {
-                Some(Ok(probe)) => Ok(probe),
+                Some(Ok(probe)) => Ok((*target, probe)),
                 Some(Err(why)) => Err(format!("no blocks were read before the runs: {why}")),
                 None => Err("no blocks were sampled before the runs".to_owned()),
             }
         };
-        self.stream.targets.iter().map(probe_of).collect()
+        Ok(self.stream.targets.iter().map(probe_of).collect())
     }
 
     /// Returns how the bytes of each of the stream's targets were stored after preparation, before the first run.
@@ -745,7 +811,7 @@ impl<'a> Case<'a> {
 
     /// Returns the time of the final syncs of all runs in ns; `None` if a run has no final sync that succeeded.
     pub(crate) fn sync_ns(&self) -> Option<f64> {
-        self.runs.iter().map(|ran| Some(ran.end.sync_ns? as f64)).sum()
+        self.runs.iter().map(|ran| Some(ran.sync_ns()? as f64)).sum()
     }
 
     /// Returns the snapshot of the session at a moment before the first run.
@@ -897,9 +963,9 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the largest number of bytes of a kind that the stream issued in one run.
-    pub fn largest_run_bytes(&self, kind: Kind) -> u64 {
-        self.runs.iter().filter_map(|r| Some(r.stream.issued.get(&kind)?.bytes)).max().unwrap_or(0)
+    /// Returns the largest number of bytes that the stream read in one run.
+    pub fn largest_run_read_bytes(&self) -> u64 {
+        self.runs.iter().filter_map(|r| Some(r.stream.issued.get(&Kind::Read)?.bytes)).max().unwrap_or(0)
     }
 }
 

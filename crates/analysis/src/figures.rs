@@ -104,7 +104,7 @@ pub(crate) fn rates_with_final_sync(case: &Case) -> Option<FinalSync> {
     let sync_ns = case.sync_ns()? / case.runs.len() as f64;
     let mean_of_runs = |rate: fn(RunRates) -> f64| -> Option<f64> {
         let rates = case.runs.iter().filter_map(|ran| {
-            let (window, sync) = (ran.stream.window_ns as f64, ran.end.sync_ns? as f64);
+            let (window, sync) = (ran.stream.window_ns as f64, ran.sync_ns()? as f64);
             Some(rate(run_rates(ran, &RATED_KINDS)?) * window / (window + sync))
         });
         intervals::mean(&rates.collect::<Vec<_>>()).map(|m| m.value)

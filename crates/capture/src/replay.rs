@@ -20,12 +20,16 @@ use model::captured::{Op, Origin, RowUnit};
 use model::histogram::Histogram;
 use model::job::{Changes, Kind, Original, OriginalKind, ReplayPace};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap};
 use trace::SECTOR;
 use trace::row::{Names, Row, RowKind};
 
 /// Maximum number of queued writes with a flush that were not issued yet. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
+
+/// Longest wait of a flush in ns. The kernel resets a device that has not answered for so long, so an older request is one
+/// whose issue the recording lost.
+const LONGEST_FLUSH_NS: u64 = 60_000_000_000;
 
 /// An operation of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +60,10 @@ pub(crate) struct Operation {
 pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
-    /// By sector: when a write with a flush was queued.
-    asked: HashMap<u64, u64>,
+    /// Queued writes with a flush that were not issued yet, as (sector, time of queueing, number). A sector may have several.
+    asked: BTreeSet<(u64, u64, u64)>,
+    /// Number of the next queued write.
+    next_asked: u64,
     /// Changes to apply to the operations.
     changes: Changes,
     /// Whether the alignment in `changes` also rounds up the sizes. It does not for traces that
@@ -71,7 +77,8 @@ impl Operations {
     pub(crate) fn from_origin(origin: &Origin, changes: &Changes) -> Self {
         let flushes_are_rows = origin.imported.is_none() && origin.unit == RowUnit::Requests;
         let sizes_change = origin.unit != RowUnit::Operations;
-        Self { flushes_are_rows, asked: HashMap::new(), changes: changes.clone(), sizes_change, left_out: 0 }
+        let (asked, next_asked, changes) = (BTreeSet::new(), 0, changes.clone());
+        Self { flushes_are_rows, asked, next_asked, changes, sizes_change, left_out: 0 }
     }
 
     /// Applies the changes to the first sector and the number of sectors.
@@ -93,7 +100,8 @@ impl Operations {
             (RowKind::RequestedFlush, _) if row.sectors == 0 => Kind::Sync,
             (RowKind::RequestedFlush, _) => {
                 if flags.has_preflush() && self.asked.len() < MAX_REQUESTED_FLUSHES {
-                    self.asked.insert(row.sector, row.issue_ns);
+                    self.asked.insert((row.sector, row.issue_ns, self.next_asked));
+                    self.next_asked += 1;
                 }
                 return;
             }
@@ -135,10 +143,22 @@ impl Operations {
         });
     }
 
+    /// Removes the oldest queued write at the sector of an issued one and returns when it was queued; `None` if the capture
+    /// does not have it.
+    fn take_asked(&mut self, row: &Row) -> Option<u64> {
+        let until = (row.sector, row.issue_ns, u64::MAX);
+        loop {
+            let oldest = self.asked.range((row.sector, 0, 0)..=until).next().copied()?;
+            self.asked.remove(&oldest);
+            if row.issue_ns - oldest.1 <= LONGEST_FLUSH_NS {
+                return Some(oldest.1);
+            }
+        }
+    }
+
     /// Returns the sync for the flush before a write.
     fn flush_before(&mut self, row: &Row) -> Operation {
-        let asked_ns =
-            self.asked.remove(&row.sector).filter(|ns| self.flushes_are_rows && *ns <= row.issue_ns);
+        let asked_ns = self.take_asked(row).filter(|_| self.flushes_are_rows);
         Operation {
             issue_ns: asked_ns.unwrap_or(row.issue_ns),
             done_ns: Some(row.issue_ns),

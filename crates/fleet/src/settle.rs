@@ -241,7 +241,7 @@ fn host_differences(names: &[String], planned: &[Planned]) -> Vec<String> {
             m.places
                 .iter()
                 .flat_map(|p| {
-                    p.leaves().map(|l| {
+                    p.lowest_layers().map(|l| {
                         format!(
                             "{} of {}",
                             l.model.clone().unwrap_or_else(|| l.name.clone()),

@@ -218,7 +218,7 @@ impl Place {
     }
 
     /// Returns the layers that have no layer below.
-    pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
+    pub fn lowest_layers(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|l| l.below.is_empty())
     }
 

@@ -46,13 +46,17 @@ fn is_volatile(layer: &Layer) -> Known<bool> {
     Ok(text.trim() == VOLATILE)
 }
 
-/// Returns the lowest disks that report a volatile write cache.
-///
-/// # Errors
-/// Fails if the disks are unknown or one does not report its cache.
-fn volatile_disks<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
-    let keep_volatile = |disk: &'a Layer| is_volatile(disk).map(|is_volatile| is_volatile.then_some(disk));
-    case.lowest_layers()?.into_iter().filter_map(|disk| keep_volatile(disk).transpose()).collect()
+/// Returns the lowest disks that report a volatile write cache, and why there may be others: disks are unknown, or one does not report its cache.
+fn volatile_disks<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
+    let (mut disks, mut all_known) = (Vec::new(), case.lowest_layers().map(drop));
+    for disk in case.layers(|layer| layer.below.is_empty()) {
+        match is_volatile(disk) {
+            Ok(true) => disks.push(disk),
+            Ok(false) => {}
+            Err(why) => all_known = all_known.and(Err(why)),
+        }
+    }
+    (disks, all_known)
 }
 
 /// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
@@ -79,13 +83,13 @@ fn count_syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
     case.sharers(disks).iter().map(syncs_of_stream).fold(0, u64::saturating_add)
 }
 
-/// Returns the flushes of one disk over all runs, from the start to `until`.
+/// Returns the flushes of one disk over these runs, from the start to `until`.
 ///
 /// # Errors
 /// Fails if they were not counted.
-fn sum_flushes_of_disk(case: &Case, disk: &Layer, until: Moment) -> Known<Flushes> {
+fn sum_flushes_of_disk(runs: &[&CaseRun], disk: &Layer, until: Moment) -> Known<Flushes> {
     let mut sum = Flushes::default();
-    for ran in &case.runs {
+    for ran in runs {
         let passed = BlockStat::between(ran.snapshot(Moment::Start)?, ran.snapshot(until)?, &disk.stat_file)?;
         let flushes = passed.flush.ok_or("this kernel does not count flushes (Linux 5.5 and later do)")?;
         sum.ios = sum.ios.saturating_add(flushes.ios);
@@ -139,21 +143,25 @@ fn check_sync_without_flush(case: &Case) -> Known<Answer> {
         );
         return not_durable_finding(case, &sentence, evidence([]));
     }
-    let disks = volatile_disks(case)?;
+    let (disks, all_known) = volatile_disks(case);
+    all_known?;
     if disks.is_empty() {
         return holds("The disk reports no volatile cache, so a sync needs no flush.", evidence([]));
     }
     // If the stream makes no syncs, only the final sync of each run counts.
-    let (requested, until) = match count_requested_syncs(case) {
-        0 if case.runs.iter().all(|r| r.end.sync_ns.is_some()) => (case.runs.len() as u64, Moment::Synced),
-        requested => (requested, Moment::Stop),
+    let (requested, runs, until): (_, Vec<&CaseRun>, _) = match count_requested_syncs(case) {
+        0 => {
+            let synced: Vec<_> = case.runs.iter().filter(|ran| final_sync_completed(case, ran)).collect();
+            (synced.len() as u64, synced, Moment::Synced)
+        }
+        requested => (requested, case.runs.iter().collect(), Moment::Stop),
     };
     if requested == 0 {
         return Err("no sync completed".into());
     }
     // A file system on several disks may flush only the disks that were written.
     let flushed = disks.iter().try_fold(0_u64, |sum, disk| -> Known<u64> {
-        Ok(sum.saturating_add(sum_flushes_of_disk(case, disk, until)?.ios))
+        Ok(sum.saturating_add(sum_flushes_of_disk(&runs, disk, until)?.ios))
     })?;
     let numbers = evidence([
         ("syncs", requested as f64),
@@ -237,10 +245,9 @@ fn check_barriers_off(case: &Case) -> Known<Answer> {
     }
     let machine = case.machine.ok_or("the record names no host")?;
     machine.fact(LIBRARIES)?;
-    if case.places().next().is_none() {
-        return Err("the record does not contain the mount of the target".into());
-    }
-    if case.places().any(|p| p.kind() == "zfs") {
+    let (file_systems, all_known) = split_known(Ok(case.file_systems()));
+    all_known?;
+    if file_systems.iter().any(|fs| fs.kind == "zfs") {
         return not_checked(
             "zfs keeps `sync` as a property of the dataset, which no kernel file shows (zfs get sync)",
         );
@@ -307,15 +314,16 @@ const FLUSH_TOO_CHEAP: Check = Check {
 };
 
 fn check_flush_too_cheap(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let disks = volatile_disks(case)?;
+    let (disks, mut all_known) = volatile_disks(case);
     if disks.is_empty() {
+        all_known?;
         return holds("The disk reports no volatile cache, so there is nothing to flush.", evidence([]));
     }
     if !case.syncs_within_window() || earlier.finds(CheckId::C02) || earlier.finds(CheckId::C01) {
         return Ok(Answer::DoesNotApply);
     }
     let is_virtual = case.machine.ok_or("the record names no host")?.virtual_by.clone()?.is_some();
-    let (mut last_ns, mut all_known) = (None, Ok(()));
+    let mut last_ns = None;
     for disk in disks {
         match time_flushes(case, disk, is_virtual) {
             Ok(FlushTime::Credible(ns)) => last_ns = Some(ns),
@@ -340,7 +348,8 @@ enum FlushTime {
 }
 
 fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime> {
-    let Flushes { ios: count, ms } = sum_flushes_of_disk(case, disk, Moment::Stop)?;
+    let runs: Vec<&CaseRun> = case.runs.iter().collect();
+    let Flushes { ios: count, ms } = sum_flushes_of_disk(&runs, disk, Moment::Stop)?;
     if count == 0 {
         return Ok(FlushTime::NoFlush);
     }
@@ -409,23 +418,29 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
         .with_cure("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
         .found();
     }
-    if volatile_disks(case)?.is_empty() {
+    let (disks, all_known) = volatile_disks(case);
+    if disks.is_empty() {
+        all_known?;
         let sentence = "The disk reports no volatile cache, so writes that reached it are durable.";
         return holds(sentence, evidence([]));
     }
     case.need_run()?;
     issued_bytes(case, Kind::Write)?;
-    let syncs: Vec<f64> = case.runs.iter().filter_map(|r| Some(r.end.sync_ns? as f64)).collect();
-    if syncs.is_empty() {
+    if !case.runs.iter().any(|ran| final_sync_completed(case, ran)) {
         return Err("no run has a final sync that succeeded".into());
     }
+    let syncs: Vec<f64> = case.runs.iter().filter_map(|r| Some(r.end.sync_ns? as f64)).collect();
     let mean_ns = syncs.iter().sum::<f64>() / syncs.len() as f64;
+    // If the sync of another stream failed, the time is unknown.
+    let time = if syncs.is_empty() {
+        String::new()
+    } else {
+        format!(" The sync after them took {}.", show_ns(mean_ns))
+    };
     finding!(
         Severity::Note,
         evidence([("final_sync_ns", mean_ns)]),
-        "When the clock stopped, acknowledged writes may still have been in the drive's volatile cache. The \
-         sync after them took {}.",
-        show_ns(mean_ns)
+        "When the clock stopped, acknowledged writes may still have been in the drive's volatile cache.{time}"
     )
 }
 
@@ -434,6 +449,13 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
 fn final_sync_failed(case: &Case, ran: &CaseRun) -> bool {
     let is_unlisted = ran.end.sync_ns.is_none() && ran.end.sync_failures.is_empty();
     case.sync_failures(ran.end).next().is_some() || is_unlisted && ran.issued(Kind::Write).ops > 0
+}
+
+/// Whether the final sync of a run completed on every target of the stream. The sync of another stream's target may have
+/// failed.
+fn final_sync_completed(case: &Case, ran: &CaseRun) -> bool {
+    let is_known = ran.end.sync_ns.is_some() || !ran.end.sync_failures.is_empty();
+    is_known && case.sync_failures(ran.end).next().is_none()
 }
 
 /// File systems whose storage belongs to another machine or program, by the start of their names. `fuseblk` uses a
@@ -482,22 +504,21 @@ const REMOTE_ACK: Check = Check {
 };
 
 fn check_remote_ack(case: &Case) -> Known<Answer> {
-    let kinds: Vec<&str> = case.places().map(Place::kind).collect();
-    if kinds.is_empty() {
-        return Err("the record does not contain the file system of the target".into());
+    let (file_systems, all_known) = split_known(Ok(case.file_systems()));
+    let kinds: BTreeSet<&str> = file_systems.iter().map(|fs| fs.kind.as_str()).collect();
+    let remote = kinds.into_iter().filter(|kind| REMOTE.iter().any(|r| kind.starts_with(r)));
+    let (counted, uncounted): (Vec<&str>, Vec<&str>) = remote.partition(|kind| kind.starts_with(COUNTED));
+    let mut sentences = Vec::new();
+    if !uncounted.is_empty() {
+        sentences.push(format!(
+            "{} acknowledged the writes, but this machine cannot see whether they are on media.",
+            uncounted.join(" and ")
+        ));
     }
-    let Some(kind) = kinds.iter().find(|k| REMOTE.iter().any(|r| k.starts_with(r))) else {
-        return holds("No server is between a write and its storage.", evidence([]));
-    };
-    if !kind.starts_with(COUNTED) {
-        return finding!(
-            Severity::Note,
-            evidence([]),
-            "{kind} acknowledged the writes, but this machine cannot see whether they are on media."
-        );
-    }
-    let NfsCalls { writes, commits } = calls_in_runs(case)?;
-    if writes == 0 && commits == 0 && case.syncs_within_window() && count_requested_syncs(case) > 0 {
+    match calls_in_runs(case) {
+        _
+    if counted.is_empty() => {}
+        Ok(NfsCalls { writes: 0, commits: 0 }) if case.syncs_within_window() && count_requested_syncs(case) > 0 => {
         let syncs = show_count(count_requested_syncs(case) as f64);
         let numbers = evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]);
         return detail!(
@@ -508,14 +529,20 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
         .relabelled(Rename::Condition("not durable".into()))
         .found();
     }
-    finding!(
-        Severity::Note,
-        evidence([]),
+        Ok(NfsCalls { writes, commits }) => sentences.push(format!(
         "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \
          its media.",
         show_count(writes as f64),
         show_count(commits as f64)
-    )
+    )),
+        Err(why) if sentences.is_empty() => return Err(why),
+        Err(why) => sentences.push(format!("The calls to the server of {} are unknown: {why}.", counted.join(" and "))),
+    }
+    if sentences.is_empty() {
+        all_known?;
+        return holds("No server is between a write and its storage.", evidence([]));
+    }
+    Detail::new(Severity::Note, sentences.join(" "), evidence([])).found()
 }
 
 /// WRITE and COMMIT calls to NFS servers.
@@ -589,6 +616,7 @@ const SYNC_HIDES_TAIL: Check = Check {
 };
 
 fn check_sync_hides_tail(case: &Case) -> Known<Answer> {
+    issued_bytes(case, Kind::Write)?;
     let sync_ns = case.sync_ns().ok_or("a run has no final sync that succeeded")?;
     let window = case.window_ns();
     if window <= 0.0 {
@@ -815,7 +843,76 @@ fn only_a_failed_sync_of_a_written_target_of_the_stream_biases() {
     assert_eq!(severity(answer(true, &failed, &|end| end.sync_ns = Some(1))), Some(Severity::Biases));
     // The sync of another stream's target failed.
     let other_target = |end: &mut model::record::RunEnd| end.sync_failures[0].target = 1;
-    assert!(answer(true, &failed, &other_target).is_err_and(|why| why.contains("no run has a final sync")));
+    let found = answer(true, &failed, &other_target);
+    assert!(matches!(&found, Ok(Answer::Finding(f)) if f.sentence.ends_with("volatile cache.")), "{found:?}");
+    // C01 counts the syncs of this stream's targets.
+    let flushed = |flushes: u64, target: usize| {
+        let mut record = with_flushes(&failed, "write back", flushes, 1);
+        let ends = record.runs.iter_mut().filter_map(|r| r.end.as_mut());
+        ends.for_each(|end| end.sync_failures[0].target = target);
+        SYNC_WITHOUT_FLUSH.answer(&record)
+    };
+    assert!(matches!(flushed(1, 1), Ok(Answer::Holds(..))), "{:?}", flushed(1, 1));
+    assert!(matches!(flushed(0, 1), Ok(Answer::Finding(_))), "{:?}", flushed(0, 1));
+    assert_eq!(flushed(1, 0), Err("no sync completed".into()));
+}
+
+#[test]
+fn an_unknown_disk_hides_neither_a_fast_flush_nor_a_volatile_cache() {
+    let next_to_unknown = |mut record: Record| {
+        record.header.hosts[0].places[0].blind = Some("the other disks are hidden".into());
+        record
+    };
+    let fast = next_to_unknown(with_flushes(&stable_writes(), "write back", 11_000, 200));
+    assert_eq!(FLUSH_TOO_CHEAP.severity(&fast), Some(Severity::Biases));
+    let slow = next_to_unknown(with_flushes(&stable_writes(), "write back", 11_000, 2_000));
+    assert!(FLUSH_TOO_CHEAP.answer(&slow).is_err_and(|why| why.contains("hidden")));
+    let volatile = next_to_unknown(with_flushes(&Fixture::honest_write(), "write back", 1, 1));
+    assert_eq!(NO_FINAL_SYNC.severity(&volatile), Some(Severity::Note));
+    let stable = next_to_unknown(with_flushes(&Fixture::honest_write(), "write through", 1, 1));
+    assert!(NO_FINAL_SYNC.answer(&stable).is_err_and(|why| why.contains("hidden")));
+}
+
+/// Adds a target on another file system; `None` for an unknown one.
+#[cfg(test)]
+fn with_second_target(mut record: Record, kind: Option<&str>) -> Record {
+    let plan = &mut record.header.plan;
+    plan.targets.push(plan.targets[0].clone());
+    plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+    let mut place = record.header.hosts[0].places[0].clone();
+    if let (Some(kind), Some(fs)) = (kind, &mut place.file_system) {
+        (fs.kind, fs.mount_point) = (kind.into(), "/second".into());
+    } else {
+        (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
+    }
+    record.header.hosts[0].places.push(place);
+    record
+}
+
+#[test]
+fn every_remote_file_system_is_reported_and_an_unknown_one_is_not_checked() {
+    let cifs = || Fixture { kind: "cifs", ..Fixture::honest_write() }.record();
+    let sentence = |record: &Record| match REMOTE_ACK.answer(record) {
+        Ok(Answer::Finding(f)) => f.sentence,
+        other => panic!("{other:?}"),
+    };
+    let both = sentence(&with_second_target(cifs(), Some("lustre")));
+    assert!(both.starts_with("cifs and lustre acknowledged"), "{both}");
+    let next_to_local = sentence(&with_second_target(Fixture::honest_write().record(), Some("cifs")));
+    assert!(next_to_local.starts_with("cifs acknowledged"), "{next_to_local}");
+    let next_to_nfs = sentence(&with_second_target(nfs(Some((7, 11_000, 0))), Some("cifs")));
+    assert!(next_to_nfs.starts_with("cifs ack") && next_to_nfs.contains("22,000 writes"), "{next_to_nfs}");
+    let uncounted = sentence(&with_second_target(nfs(None), Some("cifs")));
+    assert!(uncounted.contains("The calls to the server of nfs4 are unknown"), "{uncounted}");
+    // A server that got nothing is worse than another server's note.
+    assert_eq!(
+        REMOTE_ACK.severity(&with_second_target(nfs(Some((7, 0, 0))), Some("cifs"))),
+        Some(Severity::Relabels)
+    );
+    assert!(sentence(&with_second_target(cifs(), None)).starts_with("cifs acknowledged"));
+    let unknown = with_second_target(Fixture::honest_write().record(), None);
+    assert!(REMOTE_ACK.answer(&unknown).is_err_and(|why| why.contains("hidden")));
+    assert!(BARRIERS_OFF.answer(&unknown).is_err_and(|why| why.contains("hidden")));
 }
 
 #[test]
@@ -891,6 +988,22 @@ fn more_than_ten_percent_of_the_time_biases_unless_the_sync_is_short() {
         stream.window_ns = 300_000_000;
     }
     assert_eq!(SYNC_HIDES_TAIL.severity(&record), None);
+}
+
+#[test]
+fn a_run_that_wrote_nothing_needs_no_sync() {
+    let mut record = Fixture { sync_ns: Some(400_000_000), ..Fixture::honest_write() }.record();
+    let idle = |record: &mut Record, run: usize| {
+        let end = record.runs[run].end.as_mut().unwrap();
+        end.sync_ns = None;
+        end.streams[0].issued.clear();
+        end.streams[0].kinds.clear();
+    };
+    idle(&mut record, 1);
+    let Ok(Answer::Finding(f)) = SYNC_HIDES_TAIL.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains("32 %") && !f.sentence.contains("could be checked"), "{}", f.sentence);
+    (0..5).for_each(|run| idle(&mut record, run));
+    assert_eq!(SYNC_HIDES_TAIL.answer(&record), Err("no write completed".into()));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     let places: Vec<&Place> =
         case.stream.targets.iter().filter_map(|target| machine.places.get(*target)).collect();
     let mut known = BTreeSet::new();
-    for leaf in places.iter().flat_map(|place| place.leaves()) {
+    for leaf in places.iter().flat_map(|place| place.lowest_layers()) {
         if let Some(serial) = leaf.serial.as_deref().map(str::trim).filter(|serial| !serial.is_empty()) {
             let model = leaf.model.as_deref().unwrap_or("device").trim();
             known.insert(Storage::Device(format!("{model} {serial}")));
@@ -81,18 +81,20 @@ fn storage_of_host(case: &Case, rank: usize) -> Known<BTreeSet<Storage>> {
     if known.is_empty() { Err(unknown()) } else { Ok(known) }
 }
 
-/// Returns the storage that several hosts share, with the ranks of these hosts.
-///
-/// # Errors
-/// Fails if the storage of a host is unknown.
-fn shared_storage(case: &Case) -> Known<Vec<(Storage, Vec<usize>)>> {
+/// Returns the storage that several hosts share, with the ranks of these hosts, and why the storage of a host is unknown.
+fn shared_storage(case: &Case) -> (Vec<(Storage, Vec<usize>)>, Known<()>) {
     let count = hosts_of_job(case).len();
-    let storage_by_rank = (0..count).map(|rank| storage_of_host(case, rank)).collect::<Known<Vec<_>>>()?;
+    let (mut storage_by_rank, mut all_known) = (Vec::new(), Ok(()));
+    for rank in 0..count {
+        let storage = storage_of_host(case, rank);
+        all_known = all_known.and(storage.as_ref().map(|_| ()).map_err(Clone::clone));
+        storage_by_rank.push(storage.unwrap_or_default());
+    }
     let all: BTreeSet<&Storage> = storage_by_rank.iter().flatten().collect();
     let ranks_with =
         |storage: &Storage| (0..count).filter(|rank| storage_by_rank[*rank].contains(storage)).collect();
     let shared = all.into_iter().map(|storage| (storage.clone(), ranks_with(storage)));
-    Ok(shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect())
+    (shared.filter(|(_, ranks): &(_, Vec<usize>)| ranks.len() > 1).collect(), all_known)
 }
 
 /// Lists the names of the hosts with these ranks, as in `a, b and c`.
@@ -338,11 +340,21 @@ const ANOTHERS_CACHE: Check = Check {
 };
 
 fn check_anothers_cache(case: &Case) -> Known<Answer> {
-    let hosts = hosts_of_job(case);
-    let shared = shared_storage(case)?;
+    let (shared, all_known) = shared_storage(case);
     let Some((storage, ranks)) = shared.iter().max_by_key(|(_, ranks)| ranks.len()) else {
+        all_known?;
         return holds("No host reads from storage that another host also uses.", evidence([]));
     };
+    let answer = decide_shared_storage(case, storage, ranks)?;
+    if !matches!(answer, Answer::Finding(_)) {
+        all_known?;
+    }
+    Ok(answer)
+}
+
+/// Returns the answer for storage that the hosts with these ranks share.
+fn decide_shared_storage(case: &Case, storage: &Storage, ranks: &[usize]) -> Known<Answer> {
+    let hosts = hosts_of_job(case);
     let targets = &case.record.header.plan.targets;
     let all_made = case.stream.targets.iter().filter_map(|t| targets.get(*t)).all(|t| t.role == Role::Made);
     let numbers = evidence([("hosts", hosts.len() as f64), ("hosts_sharing", ranks.len() as f64)]);
@@ -394,7 +406,7 @@ fn through_one_cache(case: &Case, ranks: &[usize]) -> bool {
 
 /// Returns the answer for targets that several hosts read.
 fn decide_same_target(case: &Case, ranks: &[usize], mut numbers: Evidence) -> Known<Answer> {
-    let (read, span) = (case.largest_run_bytes(Kind::Read) as f64, case.span_bytes() as f64);
+    let (read, span) = (case.largest_run_read_bytes() as f64, case.span_bytes() as f64);
     if read == 0.0 || span <= 0.0 {
         return Err("no read completed".into());
     }
@@ -460,14 +472,17 @@ const COUNTED_TWICE: Check = Check {
 
 fn check_counted_twice(case: &Case) -> Known<Answer> {
     let hosts = hosts_of_job(case);
-    let mut kernels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let (mut kernels, mut all_known): (BTreeMap<u32, Vec<usize>>, _) = (BTreeMap::new(), Ok(()));
     for (rank, host) in hosts.iter().enumerate() {
-        let kernel = host.kernel.ok_or_else(|| format!("the kernel of {} is unknown", host.name))?;
-        kernels.entry(kernel).or_default().push(rank);
+        match host.kernel {
+            Some(kernel) => kernels.entry(kernel).or_default().push(rank),
+            None => all_known = all_known.and(Err(format!("the kernel of {} is unknown", host.name))),
+        }
     }
     let largest_group = kernels.values().map(Vec::len).max().unwrap_or(0);
     let one_kernel = kernels.values().find(|ranks| ranks.len() > 1 && ranks.len() == largest_group);
-    let devices = if case.has_storage() { shared_storage(case)? } else { Vec::new() };
+    let (devices, storage_known) =
+        if case.has_storage() { shared_storage(case) } else { (Vec::new(), Ok(())) };
     // A file system mounted by several hosts is not a device counted twice.
     let shared = devices.iter().filter(|(storage, _)| matches!(storage, Storage::Device(_)));
     let device = shared.max_by_key(|(_, ranks)| ranks.len());
@@ -485,6 +500,8 @@ fn check_counted_twice(case: &Case) -> Known<Answer> {
             device.name()
         ),
         (None, None) => {
+            all_known?;
+            storage_known?;
             return holds("Every host has its own kernel, and no two hosts share a device.", numbers);
         }
     };
@@ -519,11 +536,11 @@ const HOSTS_DIFFER: Check = Check {
 fn check_hosts_differ(case: &Case) -> Known<Answer> {
     let hosts = hosts_of_job(case);
     let Some(fleet) = fleet(case) else { return Ok(Answer::DoesNotApply) };
-    if case.record.header.hosts.len() < hosts.len() {
-        return Err("the record does not contain the properties of each host".into());
-    }
     let numbers = evidence([("hosts", hosts.len() as f64), ("differences", fleet.differences.len() as f64)]);
     if fleet.differences.is_empty() {
+        if case.record.header.hosts.len() < hosts.len() {
+            return Err("the record does not contain the properties of each host".into());
+        }
         let sentence = "Kernel, CPUs, memory, file system, mount options and device are alike on all hosts.";
         return holds(sentence, numbers);
     }
@@ -706,6 +723,32 @@ fn one_serial_number_is_one_device_and_a_server_is_accepted() {
         host.places[0].file_system.as_mut().unwrap().source = "server:/export".into();
     }
     assert_eq!(COUNTED_TWICE.severity(&record), None);
+}
+
+#[test]
+fn an_unknown_host_hides_no_finding_about_the_others() {
+    let with_unknown = |mut record: model::record::Record| {
+        record.fleet.as_mut().unwrap().hosts[0].kernel = None;
+        record
+    };
+    let mut one_device = honest();
+    for host in &mut one_device.header.hosts {
+        host.places[0].layers[0].serial = Some("S1".into());
+    }
+    assert_eq!(COUNTED_TWICE.severity(&with_unknown(one_device)), Some(Severity::Note));
+    assert!(COUNTED_TWICE.answer(&with_unknown(honest())).is_err_and(|why| why.contains("kernel of a")));
+    // The third host was lost before it named its storage.
+    let with_lost = |mut record: model::record::Record| {
+        let hosts = &mut record.fleet.as_mut().unwrap().hosts;
+        let lost = hosts[0].clone();
+        hosts.push(lost);
+        record
+    };
+    assert_eq!(ANOTHERS_CACHE.severity(&with_lost(shared())), Some(Severity::Note));
+    assert!(ANOTHERS_CACHE.answer(&with_lost(honest())).is_err());
+    let mut differs = with(|f| f.differences.push("the kernel differs".into()));
+    differs.header.hosts.clear();
+    assert_eq!(HOSTS_DIFFER.severity(&differs), Some(Severity::Note));
 }
 
 #[test]

@@ -138,8 +138,23 @@ impl Check {
         }
     }
 
-    /// Runs the check with the answers so far.
+    /// Runs the check with the answers so far. A run that was not read hides no finding about the other runs: if the
+    /// check cannot answer about all runs, its finding about those that were read stands.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
+        let answer = self.ask_about(case, answers);
+        let Err(why) = &answer else { return answer };
+        let Some(read) = case.with_read_runs() else { return answer };
+        match self.ask_about(&read, answers) {
+            Ok(Answer::Finding(mut found)) => {
+                let (checked, all) = (read.runs.len(), case.runs.len());
+                found.sentence += &format!(" Only {checked} of {all} runs could be checked: {why}.");
+                found.found()
+            }
+            _ => answer,
+        }
+    }
+
+    fn ask_about(&self, case: &Case, answers: &Answers) -> Known<Answer> {
         let earlier = Earlier { named: self.after(), answers };
         match self.ask {
             _ if !(self.applies)(case) => Ok(Answer::DoesNotApply),

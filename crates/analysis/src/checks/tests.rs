@@ -11,7 +11,7 @@ use model::evidence::Moment;
 use model::finding::{CheckId, Severity};
 use model::job::{Cache, Kind};
 use model::machine::{Layer, LayerKind};
-use model::record::{Record, ThreadIo};
+use model::record::{Record, Run, RunStart, ThreadIo};
 use model::report::Verdict;
 
 impl Check {
@@ -134,9 +134,11 @@ fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
     for id in [
         Id::A02,
         Id::A04,
+        Id::A05,
         Id::A06,
         Id::A07,
         Id::A14,
+        Id::A17,
         Id::A21,
         Id::A23,
         Id::B08,
@@ -150,8 +152,8 @@ fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
     ] {
         let check = all().find(|check| check.id == id).unwrap();
         let certain = check.fires.unwrap()();
-        // Whether extents matter (B15) and which blocks the disks have (B11) follows from the device chain.
-        let is_place_known = [Id::B11, Id::B15].contains(&id);
+        // Whether extents matter (B15) follows from the device chain.
+        let is_place_known = id == Id::B15;
         let answer = check.answer(&with_unknown_target(certain.clone(), is_place_known));
         let found = if let Ok(Answer::Finding(f)) = &answer { Some(f.severity) } else { None };
         assert_eq!(found, check.severity(&certain), "{id}: {answer:?}");
@@ -161,6 +163,69 @@ fn a_certain_finding_about_a_target_stands_if_another_target_is_unknown() {
         // Without --expect-device, A14 accepts any place.
         assert!(never_holds || id == Id::A14, "{id} holds although a target is unknown: {answers:?}");
     }
+}
+
+/// Removes from a run everything that fathom read about it.
+fn unread(run: &mut Run) {
+    run.evidence.clear();
+    run.intervals.clear();
+    if let Some(end) = &mut run.end {
+        end.stops = Some(Err("hidden".into()));
+        for worker in &mut end.workers {
+            (worker.io, worker.ready_ns) = (Err("hidden".into()), Err("hidden".into()));
+        }
+    }
+}
+
+/// Adds a run before the first one, of which nothing was read.
+fn with_unread_run(mut record: Record) -> Record {
+    let mut first = record.runs[0].clone();
+    unread(&mut first);
+    let same = |start: &RunStart| (start.job, start.phase, start.offered_iops);
+    let is_of_job = |run: &&mut Run| same(&run.start) == same(&first.start);
+    record.runs.iter_mut().filter(is_of_job).for_each(|run| run.start.repeat += 1);
+    record.runs.insert(0, first);
+    record
+}
+
+#[test]
+fn a_certain_finding_about_a_run_stands_if_another_run_was_not_read() {
+    let mut lost = Vec::new();
+    for check in all() {
+        let Some(certain) = check.fires.map(|fixture| fixture()) else { continue };
+        if certain.fleet.is_some() || certain.runs.is_empty() {
+            continue;
+        }
+        let severity = |record: &Record| check.severity(record);
+        let found = check.answer(&with_unread_run(certain.clone()));
+        let stands = matches!(&found, Ok(Answer::Finding(f)) if Some(f.severity) == severity(&certain));
+        lost.extend((!stands).then(|| format!("{}: {found:?}", check.id)));
+    }
+    assert!(lost.is_empty(), "{lost:#?}");
+    let all_read = all().find(|check| check.id == CheckId::D02).unwrap();
+    let found = all_read.answer(&with_unread_run(all_read.fires.unwrap()()));
+    let sentence = if let Ok(Answer::Finding(f)) = &found { f.sentence.as_str() } else { "" };
+    assert!(sentence.ends_with(" runs could be checked: run 1 has no snapshot at its start."), "{found:?}");
+}
+
+#[test]
+fn no_belief_holds_if_a_run_was_not_read() {
+    let mut false_holds = Vec::new();
+    for honest in
+        [reads(), writes(), Fixture::honest_open(), Fixture::honest_sequential(), Fixture::honest_loop()]
+    {
+        let honest = honest.record();
+        let mut blind = honest.clone();
+        blind.runs.iter_mut().for_each(unread);
+        for check in all() {
+            let needs_reading = check.answer(&blind).is_err();
+            let answer = check.answer(&with_unread_run(honest.clone()));
+            if needs_reading && matches!(answer, Ok(Answer::Holds(..))) {
+                false_holds.push(format!("{}: {answer:?}", check.id));
+            }
+        }
+    }
+    assert!(false_holds.is_empty(), "{false_holds:#?}");
 }
 
 #[test]

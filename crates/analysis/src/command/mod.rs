@@ -664,9 +664,9 @@ fn check_lower_layer(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
     let mut least_share = 1.0_f64;
     for place in machine.into_iter().flat_map(|machine| &machine.places) {
         let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| bytes(&l.name)).sum();
-        let below: u64 = place.leaves().map(|l| bytes(&l.name)).sum();
+        let below: u64 = place.lowest_layers().map(|l| bytes(&l.name)).sum();
         if top >= MIN_BYTES && (below as f64) < ARRIVED_FROM.0 * top as f64 {
-            let names: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+            let names: Vec<&str> = place.lowest_layers().map(|l| l.name.as_str()).collect();
             let (top, below, names) = (show_bytes(top), show_bytes(below), names.join(" and "));
             return Ok(found(
                 Severity::Relabels,
@@ -736,7 +736,7 @@ fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     let places = record.header.hosts.first().into_iter().flat_map(|machine| &machine.places);
     let excess = places.map(|place| {
         let top: u64 = place.tops.iter().filter_map(|at| place.layers.get(*at)).map(|l| read(&l.name)).sum();
-        let below: u64 = place.leaves().map(|l| read(&l.name)).sum();
+        let below: u64 = place.lowest_layers().map(|l| read(&l.name)).sum();
         below.saturating_sub(top).saturating_sub(fetched.saturating_sub(top))
     });
     Ok(excess.max().unwrap_or(0))

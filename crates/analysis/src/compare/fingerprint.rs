@@ -385,7 +385,7 @@ fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     ];
     let top = place.tops.first().and_then(|t| place.layers.get(*t));
     // A partition has the queue of its disk.
-    let queue = top.filter(|l| !l.queue.is_empty()).or_else(|| place.leaves().next());
+    let queue = top.filter(|l| !l.queue.is_empty()).or_else(|| place.lowest_layers().next());
     all.extend(queue.iter().flat_map(|layer| {
         let set = QUEUE_SETTINGS.iter().filter_map(|file| Some((file, layer.queue.get(*file)?)));
         set.map(|(file, value)| aspect(&named(&format!("queue/{file}")), value.trim().to_owned(), false))

@@ -143,6 +143,29 @@ fn requested_flushes_are_replayed() {
 }
 
 #[test]
+fn flushes_of_two_writes_to_one_sector_keep_their_own_times() {
+    let mut rows = Rows::default();
+    rows.ask("jbd2", "FWFSM", 100..400, 64, 8);
+    rows.ask("jbd2", "FWFSM", 150..500, 64, 8);
+    rows.add("jbd2", "FWFSM", 300..390, 64, 8);
+    rows.add("jbd2", "FWFSM", 420..490, 64, 8);
+    // The recording lost the issue of a write. A much later one to its sector does not get its time.
+    rows.ask("jbd2", "FWFSM", 600..700, 128, 8);
+    let late = 600 + 2 * LONGEST_FLUSH_NS;
+    rows.add("jbd2", "FWFSM", late..late + 10, 128, 8);
+    let mut operations = Operations::from_origin(&Origin::default(), &Changes::default());
+    let mut syncs = Vec::new();
+    for row in &rows.rows {
+        operations.add(row, &rows.names, &mut |operation| {
+            if operation.kind == Kind::Sync {
+                syncs.push((operation.issue_ns, operation.latency_ns));
+            }
+        });
+    }
+    assert_eq!(syncs, [(100, Some(200)), (150, Some(270)), (late, None)]);
+}
+
+#[test]
 fn dense_replays_keep_sizes_and_leave_out_discards_outside() {
     let mut rows = Rows::default();
     rows.add("a", "D", 0..1, 0, 64);

@@ -461,7 +461,8 @@ fn set_end(
             let bytes = moved.unwrap_or(0).saturating_mul(loops.into());
             stream.resolved.limit.bytes = Some(all(bytes.div_ceil(least) * least));
         }
-        (None, None) if shares.wraps(stream) => {
+        // With several operations at each offset, fio ends after the size and not after a pass.
+        (None, None) if shares.wraps(stream) || stream.line.times > 1 => {
             // If the size is not a multiple of the number of files, the files together are smaller than the size, but fio moves the full
             // size.
             let region = size.map_or_else(|| shares.region("size", stream), Ok)?;

@@ -224,8 +224,9 @@ pub struct Stream {
 /// error occurs, and few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Pauses and off periods that recur less often than this, in ns, are visible in the time series of
-/// a run. The intervals of a run of 3 s are about as long.
+/// Pauses and off periods that recur less often than this, in ns, count as changes of the load: they are visible in the
+/// time series of a run of 3 s, whose intervals are about as long. A fixed limit, because a stream does not know the
+/// length of its intervals, which follows from its phase: 10 ms to 1 s.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
@@ -459,9 +460,8 @@ impl Stream {
     /// Returns the number of bytes after which the stream ends, if each worker has `own_bytes` of a shared file. This is
     /// the smaller one of the bytes of its passes and its byte limit. `None` if it has neither.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
-        // A trim and the write after it touch the same bytes.
-        let times = if self.access.lines.iter().any(Line::has_pairs) { 2 } else { 1 };
-        let pass_bytes = own_bytes.saturating_mul(times).saturating_mul(self.workers.into());
+        let pass_bytes =
+            own_bytes.saturating_mul(self.access.times_each()).saturating_mul(self.workers.into());
         let passes = self.shared.and_then(|shared| shared.passes);
         passes
             .map(|passes| pass_bytes.saturating_mul(passes.into()))

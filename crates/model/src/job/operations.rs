@@ -628,8 +628,13 @@ impl Access {
         if line.align_bytes > 0 && !size.is_multiple_of(line.align_bytes) {
             return 0;
         }
-        let times = if line.has_pairs() { 2 } else { u64::from(line.times.max(1)) };
-        zones.last_bytes(span_bytes, size, times)
+        zones.last_bytes(span_bytes, size, line.times_each())
+    }
+
+    /// Returns how often a pass covers the same bytes. With several lines, the line with most operations at each offset
+    /// counts.
+    pub fn times_each(&self) -> u64 {
+        self.lines.iter().map(Line::times_each).max().unwrap_or(1)
     }
 
     /// Returns the largest operation in bytes.
@@ -709,6 +714,11 @@ impl Line {
     /// Whether writes follow trims of the same bytes.
     pub fn has_pairs(&self) -> bool {
         self.writes_after_trims && self.mix.does(Kind::Trim)
+    }
+
+    /// Returns how often a pass covers the same bytes: a trim and the write after it, or several operations at each offset.
+    pub fn times_each(&self) -> u64 {
+        if self.has_pairs() { 2 } else { u64::from(self.times.max(1)) }
     }
 
     /// Returns `read`, `write`, `trim`, the mix as `70/30`, or `trimwrite`.

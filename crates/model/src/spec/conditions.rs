@@ -157,7 +157,7 @@ fn threshold(text: &str, quantity: Quantity) -> Result<(f64, bool), String> {
         (Some(share), _) => (decimal(share), true),
         (None, Quantity::Iops) => (rate(text).ok(), false),
         (None, Quantity::Bandwidth) => (bandwidth(text).ok().map(|bytes| bytes as f64), false),
-        (None, Quantity::Latency) => (time_limit(text, 1, MAX_TIME_NS).ok().map(|ns| ns as f64), false),
+        (None, Quantity::Latency) => (time_limit(text).ok().map(|ns| ns as f64), false),
     };
     let limit = limit.filter(|limit| *limit > 0.0);
     let example = match quantity {
@@ -204,7 +204,7 @@ pub fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     let [ns, percent, window] = *rule.split(':').collect::<Vec<_>>() else {
         return Err(reject(text, "is not a latency target; type one such as 500us:99.9%:5s"));
     };
-    let (ns, percent) = (time_limit(ns, 1, MAX_TIME_NS)?, share(percent)?);
+    let (ns, percent) = (time_limit(ns)?, share(percent)?);
     if percent <= 0.0 {
         return Err(reject(text, "is always met; type a share above 0, such as 99.9%"));
     }
@@ -360,7 +360,7 @@ fn parse_condition(text: &str) -> Result<Condition, String> {
     let limit = match number.as_str() {
         "iops" => Limit::Iops { at_least: rate(right)? },
         "mb/s" => Limit::MbPerS { at_least: parse_mb_per_s(right)? },
-        "time" => Limit::Time { at_most_ns: time_limit(right, 1, MAX_TIME_NS)? },
+        "time" => Limit::Time { at_most_ns: time_limit(right)? },
         _ => parse_latency_limit(&number, right).ok_or_else(none)??,
     };
     let (wrong, why) = match limit {
@@ -383,7 +383,7 @@ fn parse_latency_limit(number: &str, limit: &str) -> Option<Result<Limit, String
     };
     let rank = rank.strip_prefix('p')?;
     let percentile = PERCENTILES.into_iter().find(|known| *known == rank)?.to_owned();
-    Some(time_limit(limit, 1, MAX_TIME_NS).map(|at_most_ns| Limit::Latency { kind, percentile, at_most_ns }))
+    Some(time_limit(limit).map(|at_most_ns| Limit::Latency { kind, percentile, at_most_ns }))
 }
 
 /// Parses a rate in 10^6 bytes per second, above 0.

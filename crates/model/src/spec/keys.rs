@@ -733,7 +733,7 @@ pub const KEYS: &[Key] = &[
         "DURATION",
         "End with an error as soon as a read, a write or a trim takes longer than this",
         &[Run, RunCapture],
-        option!(resolved.max_latency_ns, t => time_limit(t, 1, MAX_TIME_NS), v => show_ns(*v as f64)),
+        option!(resolved.max_latency_ns, t => time_limit(t), v => show_ns(*v as f64)),
     )
     .elsewhere(&[fio("max_latency", "10000", foreign::microseconds)]),
     key(

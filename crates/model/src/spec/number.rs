@@ -163,16 +163,16 @@ pub fn time(text: &str, least: u64, most: u64) -> Result<u64, String> {
     ))
 }
 
-/// Parses a limit of a latency or of a run time, from `least` to `most`, all in ns. The text needs
-/// a unit: a bare number would be seconds, and people who type `p99>10` mean milliseconds.
+/// Parses a limit of a latency or of a run time above 0 in ns. The text needs a unit: a bare number
+/// would be seconds, and people who type `p99>10` mean milliseconds.
 ///
 /// # Errors
 /// What is wrong and what to type.
-pub fn time_limit(text: &str, least: u64, most: u64) -> Result<u64, String> {
+pub fn time_limit(text: &str) -> Result<u64, String> {
     if let Some(number) = decimal(text) {
         return Err(reject(text, &format!("has no unit; type {number}us, {number}ms or {number}s")));
     }
-    time(text, least, most)
+    time(text, 1, MAX_TIME_NS)
 }
 
 /// Formats a time limit as a user would type it.

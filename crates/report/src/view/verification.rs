@@ -113,8 +113,8 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
 fn describe_place(place: &Place) -> String {
     let tops: Vec<&str> =
         place.tops.iter().filter_map(|t| Some(place.layers.get(*t)?.name.as_str())).collect();
-    let leaves: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
-    let drivers: Vec<&str> = place.leaves().filter_map(|l| l.driver.as_deref()).collect();
+    let leaves: Vec<&str> = place.lowest_layers().map(|l| l.name.as_str()).collect();
+    let drivers: Vec<&str> = place.lowest_layers().filter_map(|l| l.driver.as_deref()).collect();
     let on = if place.file_system.is_some() { " on " } else { " " };
     let mut out = place.kind().to_owned();
     if !tops.is_empty() {

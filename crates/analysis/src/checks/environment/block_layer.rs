@@ -38,7 +38,8 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
         "A rate between {least} and {most} of a limit on one of the target's devices has reached the limit: \
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
-         the job, and any weight other than the default, is a note.",
+         the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
+         an unknown part of the stack.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -103,6 +104,13 @@ struct Limits {
 fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     let limits = read_limits(case)?;
     if limits.hard.is_empty() && limits.soft.is_empty() {
+        // A limit on another device may apply to the part of the stack that is unknown.
+        let why_unknown = case.places().find_map(|place| place.blind.clone());
+        if let Some(why) = why_unknown.filter(|_| limits_any_device(case)) {
+            return Err(format!(
+                "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
+            ));
+        }
         return holds("No cgroup limits these operations.", evidence([]));
     }
     if let Some((limit, rate)) = find_reached_limit(case, &limits) {
@@ -171,6 +179,15 @@ fn read_limits(case: &Case) -> Known<Limits> {
     let mut out = parse_limits(text, &numbers);
     out.hard.retain(|l| case.does(l.kind));
     Ok(out)
+}
+
+/// Whether a cgroup limits any device in a direction of this case.
+fn limits_any_device(case: &Case) -> bool {
+    let text = case.machine.and_then(|machine| machine.fact(LIMITS).ok()).unwrap_or_default();
+    let device_of = |line: &'_ str| Some(line.rsplit_once(": ")?.1.split(' ').next()?.to_owned());
+    let devices: Vec<String> = text.lines().filter_map(device_of).collect();
+    let numbers: Vec<&str> = devices.iter().map(String::as_str).collect();
+    parse_limits(text, &numbers).hard.iter().any(|limit| case.does(limit.kind))
 }
 
 /// Returns the limits on a device from the text of the limits of all cgroups.
@@ -612,6 +629,19 @@ fn both_cgroup_versions_are_read_and_only_matching_limits_bias() {
         severity_of_limit("/c/io.max: 254:0 rbps=82000000 wbps=max riops=max wiops=max"),
         Some(Severity::Note)
     );
+}
+
+#[test]
+fn limits_of_an_unknown_device_are_not_checked() {
+    let answer = |text: &str| {
+        let mut record = limited(text);
+        record.header.hosts[0].places[0].blind = Some("the disks below md0 are unknown".into());
+        IO_LIMIT_CONFIGURED.answer(&record)
+    };
+    assert!(answer("/c/io.max: 8:0 riops=10000").is_err_and(|why| why.contains("below md0")));
+    assert!(matches!(answer("/c/io.max: 254:0 riops=10000"), Ok(Answer::Finding(_))));
+    assert!(matches!(answer("/c/io.max: 8:0 wiops=10000"), Ok(Answer::Holds(..))), "the job only reads");
+    assert!(matches!(answer("/c/cpu.max: 50000 100000"), Ok(Answer::Holds(..))));
 }
 
 #[test]

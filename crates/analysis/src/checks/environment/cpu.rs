@@ -611,7 +611,8 @@ fn device_nodes(case: &Case) -> Known<BTreeSet<u32>> {
         let node = device.device.get(NODE_OF_DEVICE).and_then(|text| text.trim().parse().ok());
         node.ok_or_else(|| format!("the NUMA node of {} is unknown", device.name))
     };
-    let nodes: BTreeSet<u32> = case.places().flat_map(Place::leaves).map(node_of).collect::<Known<_>>()?;
+    let nodes: BTreeSet<u32> =
+        case.places().flat_map(Place::lowest_layers).map(node_of).collect::<Known<_>>()?;
     if nodes.is_empty() { Err("no block device is known below".into()) } else { Ok(nodes) }
 }
 

@@ -110,6 +110,8 @@ struct ForeignIo {
     unattributed_share: f64,
     /// The larger of `ios_share` and `bytes_share`. A share of traffic that is too small to count is left out.
     deciding_share: f64,
+    /// Whether the share of the requests decides, and not that of the bytes.
+    requests_decide: bool,
     limited: Option<Limited>,
 }
 
@@ -145,16 +147,11 @@ impl ForeignIo {
             bytes_share,
             unattributed_share: if unattributed > floor { share_of(unattributed, own.bytes) } else { 0.0 },
             deciding_share: counted_ios_share.max(counted_bytes_share),
+            requests_decide: counted_ios_share > counted_bytes_share,
             limited: reaches_limit(case)
                 .then_some(Limited { has_headroom: traffic.busy_share < HEADROOM_BELOW.0 }),
             traffic,
         }
-    }
-
-    /// Returns the larger of the shares of bytes and requests, for the sentence. Unlike
-    /// `deciding_share`, it includes traffic that is too small to count.
-    fn larger_share(&self) -> f64 {
-        self.ios_share.unwrap_or(0.0).max(self.bytes_share)
     }
 
     fn severity(&self) -> Option<Severity> {
@@ -190,7 +187,7 @@ impl ForeignIo {
             ("foreign_bytes", foreign.bytes as f64),
             ("own_bytes", self.own.bytes as f64),
             ("foreign_bytes_share", self.bytes_share),
-            ("foreign_share", self.larger_share()),
+            ("foreign_share", self.deciding_share),
         ]);
         if let Some(ios_share) = self.ios_share {
             numbers.insert("foreign_ios".into(), foreign.ops as f64);
@@ -204,7 +201,7 @@ impl ForeignIo {
         let disk = if self.is_below { &self.traffic.disks } else { "the device" };
         let how = if self.traffic.is_inferred { " (inferred from what fathom issued)" } else { "" };
         let foreign = self.traffic.all();
-        let (others, own) = if self.larger_share() > self.bytes_share {
+        let (others, own) = if self.requests_decide {
             (format!("{} requests", show_count(foreign.ops as f64)), show_count(self.own.ops as f64))
         } else {
             (show_bytes(foreign.bytes), show_bytes(self.own.bytes))
@@ -222,7 +219,7 @@ impl ForeignIo {
             self.numbers(),
             "Other processes used {disk} during the runs{how}: they did {others} and fathom {own}, so their \
              share was {}.{limited}",
-            show_share(self.larger_share())
+            show_share(self.deciding_share)
         )
     }
 }
@@ -550,11 +547,41 @@ fn the_shares_follow_from_the_figures() {
             let Some(part) = e.get(&format!("foreign_{unit}_share")) else { continue };
             let (others, own) = (e[&format!("foreign_{unit}")], e[&format!("own_{unit}")]);
             assert!((part - others / (others + own)).abs() < 1e-9, "{sentence} {e:?}");
-            assert!(*part <= e["foreign_share"], "{e:?}");
+            assert!(*part <= e["foreign_share"] || e["foreign_share"] == 0.0, "{e:?}");
         }
     }
     let (sentence, e) = figures(&Fixture { foreign_ios: 9_000, ..large() }.record());
     assert!(!e.contains_key("foreign_ios_share") && !sentence.contains("requests"), "{sentence} {e:?}");
+}
+
+#[test]
+fn the_sentence_has_the_share_that_decides() {
+    let finding = |ops: u64, bytes: u64| {
+        let record = Fixture { block_bytes: 65_536, ops: 100, runs: 1, ..Fixture::honest() }.record();
+        let case = &crate::case::cases(&record)[0];
+        let read = Amount { ops, bytes };
+        let total = BlockFlow { ios: 110 + ops, bytes: 110 * 65_536 + bytes, ..BlockFlow::default() };
+        let traffic = Traffic {
+            disks: "vda".into(),
+            read,
+            write: Amount::default(),
+            unattributed_bytes: 0,
+            total,
+            is_inferred: false,
+            busy_share: 1.0,
+        };
+        let foreign = ForeignIo::new(case, traffic, false);
+        (foreign.severity(), foreign.finding())
+    };
+    // 48 requests are too few to count, although their share is 30 %. Their bytes are enough.
+    let (severity, found) = finding(FLOOR_IOS, FLOOR_BYTES + 4096);
+    assert_eq!(severity, Some(Severity::Biases));
+    assert!(found.sentence.contains("share was 13 %"), "{}", found.sentence);
+    assert!((found.evidence["foreign_share"] - found.evidence["foreign_bytes_share"]).abs() < 1e-9);
+    // One request more, and the requests decide.
+    let (severity, found) = finding(FLOOR_IOS + 1, FLOOR_BYTES + 4096);
+    assert_eq!(severity, Some(Severity::Invalidates));
+    assert!(found.sentence.contains("49 requests and fathom 110"), "{}", found.sentence);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) const THERMAL: Check = Check {
             `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at start and stop of each run.",
     formula: formula!(
         "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-         reports. Does not apply to a virtual disk without a sensor.",
+         reports. Not checked if another drive below has no sensor. Does not apply to a virtual disk without a sensor.",
         near = NEAR_MILLIDEGREES / 1000
     ),
     provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
@@ -41,13 +41,11 @@ pub(super) const THERMAL: Check = Check {
 };
 
 fn check_thermal(case: &Case) -> Known<Answer> {
-    let hottest = match find_hottest(case) {
-        // A passed-through drive has a sensor. A simulated drive has none.
-        Ok(None) | Err(_) if is_virtual(case) => return Ok(Answer::DoesNotApply),
-        hottest => hottest?,
+    let (hottest, all_known) = find_hottest(case);
+    let Some(Sensor { name, reading, limit, run, at_s }) = hottest else {
+        // A passed-through drive has a sensor. A simulated drive has none. if is_virtual(case) { return Ok(Answer::DoesNotApply); }
+        return all_known.and(not_checked("no drive reports both its temperature and its limit"));
     };
-    let Sensor { name, reading, limit, run, at_s } =
-        hottest.ok_or("no drive reports both its temperature and its limit")?;
     let numbers = evidence([
         ("degrees", reading as f64 / 1e3),
         ("degrees_max", limit as f64 / 1e3),
@@ -55,6 +53,15 @@ fn check_thermal(case: &Case) -> Known<Answer> {
         ("at_s", at_s),
     ]);
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
+        all_known?;
+        // Old sessions do not record which drive a sensor belongs to.
+        let (with_sensor, without): (Vec<&Layer>, Vec<&Layer>) = case
+            .places()
+            .flat_map(Place::lowest_layers)
+            .partition(|drive| drive.device.contains_key("hwmon"));
+        if let (Some(_), Some(drive), false) = (with_sensor.first(), without.first(), is_virtual(case)) {
+            return Err(format!("{} reports no temperature", drive.name));
+        }
         return holds("The drives stayed below the temperature at which they throttle.", numbers);
     }
     finding!(
@@ -80,13 +87,20 @@ struct Sensor {
     at_s: f64,
 }
 
-/// Returns the sensor closest to its limit, or `None` if no sensor reports a limit.
-fn find_hottest(case: &Case) -> Known<Option<Sensor>> {
-    case.need_run()?;
+/// Returns the sensor closest to its limit, or `None` if no sensor reports a limit, and why sensors were not read.
+fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
     let mut hottest: Option<Sensor> = None;
+    let mut all_known = case.need_run();
     let samples = case.runs.iter().flat_map(|r| [(r, Moment::Start), (r, Moment::Stop)]);
     for (ran, moment) in samples {
-        for (place, sensor) in sensors_below(case, ran.snapshot(moment)?.text(TEMPERATURES)?) {
+        let text = match ran.snapshot(moment).and_then(|snapshot| snapshot.text(TEMPERATURES)) {
+            Ok(text) => text,
+            Err(why) => {
+                all_known = all_known.and(Err(why));
+                continue;
+            }
+        };
+        for (place, sensor) in sensors_below(case, text) {
             let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
             let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
             if hottest.as_ref().is_none_or(|h| limit.saturating_sub(reading) < headroom(h)) {
@@ -98,7 +112,7 @@ fn find_hottest(case: &Case) -> Known<Option<Sensor>> {
             }
         }
     }
-    Ok(hottest)
+    (hottest, all_known)
 }
 
 /// At this share of the link's bandwidth or above, the link limits the rate. Protocol and queueing take the rest.
@@ -139,7 +153,7 @@ struct LinkState {
 }
 
 fn check_link_degraded(case: &Case) -> Known<Answer> {
-    let leaves: Vec<&Layer> = case.places().flat_map(Place::leaves).collect();
+    let leaves: Vec<&Layer> = case.places().flat_map(Place::lowest_layers).collect();
     if leaves.is_empty() {
         return Err("no block device is known below".into());
     }
@@ -149,8 +163,10 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     };
     let (links, all_known) = split_known(Ok(leaves.iter().map(|drive| state_of_link(drive)).collect()));
     let slowest = links.iter().map(|link| link.bytes_per_s).min_by(f64::total_cmp);
-    let degraded = links.into_iter().find_map(|link| Some((link.degradation?, link.drive, link.bytes_per_s)));
-    let Some((degradation, drive, bytes_per_s)) = degraded else {
+    let degraded =
+        links.into_iter().filter_map(|link| Some((link.degradation?, link.drive, link.bytes_per_s)));
+    // The slowest link limits the rate most.
+    let Some((degradation, drive, bytes_per_s)) = degraded.min_by(|a, b| a.2.total_cmp(&b.2)) else {
         // A passed-through drive has a link. A simulated drive has none.
         if all_known.is_err() && is_virtual(case) {
             return Ok(Answer::DoesNotApply);
@@ -372,18 +388,14 @@ fn problems_of_array(case: &Case, array: &Layer) -> Known<Vec<String>> {
     if let Some(action) = array.device.get("md/sync_action").map(|a| a.trim()).filter(|a| BUSY.contains(a)) {
         out.push(format!("{} is busy with {action}", array.name));
     }
-    let mut was_read = false;
-    let mut why_not_read = format!("{RAID} was not read");
+    let mut all_known = case.need_run();
     for snapshot in case.runs.iter().flat_map(|r| [r.snapshot(Moment::Start), r.snapshot(Moment::Stop)]) {
         match snapshot.and_then(|s| s.text(RAID)).and_then(|text| problems_in_mdstat(text, &array.name)) {
-            Ok(problems) => {
-                was_read = true;
-                out.extend(problems);
-            }
-            Err(why) => why_not_read = why,
+            Ok(problems) => out.extend(problems),
+            Err(why) => all_known = all_known.and(Err(why)),
         }
     }
-    if out.is_empty() && !was_read { Err(why_not_read) } else { Ok(out) }
+    if out.is_empty() { all_known.map(|()| out) } else { Ok(out) }
 }
 
 /// Describes what is wrong with an array according to the summary: a line with its name, then indented lines.
@@ -480,6 +492,27 @@ fn a_hot_drive_of_another_target_does_not_count() {
 }
 
 #[test]
+fn a_drive_without_a_sensor_hides_no_hot_drive_and_does_not_pass() {
+    let next_to_unknown = |millidegrees| {
+        let mut record = heated(NVME, millidegrees);
+        let place = &mut record.header.hosts[0].places[0];
+        let mut unknown = place.layers[0].clone();
+        (unknown.name, unknown.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());
+        place.layers[0].device.insert("hwmon".into(), "/sys/class/hwmon/hwmon3".into());
+        place.layers.push(unknown);
+        THERMAL.answer(&record)
+    };
+    assert!(matches!(next_to_unknown(83_850), Ok(Answer::Finding(_))));
+    assert!(next_to_unknown(40_000).is_err_and(|why| why.starts_with("vdb reports no temperature")));
+    // A sensor that was hot at the start of a run and not read at its stop.
+    let mut unread = heated(NVME, 41_850);
+    let evidence = &mut unread.runs[0].evidence;
+    evidence[0].files.insert(TEMPERATURES.into(), Ok(NVME.replace("NOW", "84000")));
+    evidence.last_mut().unwrap().files.remove(TEMPERATURES);
+    assert_eq!(THERMAL.severity(&unread), Some(Severity::Biases));
+}
+
+#[test]
 fn missing_sensors_are_not_checked_and_virtual_disks_do_not_apply() {
     assert!(THERMAL.answer(&Fixture::honest().record()).is_err());
     assert!(THERMAL.answer(&heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
@@ -551,6 +584,17 @@ fn an_unknown_link_is_not_checked_and_virtual_disks_do_not_apply() {
         place.layers.insert(0, unknown);
         LINK_DEGRADED.answer(&record)
     };
+    // Of two slow links, the slowest limits the rate.
+    let mut slower = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")]);
+    let place = &mut slower.header.hosts[0].places[0];
+    let mut faster = linked(NVME_X2).header.hosts[0].places[0].layers[0].clone();
+    faster.stat_file = "/sys/block/vdb/stat".into();
+    place.layers.insert(0, faster);
+    let sentence = match LINK_DEGRADED.answer(&slower) {
+        Ok(Answer::Finding(found)) => found.sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(sentence.contains("3 Gbit/s") || sentence.contains("3.0 Gbps"), "{sentence}");
     assert!(matches!(next_to_unknown(NVME_X2), Ok(Answer::Finding(_))), "{:?}", next_to_unknown(NVME_X2));
     assert!(next_to_unknown(NVME_X4).is_err());
 }
@@ -661,6 +705,9 @@ fn the_state_before_the_runs_suffices_without_a_summary() {
     assert!(f.sentence.contains("busy with recover; md0 lacks 1"), "{}", f.sentence);
     assert!(RAID_STATE.answer(&on_array_with(Err("gone"), &[("md/degraded", "0\n")])).is_err());
     assert!(RAID_STATE.answer(&on_array("Personalities :\nunused devices: <none>\n")).is_err());
+    let mut unread = on_array(COMPLETE);
+    unread.runs[1].evidence.last_mut().unwrap().files.remove(RAID);
+    assert!(RAID_STATE.answer(&unread).is_err(), "a member may have failed in the second run");
 }
 
 #[test]

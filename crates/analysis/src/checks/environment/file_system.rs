@@ -91,10 +91,9 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(rate as u64)
         );
     }
-    active_thread?;
-    idle_rate?;
-    let discarded = if case.with_sharers().does(Kind::Trim) { 0 } else { count_discarded_bytes(case)? };
-    if discarded > DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64) {
+    let discarded = if case.with_sharers().does(Kind::Trim) { Ok(0) } else { count_discarded_bytes(case) };
+    let most = DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64);
+    if let Some(discarded) = discarded.as_ref().ok().copied().filter(|bytes| *bytes > most) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
         return finding!(
             Severity::Note,
@@ -104,25 +103,28 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
             show_bytes(discarded)
         );
     }
+    active_thread?;
+    idle_rate?;
+    discarded?;
     holds("The file system did no work of its own.", numbers)
 }
 
 /// Returns the name and the work of a kernel thread that works for one of the target's file
 /// systems, if there was one.
 fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
-    for ran in &case.runs {
-        for moment in [Moment::Start, Moment::Stop] {
-            let text = ran.snapshot(moment)?.text(HOUSEKEEPERS)?;
-            let names = || text.lines().filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()));
-            let is_in_use = |fs: &str| case.places().any(|p| p.kind() == fs);
-            let worker =
-                WORKERS.iter().find(|(begin, fs, _)| is_in_use(fs) && names().any(|n| n.starts_with(begin)));
-            if let Some((name, _, action)) = worker {
-                return Ok(Some((name, action)));
-            }
-        }
+    let snapshots =
+        case.runs.iter().flat_map(|ran| [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment)));
+    let (texts, all_known) = split_known(Ok(snapshots.map(|s| s?.text(HOUSEKEEPERS)).collect()));
+    let names = || {
+        let lines = texts.iter().flat_map(|text| text.lines());
+        lines.filter_map(|l| l.split_once(": ").map(|(_, name)| name.trim()))
+    };
+    let is_in_use = |fs: &str| case.places().any(|p| p.kind() == fs);
+    let worker = WORKERS.iter().find(|(begin, fs, _)| is_in_use(fs) && names().any(|n| n.starts_with(begin)));
+    match worker {
+        Some((name, _, action)) => Ok(Some((name, action))),
+        None => all_known.map(|()| None),
     }
-    Ok(None)
 }
 
 /// Returns the bytes per second written to the shared disks during the idle watch, or `None` without one.
@@ -253,44 +255,47 @@ pub(super) const REMOTE_FS: Check = Check {
 };
 
 fn check_remote_fs(case: &Case) -> Known<Answer> {
-    let why_unknown = |place: &Place| {
-        place.blind.clone().unwrap_or_else(|| format!("{} has no known file system", place.path))
-    };
-    let known = case.places().map(|place| place.file_system.as_ref().ok_or_else(|| why_unknown(place)));
-    let (file_systems, all_known) = split_known(Ok(known.collect()));
-    let has_file_system = !file_systems.is_empty();
-    let remote = file_systems.into_iter().find_map(|fs| Some((fs, describe_location(&fs.kind)?)));
-    let Some((fs, location)) = remote else {
+    let (mut file_systems, all_known) = split_known(Ok(case.file_systems()));
+    file_systems.retain(|fs| describe_location(&fs.kind).is_some());
+    file_systems.sort_by(|a, b| (&a.kind, &a.mount_point).cmp(&(&b.kind, &b.mount_point)));
+    file_systems.dedup_by(|a, b| (&a.kind, &a.mount_point) == (&b.kind, &b.mount_point));
+    if file_systems.is_empty() {
         all_known?;
-        if !has_file_system {
-            return Err("the record does not contain the file system of the target".into());
-        }
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
-    };
-    let mut sentence = format!("This is {} ({}): {location}.", fs.kind, fs.source);
-    let mut numbers = evidence([]);
-    let mut rename = Rename::Condition(condition(&fs.kind));
-    if WITH_READ_COUNTS.contains(&fs.kind.as_str()) && case.does(Kind::Read) {
+    }
+    let (mut sentences, mut numbers, mut media) = (Vec::new(), evidence([]), None);
+    for fs in &file_systems {
+        let location = describe_location(&fs.kind).unwrap_or_default();
+        sentences.push(format!("This is {} ({}): {location}.", fs.kind, fs.source));
+        if !WITH_READ_COUNTS.contains(&fs.kind.as_str()) || !case.does(Kind::Read) {
+            continue;
+        }
         match client_hit_share(case, fs) {
             Ok(share) => {
-                numbers = evidence([("client_hit_share", share)]);
+                numbers.insert("client_hit_share".into(), share);
                 let severity = severity_of_cached_share(share);
                 if severity.is_some() {
-                    sentence += &format!(" {} of the reads never left this machine.", show_share(share));
+                    sentences.push(format!("{} of the reads never left this machine.", show_share(share)));
                 }
-                if severity == Some(Severity::Relabels) {
-                    rename = Rename::Medium(format!("page cache above {}", fs.kind));
+                if severity == Some(Severity::Relabels) && file_systems.len() == 1 {
+                    media = Some(Rename::Medium(format!("page cache above {}", fs.kind)));
                 }
             }
             Err(why) => {
-                sentence += &format!(" The share that this machine's own cache answered is unknown: {why}.");
+                sentences
+                    .push(format!("The share that this machine's own cache answered is unknown: {why}."));
             }
         }
     }
-    let cure = ON_SHARED_DISK.contains(&fs.kind.as_str()).then(|| {
+    let conditions: BTreeSet<String> = file_systems.iter().map(|fs| condition(&fs.kind)).collect();
+    let conditions = conditions.into_iter().collect::<Vec<_>>().join(" and ");
+    let cure = file_systems.iter().any(|fs| ON_SHARED_DISK.contains(&fs.kind.as_str())).then(|| {
         "Make sure that no other machine of the cluster uses the disk, and measure again.".to_owned()
     });
-    Detail::new(Severity::Relabels, sentence, numbers).with_cure(cure).relabelled(rename).found()
+    Detail::new(Severity::Relabels, sentences.join(" "), numbers)
+        .with_cure(cure)
+        .relabelled(media.unwrap_or(Rename::Condition(conditions)))
+        .found()
 }
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
@@ -530,6 +535,45 @@ fn on_nfs(fixture: &Fixture, hit_percent: Result<u64, &str>) -> Record {
 fn remote_finding(record: &Record) -> Detail {
     let Ok(Answer::Finding(finding)) = REMOTE_FS.answer(record) else { panic!("silent") };
     finding
+}
+
+#[test]
+fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
+    let with_second = |kind: Option<&str>| {
+        let mut record = Fixture { kind: "fuse.sshfs", ..Fixture::honest() }.record();
+        if kind.is_none() {
+            record = Fixture::honest().record();
+        }
+        let plan = &mut record.header.plan;
+        plan.targets.push(plan.targets[0].clone());
+        plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+        let mut place = record.header.hosts[0].places[0].clone();
+        if let (Some(kind), Some(fs)) = (kind, &mut place.file_system) {
+            fs.kind = kind.into();
+        } else {
+            (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
+        }
+        record.header.hosts[0].places.push(place);
+        record
+    };
+    let both = remote_finding(&with_second(Some("cifs")));
+    assert!(
+        both.sentence.contains("This is cifs") && both.sentence.contains("fuse.sshfs"),
+        "{}",
+        both.sentence
+    );
+    let condition = "over the network through fuse.sshfs and through cifs";
+    assert_eq!(both.renames, Some(Rename::Condition(condition.into())));
+    assert!(REMOTE_FS.answer(&with_second(None)).is_err_and(|why| why.contains("hidden")));
+}
+
+#[test]
+fn what_was_not_read_hides_no_work_of_the_file_system() {
+    let mut record = with_thread("4711: ext4lazyinit");
+    let is_start = |s: &&mut Snapshot| s.moment == Moment::Start;
+    let starts = record.runs.iter_mut().flat_map(|r| &mut r.evidence).filter(is_start);
+    starts.for_each(|s| drop(s.files.insert(HOUSEKEEPERS.into(), Err("hidden".into()))));
+    assert_eq!(FS_HOUSEKEEPING.severity(&record), Some(Severity::Biases));
 }
 
 #[test]

@@ -46,12 +46,14 @@ pub(super) const MISALIGNED: Check = Check {
 };
 
 fn check_misaligned(case: &Case) -> Known<Answer> {
-    let mut block = 0;
-    for layer in layers_with_queues(case)? {
-        block = block.max(layer.queue_number("physical_block_size")?);
-    }
+    // Sizes of blocks are powers of two: what does not fit the largest known block fits no larger one either.
+    let (layers, layers_known) = layers_with_queues(case);
+    let sizes = layers.into_iter().map(|layer| layer.queue_number("physical_block_size")).collect();
+    let (sizes, sizes_known) = split_known(Ok(sizes));
+    let sizes_known = layers_known.and(sizes_known);
+    let block = sizes.into_iter().max().unwrap_or(0);
     if block == 0 {
-        return Err("the disks report a physical block size of 0".into());
+        return sizes_known.and(not_checked("the disks report a physical block size of 0"));
     }
     let mut misfits = Vec::new();
     if case.stream.cache.is_direct() {
@@ -60,9 +62,15 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
     let (misaligned, all_known) = misaligned_devices(case, block);
     misfits.extend(misaligned);
     if misfits.is_empty() {
-        all_known?;
         // The extent map is needed only if nothing else is misaligned.
-        misfits.extend(misaligned_extents(case, block)?);
+        let extents = misaligned_extents(case, block);
+        if let Ok(Some(misfit)) = extents {
+            misfits.push(misfit);
+        } else {
+            sizes_known?;
+            all_known?;
+            extents?;
+        }
     }
     let numbers = evidence([("physical_block_bytes", block as f64), ("misfits", misfits.len() as f64)]);
     if misfits.is_empty() {
@@ -217,12 +225,13 @@ pub(super) const FRAGMENTED: Check = Check {
 fn check_fragmented(case: &Case) -> Known<Answer> {
     let (extents, all_known) = split_known(case.extents());
     // Compressed files are stored in extents of 128 KiB, wherever these are.
-    if extents.iter().any(|e| e.encoded_bytes > 0) {
-        return not_checked(
-            "the file is stored compressed or encrypted, so the number of its extents means nothing",
-        );
-    }
-    let worst = extents.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
+    let (encoded, plain): (Vec<_>, Vec<_>) = extents.into_iter().partition(|e| e.encoded_bytes > 0);
+    let all_known = all_known.and(if encoded.is_empty() {
+        Ok(())
+    } else {
+        not_checked("the file is stored compressed or encrypted, so the number of its extents means nothing")
+    });
+    let worst = plain.iter().filter(|e| e.count > 0).min_by_key(|e| mean_extent_bytes(e));
     let Some(worst) = worst else {
         return all_known.and(not_checked("the map of the file's extents is empty"));
     };
@@ -426,6 +435,8 @@ fn check_trims_met_holes(case: &Case) -> Known<Answer> {
 
 #[cfg(test)]
 use crate::fixture::Fixture;
+#[cfg(test)]
+use model::evidence::TargetState;
 
 #[test]
 fn small_direct_writes_bias_and_small_direct_reads_are_a_note() {
@@ -624,4 +635,41 @@ fn jobs_with_writes_or_partial_blocks_are_not_checked_and_devices_do_not_apply()
     assert!(parts.is_err_and(|why| why.contains("parts of blocks")));
     let device = change(&|r| r.header.plan.targets[0].role = model::plan::Role::Device);
     assert_eq!(device, Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn an_unknown_disk_hides_no_misfit_and_does_not_pass() {
+    let next_to_unknown = |block_bytes| {
+        let mut record = Fixture { block_bytes, ..Fixture::honest_write() }.record();
+        let place = &mut record.header.hosts[0].places[0];
+        let mut unknown = place.layers[0].clone();
+        unknown.stat_file = "/sys/block/vdb/stat".into();
+        unknown.queue.remove("physical_block_size");
+        place.layers.push(unknown);
+        MISALIGNED.answer(&record)
+    };
+    assert!(matches!(next_to_unknown(6144), Ok(Answer::Finding(_))), "{:?}", next_to_unknown(6144));
+    assert!(next_to_unknown(8192).is_err_and(|why| why.contains("physical_block_size")));
+}
+
+#[test]
+fn a_compressed_file_hides_no_other_file_in_pieces() {
+    let pieces = |count| Extents { count, span_bytes: 1 << 30, ..Extents::default() };
+    let answer = |second: Extents| {
+        let mut record = Fixture::honest_sequential().record();
+        let plan = &mut record.header.plan;
+        plan.targets.push(plan.targets[0].clone());
+        plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+        let places = &mut record.header.hosts[0].places;
+        places.push(places[0].clone());
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let mut first = snapshot.targets[0].clone();
+            first.extents = first.extents.map(|_| Ok(Extents { encoded_bytes: 1 << 30, ..pieces(8192) }));
+            let second = TargetState { extents: first.extents.clone().map(|_| Ok(second)), ..first.clone() };
+            snapshot.targets = vec![first, second];
+        }
+        FRAGMENTED.answer(&record)
+    };
+    assert!(matches!(answer(pieces(100_000)), Ok(Answer::Finding(_))), "{:?}", answer(pieces(100_000)));
+    assert!(answer(pieces(1)).is_err_and(|why| why.contains("compressed")));
 }

@@ -55,12 +55,10 @@ pub(super) fn has_queue(layer: &Layer) -> bool {
     matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
 }
 
-/// Returns the disks and loop devices below the targets, each once. These layers have their own request queue.
-///
-/// # Errors
-/// Fails if there is none, or if the stack below a target is not known down to the lowest layer.
-fn layers_with_queues<'a>(case: &Case<'a>) -> Known<Vec<&'a Layer>> {
-    case.need_resolved_stack()?;
-    let out = case.layers(has_queue);
-    if out.is_empty() { Err("no disk is known below the target".into()) } else { Ok(out) }
+/// Returns the disks and loop devices below the targets, each once, and why there may be others. These layers have their own request queue.
+fn layers_with_queues<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
+    let layers = case.layers(has_queue);
+    let no_layer = || Err("no disk is known below the target".into());
+    let all_known = case.need_resolved_stack().and(if layers.is_empty() { no_layer() } else { Ok(()) });
+    (layers, all_known)
 }

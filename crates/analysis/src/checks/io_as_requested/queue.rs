@@ -153,22 +153,31 @@ pub(super) const DEPTH_ABOVE_QUEUE: Check = Check {
 
 fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let depth = case.depth_mean()?;
-    let layers = layers_with_queues(case)?;
-    let mut narrowest: Option<(u64, &str)> = None;
+    // An unknown disk may accept more.
+    let (layers, all_known) = layers_with_queues(case);
+    all_known?;
+    let (mut narrowest, mut all_known): (Option<(u64, &str)>, _) = (None, Ok(()));
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
     for kind in [LayerKind::Loop, LayerKind::Disk] {
         let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
         let Some(first) = layers_of_kind.clone().next() else { continue };
         let accepts = layers_of_kind.try_fold(0_u64, |sum, layer| -> Known<u64> {
             Ok(sum.saturating_add(count_accepted_requests(layer)?))
-        })?;
-        if narrowest.is_none_or(|(l, _)| accepts < l) {
-            narrowest = Some((accepts, &first.name));
+        });
+        match accepts {
+            Ok(accepts) if narrowest.is_none_or(|(l, _)| accepts < l) => {
+                narrowest = Some((accepts, &first.name));
+            }
+            Ok(_) => {}
+            Err(why) => all_known = all_known.and(Err(why)),
         }
     }
-    let (accepts, name) = narrowest.ok_or("no disk is known below the target")?;
+    let Some((accepts, name)) = narrowest else {
+        return all_known.and(not_checked("no disk is known below the target"));
+    };
     let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
     if depth <= accepts as f64 {
+        all_known?;
         return holds("The device's queue held all operations in flight.", numbers);
     }
     detail!(
@@ -229,10 +238,13 @@ pub(super) const ONE_HW_QUEUE: Check = Check {
 };
 
 fn check_one_hw_queue(case: &Case) -> Known<Answer> {
+    let (layers, mut all_known) = layers_with_queues(case);
     let mut with_one_queue = None;
-    for layer in layers_with_queues(case)? {
-        if layer.device_number("mq")? <= 1 {
-            with_one_queue = Some(layer);
+    for layer in layers {
+        match layer.device_number("mq") {
+            Ok(0 | 1) => with_one_queue = Some(layer),
+            Ok(_) => {}
+            Err(why) => all_known = all_known.and(Err(why)),
         }
     }
     let ops: f64 = Kind::MOVING.iter().map(|k| case.in_windows(*k).ops as f64).sum();
@@ -240,9 +252,11 @@ fn check_one_hw_queue(case: &Case) -> Known<Answer> {
     let workers = case.stream.workers;
     let numbers = evidence([("iops", rate), ("workers", f64::from(workers))]);
     let Some(layer) = with_one_queue else {
+        all_known?;
         return holds("Every disk has more than one hardware queue.", numbers);
     };
     if workers < 2 || rate < FAST_FROM {
+        all_known?;
         return holds("One hardware queue is enough for this rate.", numbers);
     }
     finding!(
@@ -492,4 +506,20 @@ fn a_stall_across_the_edge_of_the_window_is_not_checked() {
         .flat_map(|s| s.issued.values_mut());
     issued.for_each(|i| i.max_ns = 850_000_000);
     assert!(LITTLE_VIOLATED.answer(&record).is_err_and(|why| why.contains("850 ms")));
+}
+
+#[test]
+fn a_disk_with_an_unknown_number_of_queues_hides_no_disk_with_one() {
+    let next_to_unknown = |mq: &str| {
+        let mut record = ONE_HW_QUEUE.fires.unwrap()();
+        let place = &mut record.header.hosts[0].places[0];
+        let mut unknown = place.layers[0].clone();
+        unknown.stat_file = "/sys/block/vdb/stat".into();
+        unknown.device.remove("mq");
+        place.layers[0].device.insert("mq".into(), mq.into());
+        place.layers.push(unknown);
+        ONE_HW_QUEUE.answer(&record)
+    };
+    assert!(matches!(next_to_unknown("1"), Ok(Answer::Finding(_))), "{:?}", next_to_unknown("1"));
+    assert!(next_to_unknown("4").is_err_and(|why| why.contains("mq")));
 }

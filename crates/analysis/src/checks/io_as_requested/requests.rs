@@ -60,11 +60,11 @@ fn is_comparable(case: &Case) -> bool {
     case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
 }
 
-/// Returns the requests of each direction of the job.
+/// Returns the requests of each direction of the job, or why a direction cannot be compared: the device's bytes differ from the issued ones by more than [`SAME_BYTES`].
 ///
 /// # Errors
-/// Fails if the device was not counted, or if its bytes differ from the issued ones by more than [`SAME_BYTES_WITHIN`].
-fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
+/// Fails if the device was not counted.
+fn requests_by_kind(case: &Case) -> Known<Vec<Known<Requests>>> {
     let all = case.device_io()?;
     let mut out = Vec::new();
     for kind in Kind::MOVING {
@@ -80,25 +80,30 @@ fn requests_by_kind(case: &Case) -> Known<Vec<Requests>> {
         }
         let difference = (device.bytes as f64 - issued.bytes as f64).abs();
         if difference > SAME_BYTES_WITHIN * issued.bytes as f64 {
-            return Err(format!(
+            out.push(Err(format!(
                 "fathom issued {} of {}s, but the device moved {}, so its requests are not only fathom's",
                 show_bytes(issued.bytes),
                 kind.word(),
                 show_bytes(device.bytes)
-            ));
+            )));
+            continue;
         }
-        out.push(Requests { kind, issued, device });
+        out.push(Ok(Requests { kind, issued, device }));
     }
     Ok(out)
 }
 
-/// Returns the direction with the highest ratio.
+/// Returns the direction with the highest ratio, and why another direction cannot be compared.
 ///
 /// # Errors
-/// Fails like [`requests_by_kind`].
-fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<Requests> {
-    let worst = requests_by_kind(case)?.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-    worst.ok_or_else(|| "no operation completed".into())
+/// Fails if no direction can be compared.
+fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<(Requests, Known<()>)> {
+    let (requests, all_known) = split_known(requests_by_kind(case));
+    let worst = requests.into_iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    match worst {
+        Some(worst) => Ok((worst, all_known)),
+        None => all_known.and(not_checked("no operation completed")),
+    }
 }
 
 /// Upper bounds for a stream that shares its devices. They assume that all merges belong to this stream, and that the
@@ -192,7 +197,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         let numbers = evidence([("ops_per_request_at_most", bound.ops_per_request)]);
         return holds("The device saw operations of the requested size.", numbers);
     }
-    let worst = worst_requests(case, Requests::ops_per_request)?;
+    let (worst, all_known) = worst_requests(case, Requests::ops_per_request)?;
     let numbers = evidence([
         ("ops_per_request", worst.ops_per_request()),
         ("request_bytes_mean", worst.request_bytes()),
@@ -200,6 +205,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if worst.ops_per_request() <= MERGED_ABOVE {
+        all_known?;
         // The kernel counts its own merges, but not what an engine joins.
         let may_hide_merges = |requests: &Requests| {
             let ops = requests.issued.ops;
@@ -210,7 +216,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
             };
             ops as f64 > MERGED_ABOVE * requests.least_own_requests().max(unmerged) as f64
         };
-        if let Some(hiding) = requests_by_kind(case)?.into_iter().find(may_hide_merges) {
+        if let Some(hiding) = requests_by_kind(case)?.into_iter().flatten().find(may_hide_merges) {
             return Err(format!(
                 "the device moved {} more than fathom issued, which may be requests of other processes that hide merges",
                 show_bytes(hiding.device.bytes.saturating_sub(hiding.issued.bytes))
@@ -298,7 +304,7 @@ fn check_split(case: &Case) -> Known<Answer> {
         let numbers = evidence([("requests_per_op_at_most", bound.requests_per_op)]);
         return holds("One operation was one request to the device.", numbers);
     }
-    let worst = worst_requests(case, Requests::requests_per_op)?;
+    let (worst, all_known) = worst_requests(case, Requests::requests_per_op)?;
     let numbers = |requests: &Requests| {
         evidence([
             ("requests_per_op", requests.requests_per_op()),
@@ -307,6 +313,7 @@ fn check_split(case: &Case) -> Known<Answer> {
         ])
     };
     if worst.requests_per_op() <= SPLIT_ABOVE {
+        all_known?;
         return holds("The device got about one request for each operation.", numbers(&worst));
     }
     let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
@@ -319,7 +326,7 @@ fn check_split(case: &Case) -> Known<Answer> {
     let by_limit = split_by_queue_limit(case);
     let is_certain = by_limit.is_some();
     // Requests of other processes in one direction must not hide a split of the other.
-    let worst = if is_certain { worst } else { worst_requests(case, Requests::own_requests_per_op)? };
+    let worst = if is_certain { worst } else { worst_requests(case, Requests::own_requests_per_op)?.0 };
     let per_op = worst.requests_per_op();
     let known_cause = by_limit.or_else(|| split_by_extents(case, &worst));
     let limit = if known_cause.is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
@@ -441,7 +448,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
-    let worst = worst_requests(case, merged)?;
+    let (worst, all_known) = worst_requests(case, merged)?;
     let part = merged(&worst);
     let numbers = evidence([
         ("merged_share", part),
@@ -449,6 +456,7 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
         ("merges", worst.device.merges as f64),
     ]);
     if part <= MERGED_BEYOND_CHANCE + chance || worst.device.merges <= incidental {
+        all_known?;
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
     finding!(
@@ -689,4 +697,19 @@ fn the_seed_of_the_previous_session_biases_random_orders() {
     in_order.header.plan.jobs[0].phases[0].streams[0].access.lines[0].order =
         Order::Sequential(model::job::Steps::default());
     assert_eq!(NOT_RANDOM.severity(&in_order), None);
+}
+
+#[test]
+fn a_direction_that_cannot_be_compared_hides_no_finding_about_the_other() {
+    let with_foreign_reads = |merged, ios| {
+        let fixture = Fixture { merged, pattern: Pattern::Sequential, ..Fixture::honest_write() };
+        let mut record = crate::figures::traffic::with_foreign_requests(&fixture, 0, ios);
+        for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+            let reads = end.streams[0].issued[&Kind::Write].clone();
+            end.streams[0].issued.insert(Kind::Read, reads);
+        }
+        MERGED.answer(&record)
+    };
+    assert!(matches!(with_foreign_reads(4, 3), Ok(Answer::Finding(_))), "{:?}", with_foreign_reads(4, 3));
+    assert!(with_foreign_reads(1, 3).is_err_and(|why| why.contains("of reads")));
 }

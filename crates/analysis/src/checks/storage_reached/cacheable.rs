@@ -39,8 +39,10 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
     if span <= 0.0 || bytes <= 0.0 {
         return Ok(0.0);
     }
-    let passes = bytes / span;
-    match &line.order {
+    // Several operations at each offset cover the same blocks.
+    let times = line.times_each() as f64;
+    let passes = bytes / span / times;
+    let repeated: Known<f64> = match &line.order {
         Order::Sequential(steps) if steps.stride_bytes > 0 || steps.hole_bytes > 0 => {
             Err("fathom does not compute how many blocks repeat in a sequential order with gaps".into())
         }
@@ -60,7 +62,8 @@ pub(super) fn repeated_share(case: &Case, bytes: f64) -> Known<f64> {
         Order::Sequential(_) | Order::Once => Ok(1.0 - new_share(passes)),
         Order::Random | Order::Mixed(_) | Order::MixedEach(_) => Ok(repeated_at_random(passes)),
         other => Err(format!("{} repeats blocks by design", other.describe())),
-    }
+    };
+    Ok(1.0 - (1.0 - repeated?) / times)
 }
 
 /// Returns the share of repeats for random offsets: after c passes, 1 - e^-c of the span was touched.
@@ -213,7 +216,7 @@ fn repeats_by_design(case: &Case) -> bool {
 }
 
 fn check_re_reads(case: &Case) -> Known<Answer> {
-    let read = case.largest_run_bytes(Kind::Read);
+    let read = case.largest_run_read_bytes();
     if read == 0 {
         return Err("no read completed".into());
     }
@@ -277,17 +280,19 @@ pub(super) const FIRST_TOUCH: Check = Check {
     blind: || super::with_probe(&Fixture::honest(), |p| *p = Err("EINVAL".into())),
 };
 
-fn check_first_touch(case: &Case) -> Known<Answer> {
-    let mut worst: Option<(TimesComparison, &Probe)> = None;
-    for probe in case.probes()? {
+fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
+    let compare_reads = |probe: Known<(usize, &'a Probe)>| {
+        let (_, probe) = probe?;
         let both = compare_times(&probe.first_ns, &probe.again_ns);
-        let both =
-            both.ok_or_else(|| format!("fewer than {MIN_TIMES} blocks were read twice before the runs"))?;
-        if worst.is_none_or(|(w, _)| distance(both) > distance(w)) {
-            worst = Some((both, probe));
-        }
-    }
-    let (both, probe) = worst.ok_or("no target was read before the runs")?;
+        let few = || format!("fewer than {MIN_TIMES} blocks were read twice before the runs");
+        both.map(|both| (both, probe)).ok_or_else(few)
+    };
+    let (compared, all_known) =
+        split_known(case.probes().map(|probes| probes.into_iter().map(compare_reads).collect()));
+    let worst = compared.into_iter().reduce(|a, b| if distance(b.0) > distance(a.0) { b } else { a });
+    let Some((both, probe)) = worst else {
+        return all_known.and(not_checked("no target was read before the runs"));
+    };
     let (first, again) = (median(&probe.first_ns), median(&probe.again_ns));
     let numbers = evidence([
         ("first_p50_ns", first),
@@ -296,6 +301,7 @@ fn check_first_touch(case: &Case) -> Known<Answer> {
         ("chance", both.p),
     ]);
     if distance(both) <= FACTOR.ln() {
+        all_known?;
         return holds("The first read of a block took as long as the second.", numbers);
     }
     // A burst of another process may slow reads of one list only.
@@ -379,6 +385,12 @@ fn the_share_of_repeats_follows_from_the_order() {
     assert!(repeated_share_of(Order::Zipf(1.1), 1, 1.0).is_err_and(|why| why.contains("zipf")));
     let gaps = Order::Sequential(Steps { hole_bytes: 4096, ..Steps::default() });
     assert!(repeated_share_of(gaps, 1, 1.0).is_err());
+    let mut repeated = Fixture::honest().record();
+    let access = &mut repeated.header.plan.jobs[0].phases[0].streams[0].access;
+    (access.lines[0].order, access.lines[0].times) = (Order::Once, 4);
+    let bytes = 2.0 * (1_u64 << 30) as f64;
+    assert_near(repeated_share(&crate::case::cases(&repeated)[0], bytes), 0.75);
+    assert_near(repeated_share(&crate::case::cases(&repeated)[0], 4.0 * bytes), 0.875);
     let mut zones = Fixture::honest().record();
     zones.header.plan.jobs[0].phases[0].streams[0].access.strided =
         Some(model::job::Strided { bytes: 4096, range_bytes: 4096, skip_bytes: 0 });

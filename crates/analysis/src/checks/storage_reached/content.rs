@@ -46,20 +46,24 @@ pub(super) const ZERO_DATA: Check = Check {
 };
 
 fn check_zero_data(case: &Case) -> Known<Answer> {
-    let (mut blocks, mut zeros) = (0_u64, 0_u64);
-    for probe in case.probes()? {
+    let (probes, all_known) = split_known(case.probes());
+    let (mut blocks, mut zeros, mut targets) = (0_u64, 0_u64, Vec::new());
+    for (target, probe) in probes {
         blocks = blocks.saturating_add(probe.first_ns.len() as u64);
         zeros = zeros.saturating_add(probe.zero_blocks);
+        targets.push(target);
     }
     if blocks < FEWEST_BLOCKS {
+        all_known?;
         return Err(format!("only {blocks} blocks were read before the runs, too few to judge the data"));
     }
     let part = share(zeros as f64, blocks as f64);
     let numbers = evidence([("probed_blocks", blocks as f64), ("zero_share", part)]);
     if part <= ZEROS_BIASED_ABOVE {
+        all_known?;
         return holds("The blocks that were read hold data.", numbers);
     }
-    let written = written_before(case);
+    let written = written_before(case, &targets);
     let remaining = part - written;
     if remaining <= ZEROS_BIASED_ABOVE.0 {
         return not_checked(
@@ -78,12 +82,12 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the largest share of the read region that earlier phases of the job can have filled with data. Sums
-/// the bytes that they wrote to the same targets and assumes that no block was written twice.
-fn written_before(case: &Case) -> f64 {
+/// Returns the largest share of the read region of these targets that earlier phases of the job can have filled with
+/// data. Sums the bytes that they wrote and assumes that they wrote no block twice and to no other target.
+fn written_before(case: &Case, targets: &[usize]) -> f64 {
     let mut bytes = 0_u64;
     let fills_targets = |stream: &Stream| {
-        let shares_target = stream.targets.iter().any(|target| case.stream.targets.contains(target));
+        let shares_target = stream.targets.iter().any(|target| targets.contains(target));
         shares_target && stream.data != Data::Zeros
     };
     for run in case
@@ -98,7 +102,8 @@ fn written_before(case: &Case) -> f64 {
             bytes = bytes.saturating_add(end.issued.get(&Kind::Write).map_or(0, |issued| issued.bytes));
         }
     }
-    share(bytes as f64, case.span_bytes() as f64)
+    let span_bytes = targets.iter().map(|target| case.span_bytes_of(*target) as f64).sum();
+    share(bytes as f64, span_bytes)
 }
 
 /// Whether the storage may answer zeros without reading the medium: from the map of an SSD or of a virtual disk,

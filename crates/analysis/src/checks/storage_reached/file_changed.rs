@@ -103,13 +103,8 @@ fn check_file_changed(case: &Case) -> Known<Answer> {
         let streams_only_read =
             streams.iter().filter(|s| s.targets.contains(&target)).all(|s| !s.changes_targets());
         let only_read = streams_only_read && !is_written_by_hosts(case, target);
-        let changes = match changes(case, target, only_read) {
-            Ok(changes) => changes,
-            Err(why) => {
-                all_known = all_known.and(Err(why));
-                continue;
-            }
-        };
+        let (changes, known) = changes(case, target, only_read);
+        all_known = all_known.and(known);
         for change in changes {
             if worst.as_ref().is_none_or(|(known, _)| change < *known) {
                 worst = Some((change, target));
@@ -140,8 +135,8 @@ fn is_file(case: &Case, target: usize) -> bool {
     case.record.header.plan.targets.get(target).is_some_and(|t| matches!(t.role, Role::File | Role::Made))
 }
 
-/// Returns the changes to a target over all attempts at all runs, including discarded ones.
-fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
+/// Returns the changes to a target over all attempts at all runs, including discarded ones, and why others are unknown.
+fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<()>) {
     let plan = &case.record.header.plan;
     // Only a file of the user is compared between runs: a resumed session makes fathom's own files
     // again.
@@ -151,21 +146,22 @@ fn changes(case: &Case, target: usize, only_read: bool) -> Known<Vec<Change>> {
     // The length of a file may change if the job appends to it or sets its length.
     let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
     let prepared = case.snapshot_before_runs(Moment::AfterPrepare);
-    let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target)).transpose()?;
+    let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target));
     let mut attempts: Vec<&CaseRun> = case.earlier.iter().chain(&case.runs).chain(&case.replaced).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
-    let mut out = Vec::new();
+    let (mut out, mut all_known) = (Vec::new(), Ok(()));
     for ran in attempts {
-        let start = state(ran.snapshot(Moment::Start)?, target)?;
-        let stop = state(ran.snapshot(Moment::Stop)?, target)?;
-        if let Some(last) = last {
-            add_changes(last, start, never_written, &mut out)?;
+        let [start, stop] =
+            [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment).and_then(|s| state(s, target)));
+        let between_runs = last.map(|last| (last, start.clone(), never_written));
+        for (then, now, only_read) in between_runs.into_iter().chain([(start, stop.clone(), only_read)]) {
+            let added = then.and_then(|then| add_changes(then, now?, only_read, &mut out));
+            all_known = all_known.and(added);
         }
-        add_changes(start, stop, only_read, &mut out)?;
         last = is_users_file.then_some(stop);
     }
     out.retain(|change| !(grows && matches!(change, Change::Length(..))));
-    Ok(out)
+    (out, all_known)
 }
 
 /// Adds the changes between two observations of a target.
@@ -295,4 +291,18 @@ fn moved_extents_are_found_and_devices_do_not_apply() {
     );
     let device = Fixture { role: Role::Device, ..Fixture::honest() }.record();
     assert_eq!(FILE_CHANGED.answer(&device), Ok(Answer::DoesNotApply));
+}
+
+#[test]
+fn an_attempt_that_was_not_read_hides_no_change() {
+    let with_unread_attempt = |mut record: model::record::Record| {
+        let mut attempt = record.runs[0].clone();
+        attempt.evidence.clear();
+        record.uncounted_runs.push(attempt);
+        FILE_CHANGED.answer(&record)
+    };
+    let found = with_unread_attempt(changed(&Fixture::honest(), |f| f.bytes = 4096));
+    assert!(matches!(&found, Ok(Answer::Finding(f)) if f.severity == Severity::Invalidates), "{found:?}");
+    let same = with_unread_attempt(Fixture::honest().record());
+    assert!(same.is_err_and(|why| why.contains("has no snapshot")));
 }

@@ -53,27 +53,40 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
 
 fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     // A partition and its disk are one device.
-    let (tops, leaves) = (case.shared_layers()?, case.lowest_layers()?);
+    let tops = case.shared_layers()?;
+    let all_stored = earlier.holds(CheckId::A04);
+    let leaves = match case.lowest_layers() {
+        Ok(leaves) => leaves,
+        Err(why) => {
+            let lost = find_lossy_layer(case, all_stored, &tops);
+            return lost.map_or(Err(why), |finding| Ok(Answer::Finding(finding)));
+        }
+    };
     if tops.iter().all(|t| leaves.iter().any(|l| l.stat_file == t.stat_file)) {
         return Ok(Answer::DoesNotApply);
     }
-    let sides = Sides { upper: &tops, lower: &leaves, all_stored: earlier.holds(CheckId::A04) };
+    let sides = Sides { upper: &tops, lower: &leaves, all_stored };
     if !case.sharers(&chain(case)).is_empty() {
         return check_shared_chain(case, sides);
     }
     let (top, leaf) = (case.counted(&tops)?, case.counted(&leaves)?);
     let whole_chain = arrived_below(case, sides, &top);
-    let single_layer = || {
-        steps(case).into_iter().find_map(|(above, below)| {
-            arrived_below(case, Sides { upper: &[above], lower: &below, ..sides }, &top).ok()?.err()
-        })
-    };
+    let single_layer = || find_lossy_layer(case, all_stored, &tops);
     if let Some(finding) = whole_chain.clone().ok().and_then(Result::err).or_else(single_layer) {
         return Ok(Answer::Finding(finding));
     }
     let numbers =
         evidence([("top_bytes", top.total().bytes as f64), ("leaf_bytes", leaf.total().bytes as f64)]);
     holds(describe_arrival("", whole_chain?.unwrap_or(1.0)), numbers)
+}
+
+/// Returns the finding about a layer whose I/O did not arrive at the layers directly below it. Only the parts of the stack
+/// that are known count.
+fn find_lossy_layer(case: &Case, all_stored: bool, tops: &[&Layer]) -> Option<Detail> {
+    let top = case.counted(tops).ok()?;
+    steps(case).into_iter().find_map(|(above, below)| {
+        arrived_below(case, Sides { upper: &[above], lower: &below, all_stored }, &top).ok()?.err()
+    })
 }
 
 /// States which share of the top device's I/O the disks below did. `bound` precedes a share below 1.
@@ -534,4 +547,15 @@ fn writes_by_other_processes_below_a_loop_device_do_not_count() {
         LOWER_LAYER_CACHE.answer(&crate::figures::traffic::with_foreign_requests(&honest, 4, 3_000)),
         Ok(Answer::Holds(..))
     ));
+}
+
+#[test]
+fn an_unknown_disk_hides_no_cache_of_a_known_layer() {
+    let with_unknown_disk = |leaf_share| {
+        let mut record = Fixture { leaf_share: Some(leaf_share), ..Fixture::honest() }.record();
+        record.header.hosts[0].places[0].blind = Some("the other disks are hidden".into());
+        LOWER_LAYER_CACHE.answer(&record)
+    };
+    assert!(matches!(with_unknown_disk(0.02), Ok(Answer::Finding(_))), "{:?}", with_unknown_disk(0.02));
+    assert!(with_unknown_disk(1.0).is_err_and(|why| why.contains("hidden")));
 }

@@ -174,9 +174,16 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
         );
         return fell_back_finding(sentence, evidence([("dirtied_bytes", dirtied)]));
     }
-    let mut is_undecided = false;
+    let (mut is_undecided, mut all_known) = (false, Ok(()));
     for kind in Kind::MOVING {
-        let (issued, seen) = (case.issued(kind).bytes, case.at_device(kind)?);
+        let issued = case.issued(kind).bytes;
+        let seen = match case.at_device(kind) {
+            Ok(seen) => seen,
+            Err(why) => {
+                all_known = all_known.and(Err(why));
+                continue;
+            }
+        };
         let share_seen = |seen: u64| if issued == 0 { 1.0 } else { seen as f64 / issued as f64 };
         is_undecided |= share_seen(seen.least) < ARRIVED_FROM;
         let part = share_seen(seen.most);
@@ -192,6 +199,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
             return fell_back_finding(sentence, numbers);
         }
     }
+    all_known?;
     copied?;
     if is_undecided {
         return case.cannot_tell("whether the device saw all of this stream's I/O");

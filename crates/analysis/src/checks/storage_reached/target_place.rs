@@ -170,7 +170,8 @@ pub(super) const WRONG_PLACE: Check = Check {
     formula: formula!(
         "Void if the chain of any target lacks the device that --expect-device names by its kernel \
          name or serial number. Without that option, any place is accepted, and an overlay, a bind \
-         mount or an automount point is a note, because such a path does not show its disk."
+         mount or an automount point is a note, because such a path does not show its disk. Not \
+         checked if the devices of a target are unknown."
     ),
     provoke: "`mkdir /mnt/fast` and `fathom run --rw randread --expect-device nvme1n1 /mnt/fast` with \
               nothing mounted there.",
@@ -206,15 +207,22 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
                 all_known = all_known.and(Err(why));
             }
             (Some(name), _) => return wrong_place_finding(place, name).found(),
-            (None, _) => detour = detour.or_else(|| describe_detour(place)),
+            (None, blind) => match (describe_detour(place), blind) {
+                (Some(found), _) => detour = detour.or(Some(found)),
+                (None, Some(why)) if place.ram.is_none() => {
+                    let why = format!("fathom cannot tell where the data of {} are: {why}", place.path);
+                    all_known = all_known.and(Err(why));
+                }
+                _ => {}
+            },
         }
     }
-    all_known?;
     if let Some(detour) = detour {
         let cure = "Name the directory itself, or name the intended disk with --expect-device.";
         let found = Detail::new(Severity::Note, detour, evidence([])).with_cure(cure.to_owned());
         return Ok(Answer::Finding(found));
     }
+    all_known?;
     let sentence = match expected {
         Some(_) => "Every target is on the device named with --expect-device.",
         None => "The path leads directly to a mounted file system or a device.",
@@ -247,7 +255,7 @@ fn wrong_place_finding(place: &Place, name: &str) -> Detail {
 fn describe_detour(place: &Place) -> Option<String> {
     let fs = place.file_system.as_ref()?;
     let (path, at) = (&place.path, &fs.mount_point);
-    let disks: Vec<&str> = place.leaves().map(|l| l.name.as_str()).collect();
+    let disks: Vec<&str> = place.lowest_layers().map(|l| l.name.as_str()).collect();
     let on = if disks.is_empty() { String::new() } else { format!(" on {}", disks.join(", ")) };
     match fs.kind.as_str() {
         "overlay" => {
@@ -403,6 +411,24 @@ fn a_target_that_is_certainly_elsewhere_is_void_whatever_is_unknown_about_others
     }
     assert!(severity(&[unknown, right.clone()]).is_err_and(|why| why.contains("cannot tell")));
     assert!(severity(&[right]).is_err_and(|why| why.contains("does not contain")));
+}
+
+#[test]
+fn a_device_whose_path_below_is_unknown_is_not_checked_and_hides_no_detour() {
+    let blind = |place: &mut Place| place.blind = Some("the devices below md0 are unknown".into());
+    let mut device = Fixture { role: model::plan::Role::Device, ..Fixture::honest() }.record();
+    device.header.hosts[0].places[0].file_system = None;
+    assert!(matches!(WRONG_PLACE.answer(&device), Ok(Answer::Holds(..))));
+    blind(&mut device.header.hosts[0].places[0]);
+    assert!(WRONG_PLACE.answer(&device).is_err_and(|why| why.contains("below md0 are unknown")));
+    // The first target is in an overlay. The path of the second is unknown.
+    let mut both = Fixture { kind: "overlay", ..Fixture::honest() }.record();
+    let plan = &mut both.header.plan;
+    plan.targets.push(plan.targets[0].clone());
+    plan.jobs[0].phases[0].streams[0].targets = vec![1, 0];
+    assert_eq!(WRONG_PLACE.severity(&both), Some(Severity::Note), "the record lacks the second place");
+    both.header.hosts[0].places.push(device.header.hosts[0].places[0].clone());
+    assert_eq!(WRONG_PLACE.severity(&both), Some(Severity::Note));
 }
 
 #[test]

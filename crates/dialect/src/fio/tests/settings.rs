@@ -474,6 +474,8 @@ fn pauses_follow_times_or_operations_and_may_spin() {
 fn an_identical_sequence_repeats_each_offset() {
     let repeated = stream("rw=randread:8 rw_sequencer=identical");
     assert_eq!((repeated.line.times, repeated.line.consecutive), (8, 1));
+    // fio moves the size, which is an eighth of a pass.
+    assert_eq!((repeated.resolved.limit.bytes, repeated.passes), (Some(1 << 20), None));
     // The option has no effect without a number in rw, or in sequential order.
     assert_eq!(stream("rw=randread rw_sequencer=identical").line.times, 1);
     assert_eq!(stream("rw=read rw_sequencer=identical").line.times, 1);

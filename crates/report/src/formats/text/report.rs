@@ -58,12 +58,12 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     }
     let head_findings = findings::head_findings(report);
     let shown: Vec<Checked> = head_findings.iter().cloned().chain(findings::worst_findings(report)).collect();
-    show_head(&mut out, report, &shown, &head_findings, all);
-    show_study(&mut out, report, &shown, all);
+    show_head(&mut out, report, &shown, &head_findings, false);
+    show_study(&mut out, report, &shown, false);
     if report.fleet.is_some() || report.against.is_some() || style.time_series || style.ledger {
         out.gap();
     }
-    results::show_hosts(&mut out, report, all);
+    results::show_hosts(&mut out, report, false);
     if let Some(against) = &report.against {
         show_rerun(&mut out, against);
     }
