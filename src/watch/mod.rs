@@ -432,8 +432,9 @@ impl Device {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
+        let results = if known.is_throttled() { "results" } else { "VALID results" };
         Some(format!(
-            "{}: measured in {}{more}; recognised by {}{}{held}",
+            "{}: its limits are {results} of {}{more}; recognised by {}{}{held}",
             self.shown.name,
             newest.session,
             known.same_by().phrase(),
