@@ -24,7 +24,7 @@ use crate::compare::{PooledResult, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
-use crate::verdict::accept_flags;
+use crate::verdict::{PASS_UNLESS_PROVEN, accept_flags};
 use model::comparison::{Answer, Gate, Metric, Other, Pair, Passing};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
@@ -387,6 +387,8 @@ struct LimitedNumber {
     outcome: Passing,
     /// The number with its change.
     description: String,
+    /// Whether the description states by how much the number is slower at most.
+    is_bounded: bool,
     /// Number of runs on each side that would decide the gate; `None` if the gate is decided, or if
     /// more runs would not decide it.
     runs_needed: Option<u32>,
@@ -403,10 +405,11 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> G
                 let is_named = pair.no_number || pair.cannot_tell;
                 let description =
                     if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
-                numbers.push(LimitedNumber { outcome, description, runs_needed: None });
+                numbers.push(LimitedNumber { outcome, description, is_bounded: false, runs_needed: None });
             }
             (None, Some(description)) => {
-                numbers.push(LimitedNumber { outcome: Passing::Invalid, description, runs_needed: None });
+                let outcome = Passing::Invalid;
+                numbers.push(LimitedNumber { outcome, description, is_bounded: false, runs_needed: None });
             }
             (None, None) => {
                 numbers.extend(
@@ -422,6 +425,7 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> G
     numbers.retain(|n| n.outcome == outcome);
     let needed: Option<Vec<u32>> = numbers.iter().map(|n| n.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
+    let are_bounded = numbers.iter().all(|n| n.is_bounded);
     let names: Vec<String> = numbers.into_iter().map(|n| n.description).collect();
     let by = show_share(limit.by);
     let sentence = match outcome {
@@ -430,9 +434,16 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: Slower, options: &Options) -> G
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
         Passing::Undecided => {
-            let sentence =
-                format!("Whether it is slower by more than {by} cannot be told: {}.", join_names(&names));
-            sentence + &describe_needed_runs(runs_needed, options.runs)
+            let numbers = join_names(&names);
+            let sentence = if are_bounded {
+                format!("{numbers}.")
+            } else {
+                format!("Whether it is slower by more than {by} cannot be told: {numbers}.")
+            };
+            // For runs in turns, the answer of the session names the option.
+            let names_option = options.runs == Runs::Apart && options.inconclusive.is_none();
+            let option = if names_option { format!(" {PASS_UNLESS_PROVEN}") } else { String::new() };
+            sentence + &describe_needed_runs(runs_needed, options.runs) + &option
         }
         Passing::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
@@ -471,12 +482,12 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<Gate> {
 fn describe_needed_runs(runs_needed: Option<u32>, runs: Runs) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
-        Runs::Apart => {
-            "; repeat the command that measured B with --against A, --fail-if-slower and --settle, which \
-             measures that many of both"
-        }
-        Runs::InTurns => "; --settle measures them",
-        Runs::Settling => "; --max-runs allows them",
+        Runs::Apart => format!(
+            ": type --runs {needed} for both, or repeat the command that measured B with --against A, --fail-if-slower \
+             and --settle"
+        ),
+        Runs::InTurns => "; --settle measures them".into(),
+        Runs::Settling => "; --max-runs allows them".into(),
     };
     format!(" About {needed} runs on each side would settle it{how}.")
 }
@@ -491,12 +502,33 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: Runs) -> L
         // These runs did not decide, so at least one more is needed.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
-    let runs_needed = (outcome == Passing::Undecided).then(needed).flatten();
-    let mut description = describe_difference(pair, metric, runs);
-    if outcome == Passing::Undecided && is_beyond(metric, limit, runs) {
+    let is_undecided = outcome == Passing::Undecided;
+    let runs_needed = is_undecided.then(needed).flatten();
+    let bound = bounds(metric, runs).filter(|_| is_undecided);
+    let mut description = match bound {
+        Some([low, high]) => {
+            let slower = if metric.more_is_better { 1.0 - low } else { high - 1.0 };
+            format!(
+                "{} {} is slower by at most {} with {} confidence, and the limit is {}; measured: {} ({} to {})",
+                pair.name,
+                metric.name,
+                show_share(slower),
+                show_share(1.0 - SIGNIFICANCE),
+                show_share(limit),
+                show_change(metric.ratio),
+                show_change(low),
+                show_change(high)
+            )
+        }
+        None if is_undecided && !metric.why.is_empty() => {
+            format!("{}, since {}", describe_difference(pair, metric, runs), metric.why)
+        }
+        None => describe_difference(pair, metric, runs),
+    };
+    if is_undecided && is_beyond(metric, limit, runs) {
         description += &format!(", but {}", why_not_slower(metric));
     }
-    LimitedNumber { outcome, description, runs_needed }
+    LimitedNumber { outcome, description, is_bounded: bound.is_some(), runs_needed }
 }
 
 /// Returns the probability with which each bound may be wrong.
@@ -833,10 +865,15 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let apart = asked(Runs::Apart, None);
     assert_eq!((apart.outcome, apart.counts_as), (Passing::Undecided, None));
     let needed = |gate: &Gate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
+    // The bound comes first, then what to type.
+    let bound = "is slower by at most 7.0 % with 95 % confidence, and the limit is 5.0 %; measured: ";
+    let what_to_type = ["runs on each side", "type --runs ", "--against A", "--inconclusive pass"];
     assert!(
-        apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
+        apart.sentence.contains(bound) && what_to_type.iter().all(|words| apart.sentence.contains(words)),
         "{apart:?}"
     );
+    let typed = asked(Runs::Apart, Some(CountsAs::Pass)).sentence;
+    assert!(!typed.contains("--inconclusive"), "{typed}");
     let settling = asked(Runs::Settling, Some(CountsAs::Fail));
     assert!(needed(&settling) > needed(&apart), "two decisions need more");
     assert_eq!(settling.counts_as, Some(CountsAs::Fail));
