@@ -112,7 +112,7 @@ fn run(
         remarks.splice(0..0, devices.first_remarks());
     }
     if with_processes {
-        remarks.push(processes::remark());
+        remarks.push(processes::remark(root));
     }
     remarks.extend(events.follow(&devices.traced()));
     let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;

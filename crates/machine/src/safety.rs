@@ -13,6 +13,7 @@
 
 use crate::error::{MachineError, describe};
 use crate::in_use::Use;
+use crate::processes::Sight;
 use crate::root::{Root, number_of};
 use crate::{file_systems, identity, in_use, signature, stack};
 use model::job::Cache;
@@ -212,7 +213,6 @@ fn users(
     }
 }
 
-/// Whether a file has content that fathom did not write.
 /// Refuses an existing file that a report or a capture would replace, if something uses it. Unlike a target, the file needs no
 /// option that allows unseen users: another name works as well.
 ///
@@ -244,6 +244,7 @@ fn replaceable(found: Use, has_data: bool) -> Result<(), String> {
     }
 }
 
+/// Whether a file has content that fathom did not write.
 fn holds_data_of_others(file: &File) -> bool {
     !crate::mark::is_open(file) && !crate::mark::is_empty(file).unwrap_or(false)
 }
@@ -371,13 +372,17 @@ fn used(path: &Path, user: &str) -> MachineError {
 
 fn hidden_use(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
-    let instead = if is_file {
-        "name it, as root outside containers, on the file system that stores it (`findmnt` shows it)"
-    } else {
-        "run fathom as root outside containers, where all users can be seen"
+    let sight = Sight::of_own(&Root::real());
+    let instead = match (is_file, sight.in_namespace || !sight.is_root) {
+        (true, true) => {
+            "name it, as root outside containers, on the file system that stores it (`findmnt` shows it), or, "
+        }
+        (true, false) => "name it on the file system that stores it (`findmnt` shows it), or, ",
+        (false, true) => "run fathom as root outside containers, where all users can be seen, or, ",
+        (false, false) => "",
     };
     MachineError::Refused(format!(
-        "users of {shown} may be hidden ({why}), so it is not written; {instead}, or, if nothing else uses it, type \
+        "users of {shown} may be hidden ({why}), so it is not written; {instead}if nothing else uses it, type \
          --unseen-users {shown} (fio, diskspd and other tools' commands: set FATHOM_UNSEEN_USERS={shown})"
     ))
 }
@@ -495,11 +500,6 @@ mod tests {
         put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
         let refusal = may_write_file(&root, &path, &path, Some(&shown), false);
         assert!(refusal.is_err_and(|e| e.to_string().contains("loop7")));
-        Ok(())
-    }
-
-    #[test]
-    fn only_block_devices_are_opened_as_devices() -> io::Result<()> {
         // A report has other options than a target.
         let refusal = may_replace(&root, &path);
         assert!(refusal.is_err_and(|why| why.contains("loop7") && why.ends_with("type another name")));
@@ -523,6 +523,11 @@ mod tests {
             assert!(!why.contains("--unseen-users") && !why.contains("target"), "{why}");
         }
         assert_eq!(replaceable(Use::Hidden(why()), false), Ok(()), "an empty file");
+        Ok(())
+    }
+
+    #[test]
+    fn only_block_devices_are_opened_as_devices() -> io::Result<()> {
         let file = tempfile::NamedTempFile::new()?;
         let root = Root::real();
         // Another file has taken the path of the device since the device was identified.

@@ -437,7 +437,7 @@ pub struct Processes {
     pub most: Vec<WatchedProcess>,
     /// Number of further processes that moved data.
     pub more: usize,
-    /// Number of processes whose I/O this user may not read.
+    /// Number of processes whose I/O fathom cannot read.
     pub hidden: usize,
     /// Why the requested call counts are unknown; `None` if they are known.
     pub calls_not_known: Option<String>,

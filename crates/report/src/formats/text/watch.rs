@@ -360,7 +360,7 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         out += &prose(width, "  ", "  ", &more);
     }
     if headed && processes.hidden > 0 {
-        let text = format!("the I/O of {} or more processes is hidden from this user", processes.hidden);
+        let text = format!("the kernel does not show the I/O of {} or more processes", processes.hidden);
         out += &prose(width, "  ", "  ", &text);
     }
     Some(out)
@@ -504,7 +504,10 @@ fn details_follow_the_figures_or_are_below_them_if_narrow() {
     assert!(details.join(" ").contains(requests), "{wide}");
     let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
     assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
-    assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
+    assert!(
+        wide.contains("and 3 more") && wide.contains("does not show the I/O of 12 or more processes"),
+        "{wide}"
+    );
     let all: Vec<&str> = wide.split_whitespace().collect();
     let calls = "calls/s: io_uring_enter 500.00, fdatasync 3.00; page faults/s: 0.00 waited for storage, 12.00 did not";
     assert!(all.join(" ").contains(calls), "{wide}");
