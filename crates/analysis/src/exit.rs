@@ -237,7 +237,7 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
 #[test]
 fn a_pass_next_to_suspect_explains_both() {
     let judged = |delivered, cache| {
-        let fixture = Fixture { delivered, cache, ..Fixture::honest_write() };
+        let fixture = Fixture { cache, delivered, ..Fixture::honest_write() };
         let mut record = Fixture { runs: 8, ..fixture }.record();
         record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
         judge(&record, &Judging::default())
