@@ -316,16 +316,13 @@ fn describe_busiest(
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
         most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
-    // Only the I/O of other users' processes is hidden, not their CPU time. A security module can
-    // hide processes even from root. Root cannot change that, so leave the hint out.
-    let is_some_hidden = observation.hidden > 0 && did == "moved" && observation.machine.user_id != 0;
-    match (names.is_empty(), is_some_hidden) {
-        (false, false) => format!("Most {did}: {}.", names.join(", ")),
-        (false, true) => {
-            format!("Most {did} among the visible processes: {}; root sees all.", names.join(", "))
-        }
-        (true, true) => "Only root can see which processes these are.".into(),
-        (true, false) => String::new(),
+    // The CPU time of listed processes is never hidden.
+    let hidden = if did == "moved" { observation.hidden } else { 0 };
+    match (names.is_empty(), observation.sight.explain(hidden)) {
+        (false, None) => format!("Most {did}: {}.", names.join(", ")),
+        (false, Some(why)) => format!("Most {did} among the visible processes: {}; {why}.", names.join(", ")),
+        (true, Some(why)) => format!("No visible process explains it: {why}."),
+        (true, None) => String::new(),
     }
 }
 
@@ -497,6 +494,7 @@ mod rights_tests {
 mod neighbours_tests {
     use super::*;
     use crate::doctor::observation_tests::{find_answer, in_order};
+    use machine::processes::Sight;
     use model::evidence::HOUSEKEEPERS;
     use model::finding::Outcome;
 
@@ -541,9 +539,19 @@ mod neighbours_tests {
         observation.busy = Ok(vec![busy("cp", Some(4096)), busy("dd", Some(8192)), busy("top", Some(0))]);
         let named = answer_about(&observation, "requests of others").sentence;
         assert!(named.ends_with("Most moved: dd (7) 8 KiB, cp (7) 4 KiB."), "{named}");
-        (observation.busy, observation.hidden, observation.machine.user_id) =
-            (Ok(vec![busy("dd", None)]), 3, 1000);
-        assert!(answer_about(&observation, "requests of others").sentence.contains("Only root"));
+        observation.busy = Ok(vec![busy("dd", None)]);
+        let mut explained = |hidden, in_namespace, is_root| {
+            (observation.hidden, observation.sight) = (hidden, Sight { in_namespace, is_root });
+            answer_about(&observation, "requests of others").sentence
+        };
+        assert!(explained(3, false, false).contains("only root sees the I/O of other users' processes"));
+        assert!(explained(3, false, true).contains("even from root"));
+        for (hidden, is_root) in [(0, true), (3, true), (3, false)] {
+            let sentence = explained(hidden, true, is_root);
+            assert!(sentence.contains("this PID namespace shows only its own processes"), "{sentence}");
+            assert!(!sentence.contains("root"), "root of a container sees no more: {sentence}");
+        }
+        assert!(!explained(0, false, true).contains("visible"));
         observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
         assert_eq!(answer_about(&observation, "requests of others").outcome, Outcome::NotChecked);
     }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::plan::settings;
 use crate::{stderr, stdout};
 use analysis::idle::Idle;
-use machine::processes::{BusyProcess, Processes};
+use machine::processes::{BusyProcess, Processes, Sight};
 use machine::rights::Rights;
 use machine::root::Root;
 use machine::snapshot::SnapshotReader;
@@ -141,8 +141,10 @@ struct Observation {
     end: Snapshot,
     /// Processes that were busy during the pause.
     busy: Known<Vec<BusyProcess>>,
-    /// Number of processes whose I/O only root may see.
+    /// Number of listed processes whose I/O fathom cannot read.
     hidden: usize,
+    /// Which processes of the machine fathom sees.
+    sight: Sight,
     rights: Rights,
     timing: Timing,
 }
@@ -224,7 +226,8 @@ fn observe(typed: &Path) -> Result<Observation, Failure> {
     explain_missing(&mut end, &file, &path, dirty);
     let hidden = after.as_ref().map_or(0, Processes::hidden);
     let busy = before.and_then(|before| Ok(after?.busy_since(&before)));
-    Ok(Observation { path, role, bytes, machine, witness, start, end, busy, hidden, rights, timing })
+    let sight = Sight::of_own(&root);
+    Ok(Observation { path, role, bytes, machine, witness, start, end, busy, hidden, sight, rights, timing })
 }
 
 /// Returns how long to watch other load.
@@ -495,6 +498,7 @@ mod observation_tests {
             end,
             busy: Ok(Vec::new()),
             hidden: 0,
+            sight: Sight { in_namespace: false, is_root: true },
             rights,
             timing: Timing { clock: "tsc", cost_ns: 9.0, why: None },
         }

@@ -112,7 +112,7 @@ fn run(
         remarks.splice(0..0, devices.first_remarks());
     }
     if with_processes {
-        remarks.push(processes::remark());
+        remarks.push(processes::remark(root));
     }
     remarks.extend(events.follow(&devices.traced()));
     let mut calls = request.calls.then(|| Calls::new(root, request.pid)).transpose()?;
@@ -432,8 +432,9 @@ impl Device {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
+        let results = if known.is_throttled() { "results" } else { "VALID results" };
         Some(format!(
-            "{}: measured in {}{more}; recognised by {}{}{held}",
+            "{}: its limits are {results} of {}{more}; recognised by {}{}{held}",
             self.shown.name,
             newest.session,
             known.same_by().phrase(),

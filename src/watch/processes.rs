@@ -12,7 +12,7 @@ use crate::block_events::{BlockEvents, TracedDevice, now_ns};
 use crate::failure::Failure;
 use machine::error::MachineError;
 use machine::processes;
-use machine::processes::{Faults, ProcessIo, SampledTasks, TaskIo, faults};
+use machine::processes::{Faults, ProcessIo, SampledTasks, Sight, TaskIo, faults};
 use machine::resolve::OnDevices;
 use machine::root::Root;
 use machine::tracer::{Tracer, process_of};
@@ -37,12 +37,10 @@ const REST_FACTOR: u32 = 100;
 const CHILDREN: &str = "ended children";
 
 /// Returns the remark about the figures of processes, which is shown once.
-pub(super) fn remark() -> String {
-    let others = if rustix::process::geteuid().is_root() {
-        ""
-    } else {
-        "; only root sees the processes of other users"
-    };
+pub(super) fn remark(root: &Root) -> String {
+    let sight = Sight::of_own(root);
+    let others =
+        sight.explain(usize::from(!sight.is_root)).map_or_else(String::new, |why| format!("; {why}"));
     format!(
         "processes: bytes on all devices; a write counts when its pages become dirty: the kernel does not record whose data it writes back later{others}"
     )

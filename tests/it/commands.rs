@@ -30,8 +30,8 @@ fn devices_lists_a_loop_device_with_its_file_and_mounts() {
     assert_eq!((&shown["kind"], &shown["bytes"]), (&"loop".into(), &(8 << 20).into()));
     assert_eq!(shown["backing_file"], free.image.to_str().unwrap());
     assert_eq!(shown["backing_direct"], true);
-    // On some machines, other users' processes hide their files even from root.
-    let is_hidden = |why: &str| why.contains("are hidden from this user");
+    // On some machines, the kernel hides the files of some processes even from root.
+    let is_hidden = |why: &str| why.contains("the kernel does not show the open files of");
     let used_by = &shown["used_by"];
     assert!(*used_by == json!({ "Ok": null }) || used_by["Err"].as_str().is_some_and(is_hidden), "{shown:#}");
     let scheduler = std::fs::read_to_string(format!("/sys/block/{}/queue/scheduler", free.name())).unwrap();

@@ -137,12 +137,10 @@ fn load_is_a_share_of_the_measured_capacity() {
     }
     let text = watched(&stage, "", &disk.device, "100ms 1").stdout;
     let id = stage.sessions().pop().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
-    assert!(
-        text.contains("load is 0.0 % of the measured capacity (session ") && text.contains(&id),
-        "{text}"
-    );
-    let words: Vec<&str> = text.split_whitespace().collect();
-    assert!(words.join(" ").contains("a cgroup limited that measurement"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let load = "load is 0.0 % of the measured capacity (results of session ";
+    assert!(words.contains(load) && words.contains(&id), "{text}");
+    assert!(words.contains("a cgroup limited that measurement"), "{text}");
 }
 
 /// Waits until a device serves reads in several consecutive samples, so that the few reads of the preparation are over.

@@ -19,7 +19,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
         return Some(ReportAnswer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
     if exit_code_of_findings(report) == 0 {
-        return Some(answer);
+        return Some(explain_suspect(report, answer));
     }
     // A relabelled number does not make the verdict INVALID, so `verdict_reason` may be about another finding. Prefer
     // the finding that relabels.
@@ -44,7 +44,26 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     Some(ReportAnswer { word: AnswerWord::Invalid, sentence })
 }
 
-/// Returns the exit code of a report. It follows from the first word:
+/// Adds to a PASS how it agrees with a verdict of SUSPECT. A condition is decided on the numbers as they were measured. A finding that
+/// biases them, or one that the user accepted, does not change the decision.
+fn explain_suspect(report: &Report, answer: ReportAnswer) -> ReportAnswer {
+    if (answer.word, report.verdict) != (AnswerWord::Pass, Verdict::Suspect) {
+        return answer;
+    }
+    let is_cause = |f: &&Checked| {
+        f.outcome == Outcome::Finding && f.severity.is_some_and(|severity| severity < Severity::Note)
+    };
+    let ids: BTreeSet<CheckId> = report.checks.iter().filter(is_cause).map(|f| f.id).collect();
+    let causes = CheckId::list(&Vec::from_iter(ids), ", ");
+    let causes = if causes.is_empty() { causes } else { format!(" ({causes})") };
+    let sentence = format!(
+        "{} The numbers as measured pass; SUSPECT is about what else affected them{causes}.",
+        answer.sentence
+    );
+    ReportAnswer { sentence, ..answer }
+}
+
+/// The exit code of a report. It follows from the first word:
 ///
 /// - `FAIL` and `INVALID`: 1.
 /// - `INCONCLUSIVE`: 4, or 0 or 1 if the user says so (`--inconclusive`).
@@ -213,6 +232,27 @@ fn a_condition_on_another_result_is_no_pass_next_to_a_relabelled_headline() {
     let answer = report.answer.clone().unwrap();
     assert_eq!((answer.word, exit_code(&report)), (AnswerWord::Invalid, 1));
     assert!(answer.sentence.contains("--accept A01"), "{}", answer.sentence);
+}
+
+#[test]
+fn a_pass_next_to_suspect_explains_both() {
+    let judged = |delivered, cache| {
+        let fixture = Fixture { cache, delivered, ..Fixture::honest_write() };
+        let mut record = Fixture { runs: 8, ..fixture }.record();
+        record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
+        judge(&record, &Judging::default())
+    };
+    let both = judged(1.8, model::job::Cache::DirectDsync);
+    let answer = both.answer.clone().unwrap();
+    assert_eq!((answer.word, both.verdict, exit_code(&both)), (AnswerWord::Pass, Verdict::Suspect, 0));
+    assert!(
+        answer.sentence.contains("SUSPECT is about what else affected them (B04)."),
+        "{}",
+        answer.sentence
+    );
+    let valid = judged(1.0, model::job::Cache::DirectDsync);
+    assert_eq!(valid.verdict, Verdict::Valid, "{}", valid.verdict_reason);
+    assert!(!valid.answer.unwrap().sentence.contains("SUSPECT"));
 }
 
 #[test]

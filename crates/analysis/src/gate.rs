@@ -13,12 +13,12 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, type_accept, unaccepted_ids};
+use crate::verdict::{Judged, PASS_UNLESS_PROVEN, type_accept, unaccepted_ids};
 use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{AnswerWord, Measured, ReportAnswer, RunFigures};
+use model::report::{AnswerWord, CountsAs, Measured, ReportAnswer, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
@@ -343,7 +343,11 @@ impl GatedNumber<'_> {
                     None => "more runs would not settle it soon".into(),
                 };
                 let sentence = format!(
-                    "{number}{over_runs} ({} to {} over {runs} runs), too near to the limit of {shown_limit} to tell: {more}.",
+                    "{}{over_runs} is {nearer} {} with {} confidence, and the limit is {shown_limit}; measured: {} ({} to {} over {runs} runs), too near to tell: {more}.",
+                    self.name_number(),
+                    show(worst),
+                    show_share(CONFIDENCE),
+                    show(estimate.value),
                     show(low),
                     show(high)
                 );
@@ -468,6 +472,14 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Gat
         over_all_runs: None,
         runs_needed,
     })
+}
+
+/// Adds to an undecided answer what to type, unless the user already said what it counts as.
+pub(crate) fn name_option(answer: &mut Option<ReportAnswer>, counts_as: Option<CountsAs>) {
+    let undecided = answer.as_mut().filter(|a| a.word == AnswerWord::Inconclusive && counts_as.is_none());
+    if let Some(answer) = undecided {
+        answer.sentence = format!("{} {PASS_UNLESS_PROVEN}", answer.sentence);
+    }
 }
 
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).

@@ -31,6 +31,9 @@ fn build_headline(result: Option<&Measured>) -> Headline {
     Headline { name: result.true_name.clone(), value, unit: unit.into(), interval, ..Headline::default() }
 }
 
+/// What to type to pass a condition that the runs cannot decide.
+pub(crate) const PASS_UNLESS_PROVEN: &str = "--inconclusive pass gives exit code 0 unless harm is proven.";
+
 /// A verdict and why.
 #[derive(Debug)]
 pub(crate) struct ReasonedVerdict {

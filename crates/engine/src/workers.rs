@@ -211,8 +211,8 @@ impl Workers {
 
     /// Returns the workers of a stream that have ended.
     pub fn ended_of(&self, stream: usize) -> Vec<u32> {
-        let ended = self.all.iter().filter(|w| w.who.stream == stream && w.thread.is_finished());
-        ended.map(|w| w.who.worker).collect()
+        let ended = self.all.iter().filter(|w| w.id.stream == stream && w.thread.is_finished());
+        ended.map(|w| w.id.worker).collect()
     }
 
     /// Returns whether any worker has ended with an error. The remaining workers would be a different load.

@@ -282,7 +282,7 @@ impl Index {
 }
 
 /// Version of the tables. An index of an earlier version is emptied, and the next refresh reads all sessions again.
-const VERSION: i64 = 10;
+const VERSION: i64 = 11;
 const TABLES: &str = "
     DROP TABLE IF EXISTS session;
     CREATE TABLE session (

@@ -15,7 +15,7 @@ use crate::progress_line::ProgressLine;
 use crate::state::{Sample, WatchState};
 use crate::terminal::{Canvas, Key, Keys, Theme};
 use analysis::under_way::{ReportedOps, UnfinishedSession};
-use machine::processes::Processes;
+use machine::processes::{Processes, Sight};
 use machine::root::Root;
 use machine::snapshot::SnapshotReader;
 use machine::threads;
@@ -395,22 +395,22 @@ impl DeviceSampler {
         self.busiest_process = match (&found, &before) {
             (Err(why), _) => Err(why.clone()),
             (Ok(_), None) => Err("processes were sampled only once".into()),
-            (Ok(now), Some((_, before))) => name_busiest_process(now, before),
+            (Ok(now), Some((_, before))) => name_busiest_process(now, before, Sight::of_own(&self.root)),
         };
         self.last_scan = found.ok().map(|processes| (now, processes));
     }
 }
 
 /// Returns the process that moved the most data between two scans, as `dd (7)`.
-fn name_busiest_process(now: &Processes, before: &Processes) -> Known<String> {
+fn name_busiest_process(now: &Processes, before: &Processes, sight: Sight) -> Known<String> {
     let busy = now.busy_since(before);
     let most = busy.iter().filter(|b| b.io_bytes.is_some_and(|n| n > 0)).max_by_key(|b| b.io_bytes);
     match most {
         Some(busy) => Ok(format!("{} ({})", busy.name, busy.pid)),
-        None if now.hidden() > 0 => {
-            Err("the process belongs to another user, and only root can see its I/O".into())
-        }
-        None => Err("no visible process moves data".into()),
+        None => Err(match sight.explain(now.hidden()) {
+            Some(why) => format!("no visible process moves data: {why}"),
+            None => "no visible process moves data".into(),
+        }),
     }
 }
 

@@ -509,9 +509,6 @@ fn of_two_searches_the_one_that_forbids_more_decides() {
     }
 }
 
-/// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the
-/// same since Linux 3.8. Every other namespace has another number.
-const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// How long to wait for files that the kernel is still closing, before all processes are searched. The kernel closes the files of a
 /// thread or a ring a moment after its end, and fathom checks before every run.
 const BRIEF_WAIT: Duration = Duration::from_millis(100);
@@ -528,9 +525,9 @@ const READ_ONLY: u32 = 0;
 /// Bits of the access mode.
 const ACCESS_MODE: u32 = 3;
 
-/// Process 1 hides its files on some machines even from root. It uses disks through mounts, which the kernel shows, and writes no
+/// Process 1 hides its files from other users, and on some machines even from root. It uses disks through mounts, which the kernel shows, and writes no
 /// other files for long.
-const FILES_OF_INIT_HIDDEN: &str = "the open files of process 1 are hidden from this user";
+const FILES_OF_INIT_HIDDEN: &str = "the kernel does not show the open files of process 1";
 
 /// Finds a program that has a file open for writing, or a writable mapping of it. Searches all processes only
 /// if the kernel cannot rule out a writer.
@@ -600,14 +597,14 @@ pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
 /// Succeeds if `/proc` shows the processes of the whole machine. In a PID namespace it shows only the processes inside.
 fn sees_all_processes(root: &Root) -> Result<(), String> {
     let ours = root.link("/proc/self/ns/pid").map_err(|why| format!("/proc/self/ns/pid: {why}"))?;
-    if ours == INITIAL_PID_NAMESPACE {
+    if ours == processes::INITIAL_PID_NAMESPACE {
         return Ok(());
     }
     Err("this is a container: processes outside its PID namespace are not visible".into())
 }
 
 fn others_files(hidden: usize) -> String {
-    format!("the open files of {hidden} or more processes are hidden from this user")
+    format!("the kernel does not show the open files of {hidden} or more processes")
 }
 
 /// Returns whether a file may be used outside this kernel: through a server, from another host, or by the
@@ -1029,7 +1026,7 @@ mod tests {
         let dir = fixture(files);
         put(dir.path(), "proc/1/maps", "");
         put(dir.path(), "proc/1/task/1/fd/0", "");
-        crate::fixture::link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
+        crate::fixture::link(dir.path(), processes::INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
         let root = Root::at(dir.path().to_owned());
         (dir, root)
     }
@@ -1092,7 +1089,7 @@ mod writers_tests {
             put(dir.path(), &format!("proc/{pid}/task/{pid}/fd/0"), "");
         }
         put(dir.path(), "proc/7/comm", "db\n");
-        link(dir.path(), INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
+        link(dir.path(), processes::INITIAL_PID_NAMESPACE, "proc/self/ns/pid");
         // Only one thread has the file open, in its own file table.
         link(dir.path(), &file.to_string_lossy(), "proc/7/task/8/fd/3");
         put(dir.path(), "proc/7/task/8/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n"));

@@ -34,6 +34,41 @@ use sys::open_file::O_DSYNC;
 /// Process id and start tick: together unique for a process.
 type ProcessKey = (u32, u64);
 
+/// Inode of the initial PID namespace: `PROC_PID_INIT_INO` of the kernel's `include/linux/proc_ns.h`, the
+/// same since Linux 3.8. Every other namespace has another number.
+pub(crate) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Which processes of the machine this one sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight {
+    /// Whether this process is in a PID namespace, as in a container. `/proc` shows only the processes of that namespace.
+    pub in_namespace: bool,
+    /// Whether the effective user is root. Root sees the I/O of all listed processes, unless a security module or a missing
+    /// capability prevents it.
+    pub is_root: bool,
+}
+
+impl Sight {
+    /// Returns the sight of this process.
+    pub fn of_own(root: &Root) -> Self {
+        let namespace = root.link("/proc/self/ns/pid");
+        Self {
+            in_namespace: namespace.is_ok_and(|ours| ours != INITIAL_PID_NAMESPACE),
+            is_root: sys::error_advice::is_root(),
+        }
+    }
+
+    /// Explains why some processes are not seen; `None` if all are. `hidden` is the number of listed processes whose I/O cannot be read.
+    pub fn explain(self, hidden: usize) -> Option<&'static str> {
+        match (self.in_namespace, hidden, self.is_root) {
+            (true, ..) => Some("this PID namespace shows only its own processes"),
+            (false, 0, _) => None,
+            (false, _, true) => Some("the kernel hides the I/O of some processes even from root"),
+            (false, _, false) => Some("only root sees the I/O of other users' processes"),
+        }
+    }
+}
+
 /// All processes at one moment.
 #[derive(Clone, Debug)]
 pub struct Processes {
@@ -118,7 +153,7 @@ impl Processes {
         EndedIo::new(&parents, &gone.collect())
     }
 
-    /// Returns the number of processes that hide their I/O from this user.
+    /// Returns the number of listed processes whose I/O cannot be read.
     pub fn hidden(&self) -> usize {
         self.all.values().filter(|p| p.io_bytes.is_none()).count()
     }
@@ -539,7 +574,7 @@ impl ProcessIo {
         Some(TaskIo { id, name, kernel, by_children: false, counters: IoCounters::default() })
     }
 
-    /// Returns a lower bound of the number of processes that hide their counters from this user.
+    /// Returns a lower bound of the number of processes whose counters cannot be read.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
@@ -657,6 +692,21 @@ mod tests {
     use super::*;
 
     const STAT: &str = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 30 12 0 0 20 0 1 0 991 1 2";
+
+    #[test]
+    fn a_pid_namespace_hides_processes_from_root_too() -> std::io::Result<()> {
+        let sight = |namespace: &str| -> std::io::Result<Sight> {
+            let dir = tempfile::tempdir()?;
+            crate::fixture::link(dir.path(), namespace, "proc/self/ns/pid");
+            Ok(Sight { is_root: true, ..Sight::of_own(&Root::at(dir.path().to_owned())) })
+        };
+        let why = sight("pid:[4026532177]")?.explain(0);
+        assert!(why.is_some_and(|why| why.contains("namespace") && !why.contains("root")), "{why:?}");
+        let initial = sight(INITIAL_PID_NAMESPACE)?;
+        assert_eq!(initial.explain(0), None);
+        assert!(initial.explain(1).is_some_and(|why| why.contains("even from root")));
+        Ok(())
+    }
 
     #[test]
     fn names_with_brackets_are_read_and_broken_lines_are_none() {

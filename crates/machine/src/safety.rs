@@ -13,6 +13,7 @@
 
 use crate::error::{MachineError, describe};
 use crate::in_use::Use;
+use crate::processes::Sight;
 use crate::root::{Root, number_of};
 use crate::{file_systems, identity, in_use, signature, stack};
 use model::job::Cache;
@@ -217,6 +218,37 @@ fn refuse_users_of(
     }
 }
 
+/// Refuses an existing file that a report or a capture would replace, if something uses it. Unlike a target, the file needs no
+/// option that allows unseen users: another name works as well.
+///
+/// # Errors
+///
+/// The reason, as the end of a sentence about the file, and what to do instead.
+pub fn may_replace(root: &Root, path: &Path) -> Result<(), String> {
+    let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path);
+    let found = opened.map_err(|e| e.to_string()).and_then(|file| {
+        let found = in_use::file(root, &file, true)?;
+        Ok((found, holds_data_of_others(&file)))
+    });
+    match found {
+        Ok((found, has_data)) => replaceable(found, has_data),
+        Err(why) => Err(format!(
+            "may be in use, which fathom cannot check ({why}), so it is not replaced; type another name"
+        )),
+    }
+}
+
+/// Decides from the use of a file whether a report may replace it, see [`may_replace`].
+fn replaceable(found: Use, has_data: bool) -> Result<(), String> {
+    match found {
+        Use::By(user) => Err(format!("is in use ({user}), so it is not replaced; type another name")),
+        Use::Hidden(why) if has_data => Err(format!(
+            "may be in use ({why}), so it is not replaced; type another name, or remove the file first if nothing uses it"
+        )),
+        Use::Hidden(_) | Use::Unseen(_) | Use::Unused => Ok(()),
+    }
+}
+
 /// Whether a file has content that fathom did not write.
 fn holds_data_of_others(file: &File) -> bool {
     !crate::mark::is_open(file) && !crate::mark::is_empty(file).unwrap_or(false)
@@ -345,13 +377,17 @@ fn used_error(path: &Path, user: &str) -> MachineError {
 
 fn hidden_use_error(path: &Path, why: &str, is_file: bool) -> MachineError {
     let shown = name::shown(path);
-    let instead = if is_file {
-        "name it, as root outside containers, on the file system that stores it (`findmnt` shows it)"
-    } else {
-        "run fathom as root outside containers, where all users can be seen"
+    let sight = Sight::of_own(&Root::real());
+    let instead = match (is_file, sight.in_namespace || !sight.is_root) {
+        (true, true) => {
+            "name it, as root outside containers, on the file system that stores it (`findmnt` shows it), or, "
+        }
+        (true, false) => "name it on the file system that stores it (`findmnt` shows it), or, ",
+        (false, true) => "run fathom as root outside containers, where all users can be seen, or, ",
+        (false, false) => "",
     };
     MachineError::Refused(format!(
-        "users of {shown} may be hidden ({why}), so it is not written; {instead}, or, if nothing else uses it, type \
+        "users of {shown} may be hidden ({why}), so it is not written; {instead}if nothing else uses it, type \
          --unseen-users {shown} (fio, diskspd and other tools' commands: set FATHOM_UNSEEN_USERS={shown})"
     ))
 }
@@ -469,6 +505,29 @@ mod tests {
         put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
         let refusal = may_write_file(&root, &path, &path, Some(&shown), false);
         assert!(refusal.is_err_and(|e| e.to_string().contains("loop7")));
+        // A report has other options than a target.
+        let refusal = may_replace(&root, &path);
+        assert!(refusal.is_err_and(|why| why.contains("loop7") && why.ends_with("type another name")));
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_that_a_report_replaces_needs_no_option_of_targets() -> io::Result<()> {
+        let path = tempfile::NamedTempFile::new()?.into_temp_path();
+        std::fs::write(&path, [0; 10])?;
+        assert_eq!(may_replace(&Root::real(), &path), Ok(()));
+        let why = || "this is a container".to_owned();
+        let refusals = [
+            may_replace(&Root::at("/nonexistent-prefix".into()), &path),
+            replaceable(Use::Hidden(why()), true),
+            replaceable(Use::By(why()), false),
+        ];
+        for refusal in refusals {
+            let why = refusal.err().unwrap_or_default();
+            assert!(why.contains("type another name"), "{why}");
+            assert!(!why.contains("--unseen-users") && !why.contains("target"), "{why}");
+        }
+        assert_eq!(replaceable(Use::Hidden(why()), false), Ok(()), "an empty file");
         Ok(())
     }
 

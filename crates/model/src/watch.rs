@@ -437,7 +437,7 @@ pub struct Processes {
     pub listed: Vec<WatchedProcess>,
     /// Number of processes that moved data and are not listed.
     pub unlisted: usize,
-    /// Number of processes whose I/O this user may not read.
+    /// Number of processes whose I/O fathom cannot read.
     pub unreadable: usize,
     /// Why the requested call counts are unknown; `None` if they are known.
     pub calls_not_known: Option<String>,

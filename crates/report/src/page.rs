@@ -4,7 +4,7 @@
 //! in a given order, and finally print one value per line.
 
 use crate::Style;
-use crate::view::table::Table;
+use crate::view::table::{DEVICE_LEGEND, Table, has_device_column};
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,11 +15,13 @@ pub(crate) struct Page {
     text: String,
     colour: bool,
     width: usize,
+    /// Whether the page already explains the columns of the device.
+    explains_device: bool,
 }
 
 impl Page {
     pub(crate) fn new(style: Style) -> Self {
-        Self { text: String::new(), colour: style.colour, width: style.width }
+        Self { text: String::new(), colour: style.colour, width: style.width, explains_device: false }
     }
 
     /// Returns an empty page with the same style.
@@ -116,6 +118,15 @@ impl Page {
         for line in table.lines(self.width).0 {
             self.line(&line);
         }
+        self.explain_device(&table.shown_headings(self.width));
+    }
+
+    /// Explains whose requests the columns of the device count, below the first table that has such a column.
+    fn explain_device(&mut self, headings: &[&str]) {
+        if !self.explains_device && has_device_column(headings) {
+            self.legend(&format!("{DEVICE_LEGEND}."));
+            self.explains_device = true;
+        }
     }
 
     /// Adds a paragraph of at most `max_lines` lines. `…` replaces the words that do not fit.
@@ -140,10 +151,12 @@ impl Page {
     /// Adds an indented table with the columns that fit, and a sentence that names the dropped
     /// columns.
     pub(crate) fn indented_table(&mut self, indent: &str, table: &Table) {
-        let (lines, left_out) = table.lines(self.width.saturating_sub(display_width(indent)));
+        let width = self.width.saturating_sub(display_width(indent));
+        let (lines, left_out) = table.lines(width);
         for line in lines {
             self.line(&format!("{indent}{line}"));
         }
+        self.explain_device(&table.shown_headings(width));
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
             let notice = format!("Columns that do not fit: {left_out}; --format json has them.");

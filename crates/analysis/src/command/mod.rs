@@ -59,7 +59,9 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let gates: Vec<Gate> =
         header.plan.fail_if.iter().flat_map(|condition| decide_gates(condition, &commands)).collect();
     let reasoned = verdict_with_reason(&commands, &checks);
-    let answer = crate::gate::combine_gates(&gates).or_else(|| answer_of_comparison(&commands, &compared));
+    let mut answer =
+        crate::gate::combine_gates(&gates).or_else(|| answer_of_comparison(&commands, &compared));
+    crate::gate::name_option(&mut answer, options.inconclusive);
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
     let (per_second, unit) = if first.and_then(|one| one.seconds).is_some_and(|seconds| seconds < 1.0) {

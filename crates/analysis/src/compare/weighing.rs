@@ -24,7 +24,7 @@ use crate::compare::{PooledResult, SideResult};
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
-use crate::verdict::accept_flags;
+use crate::verdict::{PASS_UNLESS_PROVEN, accept_flags};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
@@ -387,6 +387,8 @@ struct LimitedNumber {
     outcome: GateOutcome,
     /// The number with its change.
     description: String,
+    /// Whether the description states by how much the number is slower at most.
+    is_bounded: bool,
     /// Number of runs on each side that would decide the gate; `None` if the gate is decided, or if
     /// more runs would not decide it.
     runs_needed: Option<u32>,
@@ -403,10 +405,11 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Option
                 let is_named = pair.no_number || pair.cannot_tell;
                 let description =
                     if is_named { why.clone() } else { format!("{} is not compared", pair.name) };
-                numbers.push(LimitedNumber { outcome, description, runs_needed: None });
+                numbers.push(LimitedNumber { outcome, description, is_bounded: false, runs_needed: None });
             }
             (None, Some(description)) => {
-                numbers.push(LimitedNumber { outcome: GateOutcome::Invalid, description, runs_needed: None });
+                let outcome = GateOutcome::Invalid;
+                numbers.push(LimitedNumber { outcome, description, is_bounded: false, runs_needed: None });
             }
             (None, None) => {
                 numbers.extend(
@@ -422,6 +425,7 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Option
     numbers.retain(|n| n.outcome == outcome);
     let needed: Option<Vec<u32>> = numbers.iter().map(|n| n.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
+    let are_bounded = numbers.iter().all(|n| n.is_bounded);
     let names: Vec<String> = numbers.into_iter().map(|n| n.description).collect();
     let by = show_share(limit.share);
     let sentence = match outcome {
@@ -430,9 +434,16 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Option
             format!("Whether anything is slower by more than {by} cannot be told: there is no number.")
         }
         GateOutcome::Undecided => {
-            let sentence =
-                format!("Whether it is slower by more than {by} cannot be told: {}.", join_names(&names));
-            sentence + &describe_needed_runs(runs_needed, options.run_order)
+            let numbers = join_names(&names);
+            let sentence = if are_bounded {
+                format!("{numbers}.")
+            } else {
+                format!("Whether it is slower by more than {by} cannot be told: {numbers}.")
+            };
+            // For runs in turns, the answer of the session names the option.
+            let names_option = options.run_order == RunOrder::Apart && options.inconclusive.is_none();
+            let option = if names_option { format!(" {PASS_UNLESS_PROVEN}") } else { String::new() };
+            sentence + &describe_needed_runs(runs_needed, options.run_order) + &option
         }
         GateOutcome::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
@@ -471,12 +482,11 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
 fn describe_needed_runs(runs_needed: Option<u32>, runs: RunOrder) -> String {
     let Some(needed) = runs_needed else { return String::new() };
     let how = match runs {
-        RunOrder::Apart => {
-            "; repeat the command that measured B with --against A, --fail-if-slower and --settle, which \
-             measures that many of both"
-        }
-        RunOrder::InTurns => "; --settle measures them",
-        RunOrder::Settling => "; --max-runs allows them",
+        RunOrder::Apart => format!(
+            ": type --runs {needed} for both, or repeat the command that measured B with --against A, --fail-if-slower and --settle"
+        ),
+        RunOrder::InTurns => "; --settle measures them".into(),
+        RunOrder::Settling => "; --max-runs allows them".into(),
     };
     format!(" About {needed} runs on each side would settle it{how}.")
 }
@@ -491,12 +501,33 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: RunOrder) 
         // These runs did not decide, so at least one more is needed.
         Some(needed.max(a.len().min(b.len()) as u32 + 1))
     };
-    let runs_needed = (outcome == GateOutcome::Undecided).then(needed).flatten();
-    let mut description = describe_difference(pair, metric, runs);
-    if outcome == GateOutcome::Undecided && is_beyond(metric, limit, runs) {
+    let is_undecided = outcome == GateOutcome::Undecided;
+    let runs_needed = is_undecided.then(needed).flatten();
+    let bound = gate_bounds(metric, runs).filter(|_| is_undecided);
+    let mut description = match bound {
+        Some([low, high]) => {
+            let slower = if metric.more_is_better { 1.0 - low } else { high - 1.0 };
+            format!(
+                "{} {} is slower by at most {} with {} confidence, and the limit is {}; measured: {} ({} to {})",
+                pair.name,
+                metric.name,
+                show_share(slower),
+                show_share(1.0 - SIGNIFICANCE),
+                show_share(limit),
+                show_change(metric.ratio),
+                show_change(low),
+                show_change(high)
+            )
+        }
+        None if is_undecided && !metric.why.is_empty() => {
+            format!("{}, since {}", describe_difference(pair, metric, runs), metric.why)
+        }
+        None => describe_difference(pair, metric, runs),
+    };
+    if is_undecided && is_beyond(metric, limit, runs) {
         description += &format!(", but {}", why_not_slower(metric));
     }
-    LimitedNumber { outcome, description, runs_needed }
+    LimitedNumber { outcome, description, is_bounded: bound.is_some(), runs_needed }
 }
 
 /// Returns the probability with which each bound may be wrong.
@@ -853,10 +884,15 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let apart = asked(RunOrder::Apart, None);
     assert_eq!((apart.outcome, apart.counts_as), (GateOutcome::Undecided, None));
     let needed = |gate: &SlowdownGate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();
+    // The bound comes first, then what to type.
+    let bound = "is slower by at most 7.0 % with 95 % confidence, and the limit is 5.0 %; measured: ";
+    let what_to_type = ["runs on each side", "type --runs ", "--against A", "--inconclusive pass"];
     assert!(
-        apart.sentence.contains("runs on each side") && apart.sentence.contains("--against A"),
+        apart.sentence.contains(bound) && what_to_type.iter().all(|words| apart.sentence.contains(words)),
         "{apart:?}"
     );
+    let typed = asked(RunOrder::Apart, Some(CountsAs::Pass)).sentence;
+    assert!(!typed.contains("--inconclusive"), "{typed}");
     let settling = asked(RunOrder::Settling, Some(CountsAs::Fail));
     assert!(needed(&settling) > needed(&apart), "two decisions need more");
     assert_eq!(settling.counts_as, Some(CountsAs::Fail));

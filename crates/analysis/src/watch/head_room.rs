@@ -30,7 +30,7 @@ use crate::limiter;
 use model::job::{Mix, Pattern, Stream};
 use model::machine::{Capacity, Direction, KnownBy, Layer, LayerKind, Place, SameBy};
 use model::plan::Plan;
-use model::report::{Measured, Report, Verdict};
+use model::report::{Ending, Measured, Report, Verdict};
 use model::watch::{DeviceInterval, Latencies, Latency, Load, MeasuredIn, Requests};
 use std::cmp::Ordering;
 
@@ -298,13 +298,17 @@ pub(super) fn requests_in(interval: &DeviceInterval, direction: Direction) -> &R
 
 /// The capacities in a report, for the devices of its plan's targets.
 ///
-/// A result is a capacity if all of this holds:
+/// The session must have ended as planned: whatever ended it early may also have disturbed the results before. Its verdict does not
+/// matter, because it is that of its worst result. A result is a capacity if all of this holds:
 /// - It is VALID under its requested name, or only a cgroup's limit held it back, which is then noted.
 /// - It has one stream with one size and one direction, past the page cache, in a closed loop without a rate limit or syncs.
 /// - The topmost device moved the requested bytes.
 ///
 /// The figures of a capacity are those of the device: completed requests, and their mean size.
 pub fn capacities(plan: &Plan, report: &Report) -> Vec<Capacity> {
+    if report.ending != Ending::Complete {
+        return Vec::new();
+    }
     report
         .results
         .iter()
@@ -616,6 +620,25 @@ mod capacity_tests {
         assert_eq!((one.direction, one.sequential, one.request_bytes), (Direction::Read, false, 4096));
         let iops = report.results[0].total.as_ref().map_or(0.0, |t| t.iops);
         assert!((one.requests_per_s / iops - 1.0).abs() < 0.01, "{one:?} of {iops}");
+    }
+
+    #[test]
+    fn a_session_that_ended_early_has_no_capacity() {
+        let endings =
+            [Ending::Interrupted, Ending::Failed("x".into()), Ending::NotMeasured("x".into()), Ending::Cut];
+        for ending in endings {
+            assert!(capacities_after(|r| r.ending = ending.clone()).is_empty(), "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn a_valid_result_of_an_invalid_session_is_a_capacity_and_its_invalid_ones_are_not() {
+        let all = capacities_after(|report| {
+            let invalid = Measured { void: true, verdict: Verdict::Invalid, ..report.results[0].clone() };
+            report.results.push(invalid);
+            report.verdict = Verdict::Invalid;
+        });
+        assert_eq!(all.len(), 1, "{all:?}");
     }
 
     #[test]

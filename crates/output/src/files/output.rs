@@ -364,11 +364,8 @@ impl Rules {
                 let force = if self.replace == Replace::Text { ", or --force to replace it" } else { "" };
                 Err(self.usage(typed, &format!("{what}, so it is not replaced; type another name{force}")))
             }
-            Content::Foreign(_) => {
-                let named = path.to_str();
-                machine::safety::may_write_file(&Root::real(), path, path, named, false)
-                    .map_err(Failure::from)
-            }
+            Content::Foreign(_) => machine::safety::may_replace(&Root::real(), path)
+                .map_err(|why| Failure::Refused(format!("{} {} {why}", self.flag, shown(typed)))),
         }
     }
 

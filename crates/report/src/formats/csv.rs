@@ -28,7 +28,10 @@ pub(super) static FORMAT: Format = Format {
     comparisons: writer("a line per number and side", write_several),
     plan: None,
     sessions: writer("a line per session, lists joined by semicolons", write_list),
-    session_table: writer("a line per session or device, four fields per result", write_session_table),
+    session_table: writer(
+        "a line per session or device, with the fields of each result",
+        write_session_table,
+    ),
     pages: None,
     diagnosis: None,
     devices: None,
@@ -118,14 +121,21 @@ fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<
 #[test]
 fn each_result_has_four_fields_and_a_withheld_one_only_its_verdict() -> Result<(), Box<dyn std::error::Error>>
 {
-    let figure = |value, verdict| {
-        Some(Figure { name: "a".into(), unit: "IOPS".into(), value, interval: None, verdict, mb_per_s: None })
+    let figure = |name: &str, value, verdict| {
+        Some(Figure {
+            name: name.into(),
+            unit: "IOPS".into(),
+            value,
+            interval: None,
+            verdict,
+            mb_per_s: None,
+        })
     };
     let row = SessionRow {
         session: "1".into(),
         verdict: Some(Verdict::Invalid),
         targets: vec!["/a".into(), "/b".into()],
-        figures: vec![figure(Some(2.5), Verdict::Valid), figure(None, Verdict::Invalid), None],
+        figures: vec![figure("a", Some(2.5), Verdict::Valid), figure("b", None, Verdict::Invalid), None],
         ..SessionRow::default()
     };
     let column = |name: &str| model::history::Column { name: name.into(), unit: "IOPS".into() };
@@ -144,6 +154,59 @@ fn each_result_has_four_fields_and_a_withheld_one_only_its_verdict() -> Result<(
             && heading.ends_with("c IOPS,c IOPS low,c IOPS high,c verdict")
     );
     assert_eq!(lines.next(), Some("1,,INVALID,,/a;/b,,2.5,,,VALID,,,,INVALID,,,,"));
+    Ok(())
+}
+
+#[test]
+fn sessions_of_different_work_share_no_column() -> Result<(), Box<dyn std::error::Error>> {
+    use model::history::Column;
+    let report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    let row = |session: &str, name: &str, unit: &str, value| SessionRow {
+        session: session.into(),
+        figures: ["IOPS", "MB/s"]
+            .into_iter()
+            .map(|of_column| {
+                let figure = Figure {
+                    name: name.into(),
+                    unit: unit.into(),
+                    value: Some(value),
+                    interval: None,
+                    verdict: Verdict::Valid,
+                    mb_per_s: None,
+                };
+                Some(figure).filter(|figure| figure.unit == of_column)
+            })
+            .collect(),
+        ..SessionRow::default()
+    };
+    let main = |unit: &str| Column { name: Column::MAIN.into(), unit: unit.into() };
+    let table = SessionTable {
+        columns: vec![main("IOPS"), main("MB/s")],
+        rows: vec![
+            row("1", "read", "IOPS", 5.0),
+            row("2", "write", "IOPS", 7.0),
+            row("3", "read", "IOPS", 6.0),
+            row("4", "copy", "MB/s", 8.0),
+        ],
+        reports: vec![report.clone(), report.clone(), report.clone(), report],
+        ..SessionTable::default()
+    };
+    let mut bytes = Vec::new();
+    write_session_table(&table, Style::default(), &mut bytes)?;
+    let mut reader = csv::Reader::from_reader(&bytes[..]);
+    let headings: Vec<String> = reader.headers()?.iter().map(str::to_owned).collect();
+    assert!(!headings.iter().any(|heading| heading.contains(Column::MAIN)), "{headings:?}");
+    let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>()?;
+    let values = |heading: &str| -> Vec<&str> {
+        let at = headings.iter().position(|one| one == heading).unwrap_or_else(|| panic!("{heading}"));
+        rows.iter().map(|row| &row[at]).collect()
+    };
+    assert_eq!(values("session"), ["1", "2", "3", "4"]);
+    assert_eq!(values("read IOPS"), ["5", "", "6", ""]);
+    assert_eq!(values("write IOPS"), ["", "7", "", ""]);
+    assert_eq!(values("copy MB/s"), ["", "", "", "8"]);
+    let measured = values("read measured");
+    assert!(!measured[0].is_empty() && measured[1].is_empty(), "{measured:?}");
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::view::sessions::{
     list_foot, list_table, session_remarks, session_table, session_table_foot, session_table_legend,
 };
 use crate::view::sweep::{best_settings_table, best_settings_title};
-use crate::view::table::{Columns, Table, or_dash};
+use crate::view::table::{Columns, DEVICE_LEGEND, Table, has_device_column, or_dash};
 use crate::view::verification::{
     damage_items, verdict_on_all_hosts, verification_headline, verification_remarks,
 };
@@ -128,7 +128,7 @@ fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result
     let has_tests = is_of_jobs(report) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => forum_block(report),
-        Detail::Brief => main_table(report, false).markdown(),
+        Detail::Brief => explained_table(&main_table(report, false)),
         detail => full_page(report, detail == Detail::All),
     };
     if style.detail == Detail::Brief {
@@ -177,6 +177,12 @@ fn replay_text(result: &Measured) -> Option<String> {
     ))
 }
 
+/// Returns a table, with a legend if it counts the requests of the device.
+fn explained_table(table: &Table) -> String {
+    let legend = has_device_column(&table.headings).then(|| format!("\n{DEVICE_LEGEND}\n"));
+    table.markdown() + &legend.unwrap_or_default()
+}
+
 fn full_page(report: &Report, all: bool) -> String {
     let mut out = first_lines(report);
     if report.quick.is_some() {
@@ -191,7 +197,7 @@ fn full_page(report: &Report, all: bool) -> String {
     }
     let table = main_table(report, all);
     if !table.is_empty() {
-        out += &format!("\n{}", table.markdown());
+        out += &format!("\n{}", explained_table(&table));
     }
     if table.has("~") {
         out += "\n\\~ = rounded, since the interval is wide\n";

@@ -4,6 +4,7 @@
 //! unknown or withheld.
 
 use super::findings;
+use crate::view::lists::distinct;
 use crate::view::numbers::percentile_ns;
 use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
@@ -12,7 +13,7 @@ use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;
 use model::figures::AtDevice;
 use model::finding::CheckId;
-use model::history::{Figure, Listing, SessionTable};
+use model::history::{Column, Figure, Listing, SessionRow, SessionTable};
 use model::report::{Figures, Measured, Report, Verdict};
 use model::study::{Api, ApiRow, Studied};
 use model::sweep::{CellFigures, Setting, Sweep};
@@ -371,24 +372,64 @@ pub(crate) fn session_records(listing: &Listing) -> Records {
         .records()
 }
 
-/// Returns a row for each session or device, with four fields for each result.
+/// A row of the table of sessions, with the report of its session if the table has reports.
+struct ReportedRow<'t> {
+    row: &'t SessionRow,
+    report: Option<&'t Report>,
+}
+
+impl ReportedRow<'_> {
+    /// Returns the figure in the column of the table at `at`, if it is of the result `name` in this unit.
+    fn figure(&self, at: usize, name: &str, unit: &str) -> Option<&Figure> {
+        self.row
+            .figures
+            .get(at)?
+            .as_ref()
+            .filter(|figure| (figure.name.as_str(), figure.unit.as_str()) == (name, unit))
+    }
+
+    /// Returns what the result measured, under its true name. For a study, whose results are not in the table, that is the headline.
+    fn true_name(&self, figure: &Figure) -> Option<&str> {
+        let report = self.report?;
+        let result = report.results.iter().find(|result| result.name == figure.name);
+        Some(result.map_or(report.headline.name.as_str(), |result| result.true_name.as_str()))
+    }
+}
+
+/// Returns a row for each session or device. Each result has columns of its own: value, interval and verdict, and what it measured if the
+/// table has the reports. A field is empty if the session did not measure the result.
 pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
-    let mut all = Columns::new(&sessions.rows)
-        .text("session", |row| &row.session)
-        .value("started", |row| row.started.clone())
-        .value("verdict", |row| row.verdict.map(Verdict::word))
-        .value("device", |row| row.device.clone())
-        .value("targets", |row| row.targets.join(";"))
-        .value("tags", |row| row.tags.join(";"));
+    let reports = sessions.reports.iter().map(Some).chain(std::iter::repeat(None));
+    let rows = sessions.rows.iter().zip(reports).map(|(row, report)| ReportedRow { row, report });
+    let mut all = Columns::new(rows)
+        .text("session", |one| &one.row.session)
+        .value("started", |one| one.row.started.clone())
+        .value("verdict", |one| one.row.verdict.map(Verdict::word))
+        .value("device", |one| one.row.device.clone())
+        .value("targets", |one| one.row.targets.join(";"))
+        .value("tags", |one| one.row.tags.join(";"));
     for (at, column) in sessions.columns.iter().enumerate() {
-        let figure =
-            |row: &&model::history::SessionRow| -> Option<Figure> { row.figures.get(at).cloned().flatten() };
-        let name = format!("{} {}", column.name, column.unit);
-        all = all
-            .value(name.clone(), |row| figure(row)?.value)
-            .value(format!("{name} low"), |row| figure(row)?.interval.map(|[low, _]| low))
-            .value(format!("{name} high"), |row| figure(row)?.interval.map(|[_, high]| high))
-            .value(format!("{} verdict", column.name), |row| figure(row).map(|f| f.verdict.word()));
+        // Sessions of different work share a column in tables for people.
+        let figures = sessions.rows.iter().filter_map(|row| row.figures.get(at)?.as_ref());
+        let names = if column.name == Column::MAIN {
+            distinct(figures.map(|figure| (figure.name.as_str(), figure.unit.as_str())))
+        } else {
+            vec![(column.name.as_str(), column.unit.as_str())]
+        };
+        for (name, unit) in names {
+            let figure = |one: &ReportedRow| one.figure(at, name, unit).cloned();
+            let heading = format!("{name} {unit}");
+            all = all
+                .value(heading.clone(), |one| figure(one)?.value)
+                .value(format!("{heading} low"), |one| figure(one)?.interval.map(|[low, _]| low))
+                .value(format!("{heading} high"), |one| figure(one)?.interval.map(|[_, high]| high))
+                .value(format!("{name} verdict"), |one| figure(one).map(|f| f.verdict.word()));
+            if !sessions.reports.is_empty() {
+                all = all.value(format!("{name} measured"), |one| {
+                    one.true_name(one.figure(at, name, unit)?).map(str::to_owned)
+                });
+            }
+        }
     }
     all.records()
 }

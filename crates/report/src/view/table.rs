@@ -3,6 +3,14 @@
 //! [`Columns`] fills both, column by column: each column has a heading, an alignment and a field of each item. A [`Table`] has headings,
 //! alignments, rows, and what to do if there is too little room.
 
+/// Explains the columns of the device in all tables.
+pub(crate) const DEVICE_LEGEND: &str = "device columns: at the topmost device below, for all processes";
+
+/// Whether a column counts the requests of a device.
+pub(crate) fn has_device_column<H: AsRef<str>>(headings: &[H]) -> bool {
+    headings.iter().any(|heading| heading.as_ref().starts_with("device "))
+}
+
 /// A table of raw values.
 pub(crate) struct Records {
     pub(crate) headings: Vec<String>,

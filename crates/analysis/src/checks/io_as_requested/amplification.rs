@@ -4,7 +4,7 @@
 //! streams share the disk, it uses the reads that the stream's own workers submitted. B04 compares
 //! the bytes issued with the bytes charged to fathom, or with the device's writes until the end of
 //! the final sync, less its idle traffic, if those are more. The excess is journal, metadata,
-//! copies or whole pages. B20 finds writes that made the kernel read first, and names partial page
+//! copies or whole pages. Whole pages are only a note if the job makes each write stable. B20 finds writes that made the kernel read first, and names partial page
 //! writes as the cause if the plan has them.
 
 use super::page_bytes;
@@ -170,7 +170,11 @@ pub(super) const WRITE_AMPLIFIED: Check = Check {
         "The larger of (device bytes - bytes that the disk writes in the same time at the rate of \
          the idle watch) and the bytes charged to fathom, divided by the bytes written: biased \
          above {WRITE_AMPLIFIED_ABOVE}. {odd} per run are allowed. Overwriting stays below 1.05 on \
-         ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. Does not apply if D01 \
+         ext4 and xfs; 4 KiB with O_DSYNC takes 1.8, and 2.9 into holes. If the job makes each write stable \
+         before the next one, through the page cache, the kernel must write every page that a write touches: \
+         2300 B in sequence take 2.78 bytes for each byte. If these pages explain the bytes within the same \
+         limit, the finding is a note: every program with this pattern writes them, so the rate is that of the \
+         job. Does not apply if D01 \
          found other processes.",
         odd = show_bytes(FLOOR_BYTES)
     ),
@@ -222,15 +226,57 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
     if ratio <= WRITE_AMPLIFIED_ABOVE || most_written - requested as f64 <= incidental {
         return holds("The device wrote little more than the requested bytes.", numbers);
     }
+    let pages = stable_page_bytes(case, requested);
+    let is_explained =
+        share(most_written, pages) <= WRITE_AMPLIFIED_ABOVE || most_written - pages <= incidental;
+    let (severity, cause) = if is_explained {
+        (
+            Severity::Note,
+            format!(
+                "the job makes each write stable, and the page cache writes whole pages of {}, as for any program with this \
+                 pattern",
+                show_bytes(page_bytes(case))
+            ),
+        )
+    } else {
+        (Severity::Biases, cause_of_extra_writes(case))
+    };
     finding!(
-        Severity::Biases,
+        severity,
         numbers,
-        "The device wrote {} bytes for each requested byte ({} for {}): {}.",
+        "The device wrote {} bytes for each requested byte ({} for {}): {cause}.",
         show_rate(ratio),
         show_bytes(most_written as u64),
-        show_bytes(requested),
-        cause_of_extra_writes(case)
+        show_bytes(requested)
     )
+}
+
+/// Returns the bytes of the pages that the writes touch, counted once for each write, if the job makes each write stable before the next one;
+/// else `requested`. The kernel must write these pages, so other processes wrote none of these bytes.
+///
+/// A write of `size` bytes touches `(size - step) / page + 1` pages on average, if it begins at each multiple of `step` in the
+/// page equally often, and `step` divides `size`. Random writes touch at least `size` rounded up to pages.
+fn stable_page_bytes(case: &Case, requested: u64) -> f64 {
+    let (stream, page) = (&case.stream, page_bytes(case));
+    let is_stable = stream.cache.is_sync() || stream.flush.is_some_and(|flush| flush.every == 1);
+    let size = stream.access.block_bytes().map(u64::from).filter(|size| *size > 0);
+    let ([line], Some(size)) = (stream.access.lines.as_slice(), size) else { return requested as f64 };
+    if !is_stable || stream.cache.is_direct() || stream.total_depth() != 1 {
+        return requested as f64;
+    }
+    let is_in_order = matches!(&line.order, Order::Sequential(steps) if steps.stride_bytes == 0 && steps.hole_bytes == 0)
+        && line.times == 1
+        && line.interleaved == 1;
+    let touched = if is_in_order {
+        size - greatest_common_divisor(size, page) + page
+    } else {
+        size.next_multiple_of(page)
+    };
+    requested as f64 * touched as f64 / size as f64
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// Describes what may have added the bytes. Only a file system adds a journal, metadata or copies.
@@ -457,6 +503,38 @@ fn the_sentence_names_file_system_and_page_cache_only_where_they_are() {
     assert!(pages.contains("whole pages of 4 KiB") && !pages.contains("copies"), "{pages}");
     let both = sentence(buffered(Role::Made));
     assert!(both.contains("whole pages of 4 KiB") && both.contains("copies of ext4"), "{both}");
+}
+
+#[test]
+fn whole_pages_that_the_job_makes_stable_are_a_note() {
+    use model::job::{Cache, Flush, SyncCall};
+    let severity = |delivered, block_bytes, cache, every: Option<u32>| {
+        let fixture = Fixture {
+            delivered,
+            block_bytes,
+            cache,
+            depth: 1,
+            pattern: Pattern::Sequential,
+            ..synchronous()
+        };
+        let mut record = fixture.record();
+        let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
+        stream.flush = every.map(|every| Flush { call: SyncCall::default(), every, calls: 1, drain: true });
+        WRITE_AMPLIFIED.severity(&record)
+    };
+    let (note, biased) = (Some(Severity::Note), Some(Severity::Biases));
+    // Each 2300 B touch 1.56 pages on average, and 512 B one page.
+    assert_eq!(severity(2.78, 2300, Cache::Buffered, Some(1)), note);
+    assert_eq!(severity(2.78, 2300, Cache::Dsync, None), note);
+    assert_eq!(severity(8.0, 512, Cache::Dsync, None), note);
+    // A journal, or another program, wrote more.
+    assert_eq!(severity(3.5, 2300, Cache::Buffered, Some(1)), biased);
+    // A page that several writes share before a sync is written once.
+    assert_eq!(severity(2.78, 2300, Cache::Buffered, Some(4)), biased);
+    assert_eq!(severity(2.78, 2300, Cache::Buffered, None), biased);
+    // Direct writes and whole pages need no other pages.
+    assert_eq!(severity(2.0, 4096, Cache::DirectDsync, None), biased);
+    assert_eq!(severity(2.0, 4096, Cache::Buffered, Some(1)), biased);
 }
 
 #[test]

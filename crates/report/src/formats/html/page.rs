@@ -1,6 +1,6 @@
 //! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
-use crate::view::table::{Table, or_dash};
+use crate::view::table::{DEVICE_LEGEND, Table, has_device_column, or_dash};
 use askama::Template;
 use model::units::{show_ns, show_rate};
 use std::io::{self, Write};
@@ -237,6 +237,8 @@ struct TableTemplate<'t> {
     caption: &'t str,
     headings: Vec<TableCell>,
     rows: Vec<TableRow>,
+    /// Explains columns; empty if none needs it.
+    legend: &'t str,
 }
 
 struct TableRow {
@@ -261,7 +263,9 @@ pub(super) fn table(caption: &str, table: &Table) -> String {
     let heading = |at: &usize| TableCell { text: heading(&table.headings[*at]), is_left: table.is_text[*at] };
     let headings = shown.iter().map(heading).collect();
     let rows = table.rows.iter().map(|cells| table_row(table, &shown, cells));
-    TableTemplate { caption, headings, rows: rows.collect() }.render().unwrap_or_default()
+    let shown_headings: Vec<&str> = shown.iter().map(|at| table.headings[*at].as_str()).collect();
+    let legend = if has_device_column(&shown_headings) { DEVICE_LEGEND } else { "" };
+    TableTemplate { caption, headings, rows: rows.collect(), legend }.render().unwrap_or_default()
 }
 
 /// Replaces `us` by `µs` in a heading.

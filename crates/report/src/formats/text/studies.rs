@@ -21,8 +21,7 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 pub(super) fn show_layers(out: &mut Page, layers: &Layers, results: &[Measured]) {
     out.table(&layer_table(layers, results));
     out.legend(
-        "fathom IOPS, device IOPS: operations per second x bytes of each, as fathom issued them and as the topmost device below completed \
-         them (for all processes); in parentheses: a finding invalidates the number. Latencies are means. against: the change from another row; its 95 % \
+        "fathom IOPS, device IOPS: operations per second x bytes of each; in parentheses: a finding invalidates the number. Latencies are means. against: the change from another row; its 95 % \
          interval is over rounds.",
     );
     for missing in &layers.missing {

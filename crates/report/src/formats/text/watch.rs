@@ -147,7 +147,7 @@ fn latency_times(latency: &Latency) -> String {
 }
 
 /// Describes a load:
-/// `load is between 24 % and 31 % of the measured capacity (session 20261123-..., 2026-11-23)`.
+/// `load is between 24 % and 31 % of the measured capacity (VALID results of session 20261123-..., 2026-11-23)`.
 fn describe_load(load: &Load) -> String {
     let percent = |value: f64| show_share(value / 100.0);
     let least = percent(load.at_least_percent);
@@ -164,16 +164,19 @@ fn describe_load(load: &Load) -> String {
     };
     let more =
         if load.at_least_percent > 100.0 { ", so the device can do more than was measured" } else { "" };
-    format!("{share} of the measured capacity{more}{}{missing}", list_sessions(&load.sessions))
+    let sessions = list_sessions(&load.sessions, load.throttled);
+    format!("{share} of the measured capacity{more}{sessions}{missing}")
 }
 
-/// Names the first session and counts the others: ` (session 20261123-1, 2026-11-23, and 1 more)`.
+/// Names the first session and counts the others: ` (VALID results of session 20261123-1, 2026-11-23, and 1 more)`. The session may have
+/// other results that are not VALID.
 /// Empty without sessions.
-fn list_sessions(all: &[MeasuredIn]) -> String {
+fn list_sessions(all: &[MeasuredIn], is_throttled: bool) -> String {
     let Some(first) = all.first() else { return String::new() };
     let day = first.day().map_or(String::new(), |day| format!(", {day}"));
     let more = if all.len() > 1 { format!(", and {} more", all.len() - 1) } else { String::new() };
-    format!(" (session {}{day}{more})", first.session)
+    let results = if is_throttled { "results" } else { "VALID results" };
+    format!(" ({results} of session {}{day}{more})", first.session)
 }
 
 /// Columns of a device's name.
@@ -358,7 +361,7 @@ fn process_text(processes: &Processes, width: usize, headed: bool) -> Option<Str
         out += &prose(width, "  ", "  ", &more);
     }
     if headed && processes.unreadable > 0 {
-        let text = format!("the I/O of {} or more processes is hidden from this user", processes.unreadable);
+        let text = format!("the kernel does not show the I/O of {} or more processes", processes.unreadable);
         out += &prose(width, "  ", "  ", &text);
     }
     Some(out)
@@ -502,7 +505,10 @@ fn details_follow_the_figures_or_are_below_them_if_narrow() {
     assert!(details.join(" ").contains(requests), "{wide}");
     let of_kernel = |line: &&&str| line.starts_with("kworker") && line.contains("kernel worker");
     assert!(lines.iter().any(|line| of_kernel(&line)), "{wide}");
-    assert!(wide.contains("and 3 more") && wide.contains("hidden from this user"), "{wide}");
+    assert!(
+        wide.contains("and 3 more") && wide.contains("does not show the I/O of 12 or more processes"),
+        "{wide}"
+    );
     let all: Vec<&str> = wide.split_whitespace().collect();
     let calls = "calls/s: io_uring_enter 500.00, fdatasync 3.00; page faults/s: 0.00 waited for storage, 12.00 did not";
     assert!(all.join(" ").contains(calls), "{wide}");
@@ -565,20 +571,22 @@ mod tests {
             let shown: Vec<&str> = text[from..].split_whitespace().collect();
             shown.join(" ").split(" vda:").next().unwrap_or_default().to_owned()
         };
-        let all = "loop0: load is between 25 % and 40 % of the measured capacity (session 20261123-1, 2026-11-23, and 1 more)";
+        let all = "loop0: load is between 25 % and 40 % of the measured capacity (VALID results of session 20261123-1, 2026-11-23, and 1 more)";
         assert_eq!(text_of(&watched), all);
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         load.at_most_percent = Some(25.2);
         assert!(text_of(&watched).contains("load is 25 % of the measured"), "{}", text_of(&watched));
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         (load.at_least_percent, load.at_most_percent) = (234.0, Some(234.0));
-        let more =
-            "load is 234 % of the measured capacity, so the device can do more than was measured (session";
+        let more = "load is 234 % of the measured capacity, so the device can do more than was measured (VALID results";
         assert!(text_of(&watched).contains(more), "{}", text_of(&watched));
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         (load.at_least_percent, load.at_most_percent, load.not_measured) =
             (25.2, None, vec![Direction::Write]);
-        assert!(text_of(&watched).contains("load is at least 25 % of the measured capacity (session"));
+        assert!(
+            text_of(&watched)
+                .contains("load is at least 25 % of the measured capacity (VALID results of session")
+        );
         assert!(
             text_of(&watched).ends_with("; no session has a valid capacity for writes"),
             "{}",
