@@ -278,7 +278,7 @@ impl PendingInterval {
 }
 
 #[cfg(test)]
-pub(super) fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
+fn block(start_ns: u64, end_ns: u64, ops: u64) -> Block {
     let mut block = *Block::new(1, false);
     (block.start_ns, block.end_ns, block.depth_ns) = (start_ns, end_ns, end_ns.saturating_sub(start_ns));
     for _ in 0..ops {

@@ -31,8 +31,6 @@ struct WatchedStream {
     max_latency_ns: Option<u64>,
     /// Whether an operation exceeded the latency limit.
     is_too_slow: bool,
-    /// Workers that had ended when the rules were last applied. All of their blocks have arrived since.
-    ended: Vec<u32>,
 }
 
 /// The rule of a steady state, with the values since the start of the window.
@@ -98,7 +96,6 @@ impl StopRules {
             min_rate: stream.min_rate.as_ref().map(|rule| RateFloor::from_rule(rule, stream.workers)),
             max_latency_ns: stream.max_latency_ns,
             is_too_slow: false,
-            ended: Vec::new(),
         };
         Self { streams: phase.streams.iter().enumerate().map(watched).collect(), failure: None }
     }
@@ -131,8 +128,6 @@ impl StopRules {
                 }
                 continue;
             }
-            stream.leave_out_ended();
-            stream.ended = workers.ended_of(at);
             if stream.steady.as_mut().is_some_and(SteadyWatch::update) {
                 workers.stop_stream(at);
             }
@@ -184,17 +179,6 @@ impl StopRules {
             end.steadied = Some(seen);
         }
         notes
-    }
-}
-
-impl WatchedStream {
-    /// Stops waiting for blocks of the workers that have ended. The rules apply to the remaining workers.
-    fn leave_out_ended(&mut self) {
-        let steady = self.steady.as_mut().map(|steady| &mut steady.series);
-        let min_rate = self.min_rate.as_mut().map(|least| &mut least.series);
-        for series in steady.into_iter().chain(min_rate) {
-            series.seen_ns.extend(self.ended.iter().map(|worker| (*worker, u64::MAX)));
-        }
     }
 }
 
@@ -359,31 +343,4 @@ impl Series {
         self.next += 1;
         Some((start_ns, value))
     }
-}
-
-#[test]
-fn the_rules_apply_to_the_remaining_workers_after_one_has_ended() {
-    use crate::run::collector::block;
-    use model::job::PerKind;
-    const TENTH_NS: u64 = 100_000_000;
-    let least = PerKind { read: 100, write: 0, trim: 0 };
-    let rule = MinRate { quantity: Quantity::Iops, least, every_ns: 10 * TENTH_NS };
-    let stream = WatchedStream { min_rate: Some(RateFloor::from_rule(&rule, 2)), ..WatchedStream::default() };
-    let mut rules = StopRules { streams: vec![stream], failure: None };
-    let mut add = |worker: u32, tenth: u64, ops: u64| {
-        let who = Who { worker, stream: 0 };
-        rules.add(who, &block(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, ops));
-    };
-    // The first worker ends after 3 s. From then on, the second is slow.
-    for tenth in 0..30 {
-        add(0, tenth, 100);
-        add(1, tenth, 100);
-    }
-    (30..60).for_each(|tenth| add(1, tenth, 1));
-    let [stream] = &mut rules.streams[..] else { panic!("one stream") };
-    let missed = |stream: &mut WatchedStream| stream.min_rate.as_mut().and_then(RateFloor::missed);
-    assert_eq!(missed(stream), None, "blocks of the first worker may still arrive");
-    stream.ended = vec![0];
-    stream.leave_out_ended();
-    assert!(missed(stream).is_some_and(|words| words.starts_with("read: 10 IOPS over 1")));
 }

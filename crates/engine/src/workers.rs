@@ -209,12 +209,6 @@ impl Workers {
         self.all.iter().filter(|w| w.id.stream == stream).all(|w| w.thread.is_finished())
     }
 
-    /// Returns the workers of a stream that have ended.
-    pub fn ended_of(&self, stream: usize) -> Vec<u32> {
-        let ended = self.all.iter().filter(|w| w.id.stream == stream && w.thread.is_finished());
-        ended.map(|w| w.id.worker).collect()
-    }
-
     /// Returns whether any worker has ended with an error. The remaining workers would be a different load.
     pub fn any_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
