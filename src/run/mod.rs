@@ -363,7 +363,7 @@ impl Measurement {
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
-        self.live.step(&step, self.remaining());
+        self.live.step_run(&step, self.remaining());
     }
 
     /// The expected remaining time of the measurement.
@@ -696,7 +696,7 @@ impl Measurement {
             let left = search_left(&search, &self.plan).into();
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
-            self.live.step(&format!("{}  {name}{}", search.stage(), self.why_repeated(&at)), left);
+            self.live.step_run(&format!("{}  {name}{}", search.stage(), self.why_repeated(&at)), left);
             let ending = self.measure_job(&at)?;
             let Some(end) = self.last.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.
