@@ -77,6 +77,9 @@ pub struct Args {
     /// Write back all dirty data and print the time in ns: fathom calls itself with this flag for the final sync
     #[arg(long, hide = true)]
     sync_all: bool,
+    /// Receive the signals to the process group: fathom calls itself with this flag
+    #[arg(long, hide = true)]
+    witness: bool,
 }
 
 /// The conditions of `--fail-if`.
@@ -115,6 +118,9 @@ impl Args {
     pub fn run(self) -> ExitCode {
         if self.sync_all {
             return time::sync_all();
+        }
+        if self.witness {
+            return time::witness();
         }
         // --prepare may make the program.
         if let Some((line, program)) = self.compare.iter().find_map(|l| Some((l, find_missing_program(l)?)))

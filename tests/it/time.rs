@@ -95,6 +95,100 @@ fn signals_reach_the_command() {
     assert_eq!((out.code, out.stdout.as_str()), (Some(143), "caught\n"), "{out:?}");
 }
 
+/// Notes the signals that arrive until `SIGUSR2`, and prints their numbers in the end.
+const NOTE_SIGNALS: &str = "import signal, sys, time
+seen = []
+for number in (1, 2, 10, 12, 14, 15, 40):
+    signal.signal(number, lambda number, _: seen.append(number))
+print('noting', file=sys.stderr, flush=True)
+until = time.time() + 20
+while 12 not in seen and time.time() < until:
+    time.sleep(0.01)
+print('seen', sorted(seen))
+";
+
+#[test]
+fn every_signal_reaches_the_command_once() {
+    let stage = Stage::shared();
+    let script = stage.path("note.py");
+    std::fs::write(&script, NOTE_SIGNALS).unwrap();
+    let mut command = stage.command(&[], "time --no-history -- python3", &script);
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut running = crate::stage::Running::start(&mut command);
+    running.wait_for_output("noting");
+    let group = rustix::process::Pid::from_raw(running.id().try_into().unwrap()).unwrap();
+    let pause = || std::thread::sleep(Duration::from_millis(60));
+    for signal in [Signal::INT, Signal::USR1, Signal::HUP, Signal::TERM] {
+        rustix::process::kill_process_group(group, signal).unwrap();
+        pause();
+    }
+    // The same signals to fathom alone, one with a number and no name, and one that is for the command only.
+    for signal in [Signal::USR1, Signal::TERM, Signal::ALARM] {
+        running.signal(signal);
+        pause();
+    }
+    let real_time = std::process::Command::new("kill").args(["-40", &running.id().to_string()]).status();
+    assert!(real_time.unwrap().success());
+    pause();
+    running.signal(Signal::USR2);
+    let out = running.end();
+    let seen = "seen [1, 2, 10, 10, 12, 14, 15, 15, 40]\n";
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), seen), "{out:?}");
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_once() {
+    let stage = Stage::shared();
+    let script = stage.path("note.py");
+    std::fs::write(&script, NOTE_SIGNALS).unwrap();
+    let Some(screen) = crate::live::screen::Screen::new(&stage, "tmux", (80, 24)) else { return };
+    screen.begin(&format!("$F time --no-history -- python3 {}", script.display()));
+    screen.until("noting");
+    screen.keys("C-c");
+    std::thread::sleep(Duration::from_millis(100));
+    let fathom = rustix::process::Pid::from_raw(screen.id().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(fathom, Signal::INT).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    rustix::process::kill_process(fathom, Signal::USR2).unwrap();
+    let shown = screen.end();
+    assert!(shown.contains("seen [2, 2, 12]"), "{shown}");
+}
+
+#[test]
+fn requests_to_the_command_have_no_effect_between_runs() {
+    let stage = Stage::shared();
+    let words = "time --no-history --prepare 'echo prepared >&2; sleep 0.3' --runs 2 -- true";
+    let begin = || {
+        let line = format!("exec \"$F\" {words}");
+        let mut command = stage.command(&["bash".into(), "-c".into(), line.into()], "", Path::new(""));
+        let mut running = crate::stage::Running::start(command.env("F", env!("CARGO_BIN_EXE_fathom")));
+        running.wait_for_output("prepared");
+        running
+    };
+    let running = begin();
+    for signal in [Signal::USR1, Signal::USR2, Signal::IO] {
+        running.signal(signal);
+    }
+    let out = running.end();
+    assert!(out.code == Some(0) && out.stderr.matches("prepared").count() == 2, "{out:?}");
+    for (signal, code) in [(Signal::TERM, 143), (Signal::ALARM, 142)] {
+        let running = begin();
+        running.signal(signal);
+        let out = running.end();
+        assert!(out.code == Some(code) && out.stderr.matches("prepared").count() == 1, "{out:?}");
+    }
+}
+
+#[test]
+fn signals_that_are_ignored_remain_ignored() {
+    let stage = Stage::shared();
+    let signals = "HUP INT USR1 USR2 XFSZ ALRM";
+    let send = format!("for signal in {signals}; do kill -$signal $$; done; echo alive");
+    let line = format!("trap '' {signals}; exec \"$F\" time --no-history -- sh -c '{send}'");
+    let out = shell(&stage, &line);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "alive\n"), "{out:?}");
+}
+
 #[test]
 fn reads_are_split_between_page_cache_and_disk() {
     let stage = Stage::one_per_cpu();
