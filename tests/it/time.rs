@@ -66,6 +66,9 @@ fn exit_codes_and_streams_pass_through() {
     }
     let runs = std::fs::read_to_string(stage.path("here/runs")).unwrap();
     assert_eq!(runs, "x\n", "the first failure ends the runs");
+    let fourth_fails = "--runs 9 -- sh -c 'echo x >> turns; test $(wc -l < turns) -lt 4'";
+    let out = shell(&stage, &format!("cd \"$D\" && \"$F\" time {fourth_fails}"));
+    assert!(out.code == Some(1) && out.stderr.contains("over 3 runs"), "{out:?}");
     let out = shell(&stage, "echo in | COLUMNS=80 \"$F\" time -- sh -c 'cat; echo out; echo err >&2'");
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "in\nout\n"), "{out:?}");
     let report: Vec<&str> = out.stderr.lines().collect();
@@ -73,10 +76,14 @@ fn exit_codes_and_streams_pass_through() {
     assert!(report.len() <= 9 && report.iter().all(|line| line.chars().count() <= 80), "{out:?}");
     // Only sessions of commands that could be started are kept.
     let sessions = stage.path("xdg/fathom/sessions");
-    assert_eq!(names(&sessions).len(), 5);
+    assert_eq!(names(&sessions).len(), 6);
     let once = "printf '#!/bin/sh\\nrm \"$0\"\\n' > once && chmod +x once";
     let out = shell(&stage, &format!("cd \"$D\" && {once} && \"$F\" time --runs 2 -- ./once"));
-    assert_eq!((out.code, names(&sessions).len()), (Some(127), 6), "the first run is lost: {out:?}");
+    assert_eq!((out.code, names(&sessions).len()), (Some(127), 7), "the first run is lost: {out:?}");
+    assert!(out.stderr.contains("once took") && out.stderr.contains("could not be started again"), "{out:?}");
+    let out = shell(&stage, "\"$F\" time --cleanup 'exit 3' -- true");
+    assert_eq!((out.code, names(&sessions).len()), (Some(125), 8), "{out:?}");
+    assert!(out.stderr.contains("--cleanup 'exit 3' failed") && out.stderr.contains("true took"), "{out:?}");
 }
 
 #[test]
@@ -230,6 +237,9 @@ fn holes_and_sparse_output_are_reported() {
     let (_, report) = timed(&stage, "-- dd if=/dev/zero of=zeros bs=1M count=16");
     assert!(finds(&report, "A08"), "{report:#}");
     near(moved(&report, "dirtied_bytes"), 16.0 * MIB);
+    // The zeros come from standard input, and no read comes from the file that is written again.
+    let (_, report) = timed(&stage, "-- dd of=zeros bs=1M count=16 conv=notrunc < /dev/zero");
+    assert!(finds(&report, "A08") && !finds(&report, "A01"), "{report:#}");
 }
 
 #[test]
@@ -547,6 +557,8 @@ fn conditions_and_comparisons_work() {
     assert_eq!(report["commands"]["compared"][0]["metrics"][0]["answer"], "SLOWER", "{out:?} {report:#}");
     assert!(out.stderr.contains("FASTEST  'sleep 0.01; touch x'. 'sleep 0.1; touch x' is SLOWER"), "{out:?}");
     let sessions = stage.sessions();
+    let failed = shell(&stage, "\"$F\" time --no-history --compare 'exit 3' 'exit 3'");
+    assert!(failed.code == Some(3) && failed.stderr.contains("exit 3: ended with exit code 3"), "{failed:?}");
     assert_eq!(stage.fathom("show", sessions.last().unwrap()).code, Some(0));
     let listed = stage.fathom("list", Path::new(""));
     assert!(listed.stdout.contains("sleep 0.01; touch x"), "{listed:?}");
