@@ -4,7 +4,7 @@
 //! prints. `SIGXFSZ` is ignored, so a write beyond the file size limit fails with an error.
 
 use crate::failure::{Failure, INTERRUPTED, cause};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Signals, SignalsInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,16 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 /// Whether a status was requested since the last one was printed.
 static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program.
+/// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program. An ignored one remains ignored: the command of `fathom time` inherits that.
 ///
 /// # Errors
 /// If a handler cannot be installed.
 pub fn survive_harmless() -> std::io::Result<()> {
-    signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-    signal_hook::flag::register(SIGUSR1, Arc::clone(&STATUS_REQUESTED))?;
+    for (signal, flag) in [(SIGXFSZ, Arc::default()), (SIGUSR1, Arc::clone(&STATUS_REQUESTED))] {
+        if !sys::process::is_ignored(signal) {
+            signal_hook::flag::register(signal, flag)?;
+        }
+    }
     Ok(())
 }
 
@@ -38,14 +41,16 @@ pub fn status_given() {
 }
 
 /// Starts the thread that takes the signals that end fathom. Returns a flag that becomes true at the first signal. At
-/// the second, `leave` runs and the process ends.
+/// the second, `leave` runs and the process ends. `SIGHUP` remains ignored after `nohup`.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
 pub fn watch(leave: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let requested = Arc::clone(&stop);
-    let mut signals = Signals::new(sys::thread::ending_signals()).map_err(refused)?;
+    let mut ending = sys::thread::ending_signals();
+    ending.retain(|signal| *signal != SIGHUP || !sys::process::is_ignored(SIGHUP));
+    let mut signals = Signals::new(ending).map_err(refused)?;
     start_thread(move || {
         for _ in signals.forever() {
             if requested.swap(true, Ordering::Relaxed) {
@@ -86,18 +91,15 @@ pub fn watch_until_gone(
     })
 }
 
-/// Signals that are passed on to the user's command.
-const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-
-/// Calls `received` for each termination signal and for `SIGUSR1` and `SIGUSR2`. None of them ends
-/// this process. `received` gets the number, and whether a process sent the signal. Otherwise it
-/// came from the terminal, which sends it to all foreground processes, so a command that fathom
-/// started has it already.
+/// Calls `received` for each signal that ends a process by default. None of them ends this process. `received` gets the number, and whether
+/// a process sent the signal. Signals that this process ignored from its start, as after `nohup`, remain ignored, here and in its children.
 ///
 /// # Errors
 /// Returns why the handlers cannot be installed.
-pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> Result<(), Failure> {
-    let mut signals = SignalsInfo::<WithOrigin>::new(PASSED_ON).map_err(refused)?;
+pub fn pass_on(mut received: impl FnMut(i32, bool) + Send + 'static) -> Result<(), Failure> {
+    let all = sys::thread::ending_signals().into_iter().chain([SIGUSR1]);
+    let handled = all.filter(|signal| !sys::process::is_ignored(*signal));
+    let mut signals = SignalsInfo::<WithOrigin>::new(handled).map_err(refused)?;
     start_thread(move || {
         for origin in signals.forever() {
             received(origin.signal, origin.process.is_some());

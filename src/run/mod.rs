@@ -369,7 +369,7 @@ impl Measurement {
         let load = at.offered_iops.map_or(String::new(), |iops| format!(" at {}/s", show_count(iops as f64)));
         let (name, why) = (&self.plan.jobs[at.job].name, self.why_repeated(at));
         let step = format!("run {number} of {at_most}{all}{repeated}  {name}{load}{repetition}{why}");
-        self.live.step(&step, self.remaining());
+        self.live.step_run(&step, self.remaining());
     }
 
     /// The expected remaining time of the measurement.
@@ -706,7 +706,7 @@ impl Measurement {
             self.left = Some(left);
             let name = &self.plan.jobs[at.job].name;
             self.live
-                .step(&format!("{}  {name}{}", search.describe_progress(), self.why_repeated(&at)), left);
+                .step_run(&format!("{}  {name}{}", search.describe_progress(), self.why_repeated(&at)), left);
             let ending = self.measure_job(&at)?;
             let Some(end) = self.last_run.runs.last().and_then(|r| r.end.clone()) else { return Ok(ending) };
             // A run that never began concerns only its cell.

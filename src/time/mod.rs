@@ -6,8 +6,9 @@
 //!    `Runner::run` measures one run.
 //! 3. All evidence goes to a session file, and crate `analysis` judges it, as for every other command.
 //! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so a second process of fathom
-//!    calls it: when Ctrl-C ends the wait, fathom exits at once.
+//!    calls it: when a signal ends the wait, fathom exits at once.
 //! 5. The report follows the command's own output on standard error, and the exit code is the command's.
+//! 6. During a run, a signal to fathom is for the command.
 
 mod run;
 
@@ -33,13 +34,14 @@ use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::{NOT_FOUND, SHELL};
 use run::{Run, Runner, Tracing};
+use signal_hook::consts::{SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU};
 use std::collections::BTreeSet;
 use std::io::read_to_string;
 use std::path::Path;
 use std::process;
 use std::process::{ExitCode, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Exit code if fathom itself fails. `timeout` and `env` use the same code.
@@ -71,12 +73,21 @@ pub fn time(request: &Request, showing: &Showing) -> ExitCode {
 /// State shared with the thread that receives signals.
 #[derive(Debug, Default)]
 struct Signalled {
-    /// Process id of the running command; 0 between runs.
-    command: AtomicU32,
-    /// The last signal that arrived while no command ran; 0 if there was none.
+    /// Process id of the running command; `None` between runs. Locked while a command starts.
+    command: Mutex<Option<u32>>,
+    /// The last signal that arrived while no command ran, and that ends fathom; 0 if there was none.
     ending: AtomicI32,
-    /// Whether a signal arrived while no command ran.
-    stop: AtomicBool,
+}
+
+impl Signalled {
+    fn command(&self) -> MutexGuard<'_, Option<u32>> {
+        self.command.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the signal that ends fathom, if one arrived.
+    fn ending(&self) -> Option<i32> {
+        Some(self.ending.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
 }
 
 fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
@@ -119,7 +130,7 @@ fn measure(request: &Request, showing: &Showing) -> Result<ExitCode, Failure> {
     let exit = match run_all(&runner, &mut session, plan.seed)? {
         Run::Ended(exit) => exit,
         Run::NotStarted(code) => {
-            if session.is_kept() && session.runs() == 0 {
+            if session.is_kept() {
                 let _ = std::fs::remove_file(session.path());
             }
             return Ok(ExitCode::from(code));
@@ -150,9 +161,10 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
 }
 
 /// Runs each command as often as requested. Several commands take turns in random order. Stops at
-/// the first failure. Returns how the last command ended.
+/// the first failure. Returns how the last command ended, or, after earlier runs, the exit code of what failed.
 fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
     let mut exit = Exit::Code(0);
+    let mut failure = None;
     let mut random = seed;
     'rounds: for round in 0..runner.request.runs {
         let mut order: Vec<usize> = (0..runner.request.study.commands.len()).collect();
@@ -161,42 +173,50 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
             order.swap(at, (random % (at as u64 + 1)) as usize);
         }
         for command in order {
-            exit = match runner.run(command, round, session)? {
-                Run::Ended(exit) => exit,
-                Run::NotStarted(code) => return Ok(Run::NotStarted(code)),
+            exit = match runner.run(command, round, session) {
+                Ok(Run::Ended(exit)) => exit,
+                outcome if session.runs() == 0 => return outcome,
+                // Report the earlier runs.
+                Ok(Run::NotStarted(code)) => {
+                    let line = name::quoted(&runner.request.study.commands[command].line);
+                    failure = Some(format!("{line} could not be started again"));
+                    Exit::Code(code.into())
+                }
+                Err(why) => {
+                    why.print();
+                    failure = Some(why.message().to_owned());
+                    Exit::Code(OWN_FAILURE.into())
+                }
             };
-            if !exit.is_success() || runner.signalled.stop.load(Ordering::Relaxed) {
+            if !exit.is_success() || runner.signalled.ending().is_some() {
                 break 'rounds;
             }
         }
     }
-    let interrupted = runner.signalled.stop.load(Ordering::Relaxed);
-    let ending = if interrupted { RunEnding::Interrupted } else { RunEnding::Complete };
+    let signal = runner.signalled.ending();
+    let ending = match (failure, signal) {
+        (Some(why), _) => RunEnding::Failed(why),
+        (None, Some(_)) => RunEnding::Interrupted,
+        (None, None) => RunEnding::Complete,
+    };
     let notes = session.omitted_note().into_iter().collect();
     session.append(&Frame::End(End { ending, notes, clock_drift_ppm: None }))?;
-    if exit.is_success() && interrupted {
-        return Ok(Run::Ended(Exit::Signal(runner.signalled.ending.load(Ordering::Relaxed))));
-    }
-    Ok(Run::Ended(exit))
+    Ok(Run::Ended(signal.filter(|_| exit.is_success()).map_or(exit, Exit::Signal)))
 }
 
-/// Passes signals that another process sends to fathom on to the command. Between runs, and during the final sync, a
-/// signal ends fathom.
+/// Signals that end fathom between runs and during the final sync. Others, such as `SIGUSR1`, are requests to the command, and have no
+/// effect without one.
+const ENDING: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
+
+/// Passes signals on to the running command. It already has those of the terminal, which go to all foreground processes.
 fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     let shared = Arc::clone(signalled);
-    signals::pass_on(move |signal, is_for_us_alone| {
-        let command = shared.command.load(Ordering::Relaxed);
-        let pid = i32::try_from(command).ok().and_then(rustix::process::Pid::from_raw);
-        match (pid, rustix::process::Signal::from_named_raw(signal)) {
-            (Some(pid), Some(signal)) if is_for_us_alone => {
-                let _ = rustix::process::kill_process(pid, signal);
-            }
-            (Some(_), _) => {}
-            (None, _) => {
-                shared.ending.store(signal, Ordering::Relaxed);
-                shared.stop.store(true, Ordering::Relaxed);
-            }
+    signals::pass_on(move |signal, is_from_process| match *shared.command() {
+        Some(pid) if is_from_process => {
+            let _ = sys::process::send(pid, signal);
         }
+        None if ENDING.contains(&signal) => shared.ending.store(signal, Ordering::Relaxed),
+        _ => {}
     })
 }
 
@@ -281,13 +301,15 @@ fn make_stable(signalled: &Signalled) -> FinalSync {
                     || FinalSync::Failed("the process for the final sync did not report its time".into());
                 return took_ns.map_or_else(unknown, FinalSync::Done);
             }
-            Ok(Some(_)) => {
-                let why = child.stderr.take().and_then(|text| read_to_string(text).ok());
-                return FinalSync::Failed(why.unwrap_or_default().trim().to_owned());
-            }
-            Ok(None) if signalled.stop.load(Ordering::Relaxed) => {
+            // A signal to the process group ends the other process too.
+            Ok(_) if signalled.ending().is_some() => {
                 let _ = child.kill();
                 return FinalSync::Skipped;
+            }
+            Ok(Some(status)) => {
+                let why = child.stderr.take().and_then(|text| read_to_string(text).ok());
+                let why = why.unwrap_or_default().trim().to_owned();
+                return FinalSync::Failed(if why.is_empty() { status.to_string() } else { why });
             }
             Ok(None) => std::thread::sleep(POLL),
             Err(e) => return FinalSync::Failed(e.to_string()),

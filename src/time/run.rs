@@ -36,7 +36,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -83,12 +82,12 @@ pub(super) struct Runner<'r> {
 impl Runner<'_> {
     /// Runs a command once and records it.
     pub(super) fn run(&self, command: usize, repeat: u32, session: &mut Session) -> Result<Run, Failure> {
-        if let Some(prepare) = &self.request.study.prepare {
-            Self::shell("--prepare", prepare)?;
-            if self.signalled.stop.load(Ordering::Relaxed) {
-                return Ok(Run::Ended(Exit::Signal(self.signalled.ending.load(Ordering::Relaxed))));
-            }
+        let prepared = self.request.study.prepare.as_ref().map(|script| Self::shell("--prepare", script));
+        // A signal to the process group ends the shell command too.
+        if let Some(signal) = self.signalled.ending() {
+            return Ok(Run::Ended(Exit::Signal(signal)));
         }
+        prepared.transpose()?;
         let named = &self.named[command];
         let mut notes = self.evict(named);
         let at_ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -130,7 +129,7 @@ impl Runner<'_> {
 
             let Ended { exit, wall_ns, usage } = match self.run_and_wait(command)? {
                 Ok(ended) => ended,
-                Err(code) => return Ok(Run::NotStarted(code)),
+                Err(run) => return Ok(run),
             };
 
             let moved = ended_children_io(&self.root);
@@ -182,6 +181,7 @@ impl Runner<'_> {
                 Exit::Code(code) => RunEnding::Failed(format!("the command ended with exit code {code}")),
                 Exit::Signal(signal) => RunEnding::Failed(format!("signal {signal} ended the command")),
             };
+            let stdin = stream(rustix::stdio::stdin(), io::stdin().is_terminal());
             let end = RunEnd {
                 at_ns: u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX),
                 notes,
@@ -196,9 +196,9 @@ impl Runner<'_> {
                     still_running,
                     page_bytes: rustix::param::page_size() as u64,
                     single_process,
-                    stdin: stream(rustix::stdio::stdin(), io::stdin().is_terminal()),
+                    stdin,
                     stdout: stream(rustix::stdio::stdout(), io::stdout().is_terminal()),
-                    byte_sources: byte_sources(&argument_words(&self.request.study.commands[command])),
+                    byte_sources: byte_sources(&argument_words(&self.request.study.commands[command]), stdin),
                     named,
                     traced,
                     final_sync,
@@ -220,8 +220,8 @@ impl Runner<'_> {
 
     /// Starts a command, and waits for it and for all descendants that have ended by then.
     ///
-    /// The inner error is the exit code of a command that cannot be started.
-    fn run_and_wait(&self, command: usize) -> Result<Result<Ended, u8>, Failure> {
+    /// The inner error is the outcome of a run whose command was not started.
+    fn run_and_wait(&self, command: usize) -> Result<Result<Ended, Run>, Failure> {
         let args = &self.request.study.commands[command].args;
         let program = args.first().map(String::as_str).unwrap_or_default();
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -229,17 +229,25 @@ impl Runner<'_> {
         let words = args.iter().skip(1).map(|arg| model::name::path(arg));
         let mut to_start = Command::new(model::name::path(program));
         to_start.args(words);
+        // A signal that arrives now waits until there is a command to pass it on to.
+        let mut running = self.signalled.command();
+        if let Some(signal) = self.signalled.ending() {
+            return Ok(Err(Run::Ended(Exit::Signal(signal))));
+        }
         let began = Instant::now();
         let child = match to_start.spawn() {
             Ok(child) => child,
             Err(e) => {
                 stderr::print(&format!("fathom: cannot run '{program}': {e}"));
                 let code = if e.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-                return Ok(Err(code));
+                return Ok(Err(Run::NotStarted(code)));
             }
         };
+        // fathom may have grown meanwhile.
+        usage.floor_bytes = usage.floor_bytes.max(own_bytes(&self.root));
         let pid = child.id();
-        self.signalled.command.store(pid, Ordering::Relaxed);
+        *running = Some(pid);
+        drop(running);
         let mut exit = None;
         let mut wall_ns = 0;
         // Reap ended orphans too, until only running ones are left.
@@ -249,7 +257,7 @@ impl Runner<'_> {
             usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);
             if ended.pid == pid {
                 wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                self.signalled.command.store(0, Ordering::Relaxed);
+                *self.signalled.command() = None;
                 exit = Some(ended.code.map_or(Exit::Signal(ended.signal), Exit::Code));
             }
         }
@@ -426,15 +434,17 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
 /// With at least this many read calls of a single process, the kernel's own reads to start it, about five, are less than 2 % of them.
 const MANY_READ_CALLS: u64 = 500;
 
-/// Returns the character devices among the arguments, except `/dev/null`.
-fn byte_sources(words: &[String]) -> Vec<String> {
+/// Returns the character devices among the arguments and as standard input, except `/dev/null` and terminals.
+fn byte_sources(words: &[String], stdin: Stream) -> Vec<String> {
     let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
+    let input = std::fs::read_link("/proc/self/fd/0").ok().filter(|_| stdin == Stream::Null);
+    let input = input.map(|path| model::name::text(&path));
     let is_source = |path: &&str| {
         *path != "/dev/null"
             && path.starts_with('/')
             && std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_char_device())
     };
-    values.filter(is_source).map(str::to_owned).collect()
+    values.chain(input.as_deref()).filter(is_source).map(str::to_owned).collect()
 }
 
 /// Returns the busiest processes other than fathom from the sample `before`, which was taken

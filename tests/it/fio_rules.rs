@@ -477,6 +477,7 @@ fn accepted_fio_options_move_the_same_bytes() {
         "--rw=write --size=1m --eta=soon --write_hint=short",
         "--rw=read --size=1m --eta=0",
         "--rw=write --size=64k --fill_device=1",
+        "--rw=write --size=64k --unlink_each_loop=1",
         "--rw=write --nrfiles=5 --filesize=4k-64k",
         "--rw=randread --nrfiles=3 --filesize=64k-256k --size=200k",
         "--rw=write --nrfiles=3 --filesize=64k-128k --offset=16k --loops=2",

@@ -3,7 +3,7 @@
 use crate::disk::{Disk, Image, Room};
 use crate::stage::{Running, Stage, is_root, names};
 use rustix::process::Signal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -111,6 +111,19 @@ fn termination_keeps_results() {
 #[test]
 fn alarm_keeps_results() {
     interrupted_by(Signal::ALARM);
+}
+
+#[test]
+fn hangup_does_not_end_a_run_below_nohup() {
+    let stage = Stage::shared();
+    let ignoring = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"].map(Into::into);
+    let words =
+        "run --engine null --bs 4k --depth 32 --time 300ms --warmup 0 --runs 2 --attempts 1 --format json";
+    let mut running = Running::start(&mut stage.command(&ignoring, words, Path::new("")));
+    running.wait_for_output("run 1 of");
+    running.signal(Signal::HUP);
+    let out = running.end();
+    assert_eq!(out.report().0["results"][0]["runs"].as_array().unwrap().len(), 2, "{out:?}");
 }
 
 fn interrupted_by(signal: Signal) {

@@ -66,6 +66,9 @@ fn exit_codes_and_streams_pass_through() {
     }
     let runs = std::fs::read_to_string(stage.path("here/runs")).unwrap();
     assert_eq!(runs, "x\n", "the first failure ends the runs");
+    let fourth_fails = "--runs 9 -- sh -c 'echo x >> turns; test $(wc -l < turns) -lt 4'";
+    let out = shell(&stage, &format!("cd \"$D\" && \"$F\" time {fourth_fails}"));
+    assert!(out.code == Some(1) && out.stderr.contains("over 3 runs"), "{out:?}");
     let out = shell(&stage, "echo in | COLUMNS=80 \"$F\" time -- sh -c 'cat; echo out; echo err >&2'");
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "in\nout\n"), "{out:?}");
     let report: Vec<&str> = out.stderr.lines().collect();
@@ -73,10 +76,14 @@ fn exit_codes_and_streams_pass_through() {
     assert!(report.len() <= 9 && report.iter().all(|line| line.chars().count() <= 80), "{out:?}");
     // Only sessions of commands that could be started are kept.
     let sessions = stage.path("xdg/fathom/sessions");
-    assert_eq!(names(&sessions).len(), 5);
+    assert_eq!(names(&sessions).len(), 6);
     let once = "printf '#!/bin/sh\\nrm \"$0\"\\n' > once && chmod +x once";
     let out = shell(&stage, &format!("cd \"$D\" && {once} && \"$F\" time --runs 2 -- ./once"));
-    assert_eq!((out.code, names(&sessions).len()), (Some(127), 6), "the first run is lost: {out:?}");
+    assert_eq!((out.code, names(&sessions).len()), (Some(127), 7), "the first run is lost: {out:?}");
+    assert!(out.stderr.contains("once took") && out.stderr.contains("could not be started again"), "{out:?}");
+    let out = shell(&stage, "\"$F\" time --cleanup 'exit 3' -- true");
+    assert_eq!((out.code, names(&sessions).len()), (Some(125), 8), "{out:?}");
+    assert!(out.stderr.contains("--cleanup 'exit 3' failed") && out.stderr.contains("true took"), "{out:?}");
 }
 
 #[test]
@@ -93,6 +100,93 @@ fn signals_reach_the_command() {
     running.signal(Signal::TERM);
     let out = running.end();
     assert_eq!((out.code, out.stdout.as_str()), (Some(143), "caught\n"), "{out:?}");
+}
+
+/// Notes the signals that arrive until `SIGUSR2`, and prints their numbers in the end.
+const NOTE_SIGNALS: &str = "import signal, sys, time
+seen = []
+for number in (1, 2, 10, 12, 14, 15, 40):
+    signal.signal(number, lambda number, _: seen.append(number))
+print('noting', file=sys.stderr, flush=True)
+until = time.time() + 20
+while 12 not in seen and time.time() < until:
+    time.sleep(0.01)
+print('seen', sorted(seen))
+";
+
+#[test]
+fn every_signal_reaches_the_command_once() {
+    let stage = Stage::shared();
+    let script = stage.path("note.py");
+    std::fs::write(&script, NOTE_SIGNALS).unwrap();
+    let mut command = stage.command(&[], "time --no-history -- python3", &script);
+    let mut running = crate::stage::Running::start(&mut command);
+    running.wait_for_output("noting");
+    let pause = || std::thread::sleep(Duration::from_millis(60));
+    for signal in [Signal::INT, Signal::USR1, Signal::HUP, Signal::TERM, Signal::ALARM] {
+        running.signal(signal);
+        pause();
+    }
+    // A real-time signal has a number and no name.
+    let real_time = std::process::Command::new("kill").args(["-40", &running.id().to_string()]).status();
+    assert!(real_time.unwrap().success());
+    pause();
+    running.signal(Signal::USR2);
+    let out = running.end();
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "seen [1, 2, 10, 12, 14, 15, 40]\n"), "{out:?}");
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_once() {
+    let stage = Stage::shared();
+    let script = stage.path("note.py");
+    std::fs::write(&script, NOTE_SIGNALS).unwrap();
+    let Some(screen) = crate::live::screen::Screen::new(&stage, "tmux", (80, 24)) else { return };
+    screen.begin(&format!("$F time --no-history -- python3 {}", script.display()));
+    screen.until("noting");
+    screen.keys("C-c");
+    std::thread::sleep(Duration::from_millis(100));
+    let fathom = rustix::process::Pid::from_raw(screen.id().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(fathom, Signal::INT).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    rustix::process::kill_process(fathom, Signal::USR2).unwrap();
+    let shown = screen.end();
+    assert!(shown.contains("seen [2, 2, 12]"), "{shown}");
+}
+
+#[test]
+fn requests_to_the_command_have_no_effect_between_runs() {
+    let stage = Stage::shared();
+    let words = "time --no-history --prepare 'echo prepared >&2; sleep 0.3' --runs 2 -- true";
+    let begin = || {
+        let line = format!("exec \"$F\" {words}");
+        let mut command = stage.command(&["bash".into(), "-c".into(), line.into()], "", Path::new(""));
+        let mut running = crate::stage::Running::start(command.env("F", env!("CARGO_BIN_EXE_fathom")));
+        running.wait_for_output("prepared");
+        running
+    };
+    let running = begin();
+    for signal in [Signal::USR1, Signal::USR2, Signal::IO] {
+        running.signal(signal);
+    }
+    let out = running.end();
+    assert!(out.code == Some(0) && out.stderr.matches("prepared").count() == 2, "{out:?}");
+    for (signal, code) in [(Signal::TERM, 143), (Signal::ALARM, 142)] {
+        let running = begin();
+        running.signal(signal);
+        let out = running.end();
+        assert!(out.code == Some(code) && out.stderr.matches("prepared").count() == 1, "{out:?}");
+    }
+}
+
+#[test]
+fn signals_that_are_ignored_remain_ignored() {
+    let stage = Stage::shared();
+    let signals = "HUP INT USR1 USR2 XFSZ ALRM";
+    let send = format!("for signal in {signals}; do kill -$signal $$; done; echo alive");
+    let line = format!("trap '' {signals}; exec \"$F\" time --no-history -- sh -c '{send}'");
+    let out = shell(&stage, &line);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "alive\n"), "{out:?}");
 }
 
 #[test]
@@ -136,6 +230,9 @@ fn holes_and_sparse_output_are_reported() {
     let (_, report) = timed(&stage, "-- dd if=/dev/zero of=zeros bs=1M count=16");
     assert!(finds(&report, "A08"), "{report:#}");
     near(moved(&report, "dirtied_bytes"), 16.0 * MIB);
+    // The zeros come from standard input, and no read comes from the file that is written again.
+    let (_, report) = timed(&stage, "-- dd of=zeros bs=1M count=16 conv=notrunc < /dev/zero");
+    assert!(finds(&report, "A08") && !finds(&report, "A01"), "{report:#}");
 }
 
 #[test]
@@ -453,6 +550,8 @@ fn conditions_and_comparisons_work() {
     assert_eq!(report["commands"]["compared"][0]["metrics"][0]["answer"], "SLOWER", "{out:?} {report:#}");
     assert!(out.stderr.contains("FASTEST  'sleep 0.01; touch x'. 'sleep 0.1; touch x' is SLOWER"), "{out:?}");
     let sessions = stage.sessions();
+    let failed = shell(&stage, "\"$F\" time --no-history --compare 'exit 3' 'exit 3'");
+    assert!(failed.code == Some(3) && failed.stderr.contains("exit 3: ended with exit code 3"), "{failed:?}");
     assert_eq!(stage.fathom("show", sessions.last().unwrap()).code, Some(0));
     let listed = stage.fathom("list", Path::new(""));
     assert!(listed.stdout.contains("sleep 0.01; touch x"), "{listed:?}");

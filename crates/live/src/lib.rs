@@ -67,10 +67,38 @@ enum Display {
     View(View, Arc<ProgressLine>),
     /// A progress line on the terminal.
     ProgressLine(ProgressLine),
-    /// One line per step, for a file or a pipe.
-    Lines,
+    /// One line per step, for a file or a pipe. Of many runs, only some have a line.
+    Lines(Mutex<RunLines>),
     /// No output.
     Quiet,
+}
+
+/// Chooses the runs that a display of lines announces: the first ten, then one for each 10 % of the measurement, or after five minutes.
+#[derive(Debug, Default)]
+struct RunLines {
+    printed: usize,
+    /// When the last line was printed, and the progress at that time in 1/[`PROGRESS_UNITS`].
+    last: Option<(Instant, u64)>,
+}
+
+impl RunLines {
+    const FIRST: usize = 10;
+    const PROGRESS: u64 = PROGRESS_UNITS / 10;
+    /// Services that run tests end a program that prints nothing for ten minutes.
+    const PERIOD: Duration = Duration::from_secs(300);
+
+    /// Whether a run that begins now gets a line. If so, counts it.
+    fn is_due(&mut self, now: Instant, progress: u64) -> bool {
+        let is_due = self.printed < Self::FIRST
+            || self.last.is_none_or(|(at, before)| {
+                progress >= before + Self::PROGRESS || now.saturating_duration_since(at) >= Self::PERIOD
+            });
+        if is_due {
+            self.printed += 1;
+            self.last = Some((now, progress));
+        }
+        is_due
+    }
 }
 
 /// Restores the terminal before the process exits abruptly.
@@ -83,7 +111,7 @@ impl Live {
     pub fn plain(quiet: bool) -> Self {
         Self::on(match display_mode::plain(quiet) {
             DisplayKind::Quiet => Display::Quiet,
-            DisplayKind::Lines => Display::Lines,
+            DisplayKind::Lines => Display::Lines(Mutex::default()),
             DisplayKind::ProgressLine | DisplayKind::View(_) => Display::ProgressLine(ProgressLine::shown()),
         })
     }
@@ -106,7 +134,7 @@ impl Live {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
             DisplayKind::Quiet => return Ok(Self::on(Display::Quiet)),
-            DisplayKind::Lines => return Ok(Self::on(Display::Lines)),
+            DisplayKind::Lines => return Ok(Self::on(Display::Lines(Mutex::default()))),
             DisplayKind::ProgressLine => return Ok(Self::on(Display::ProgressLine(ProgressLine::shown()))),
         };
         let line = Arc::new(ProgressLine::hidden());
@@ -126,6 +154,19 @@ impl Live {
         self.step_of(name, None);
     }
 
+    /// Begins a run. As [`Live::step`], but a display of lines prints a line for only some of many runs.
+    pub fn step_run(&self, name: &str, left: impl Into<RemainingTime>) {
+        let left = left.into();
+        if let Display::Lines(lines) = &self.display {
+            let progress = self.update_progress(left);
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if !lines.is_due(Instant::now(), progress) {
+                return;
+            }
+        }
+        self.step_of(name, Some(left));
+    }
+
     /// Begins a step. `left` is the time left, if known.
     pub fn step_of(&self, name: &str, left: Option<RemainingTime>) {
         // A step without a known duration does not change the overall progress.
@@ -141,7 +182,7 @@ impl Live {
         match &self.display {
             Display::View(_, line) => line.step(name, done, left),
             Display::ProgressLine(line) => line.step(name, done, left),
-            Display::Lines => stderr::print(
+            Display::Lines(_) => stderr::print(
                 &left.map_or_else(|| name.to_owned(), |left| format!("{name}, {}", left.sentence())),
             ),
             Display::Quiet => {}
@@ -173,7 +214,7 @@ impl Live {
         match &self.display {
             Display::View(_, line) => line.tick(done, left),
             Display::ProgressLine(line) => line.tick(done, left),
-            Display::Lines | Display::Quiet => {}
+            Display::Lines(_) | Display::Quiet => {}
         }
     }
 
@@ -182,7 +223,7 @@ impl Live {
         match &self.display {
             Display::View(view, _) => view.say(message),
             Display::ProgressLine(line) => line.say(message),
-            Display::Lines => stderr::print(message),
+            Display::Lines(_) => stderr::print(message),
             Display::Quiet => {}
         }
     }
@@ -358,4 +399,22 @@ fn time_left_is_marked_as_at_most() {
     let left = RemainingTime { time: Duration::from_secs(200), at_most: true };
     assert_eq!([left.describe(), left.sentence()], ["at most 4 min left"; 2]);
     assert_eq!(left.after(Duration::from_secs(300)).describe(), "at most 0 s left");
+}
+
+#[test]
+fn of_many_runs_some_have_a_line() {
+    let begun = Instant::now();
+    // Runs of 2 s.
+    let lines = |runs: u64, work: u64| {
+        let mut lines = RunLines::default();
+        let is_due = |run: &u64| {
+            let passed = Duration::from_secs(2 * run);
+            lines.is_due(begun + passed, PROGRESS_UNITS * run / work)
+        };
+        (0..runs).filter(is_due).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(10, 10), (0..10).collect::<Vec<_>>());
+    assert_eq!(lines(200, 200)[8..], [8, 9, 29, 49, 69, 89, 109, 129, 149, 169, 189]);
+    // Without known progress.
+    assert_eq!(lines(400, u64::MAX)[8..], [8, 9, 159, 309]);
 }

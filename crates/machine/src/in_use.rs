@@ -1,13 +1,13 @@
-//! Who uses a device or file: mounts, swap, volumes, loop devices, and programs that have it open for
-//! writing.
+//! Who uses a device or file: mounts, swap, volumes, loop devices, exports to other machines, and programs that
+//! have it open for writing.
 //!
 //! The answer is [`Use`]: a sentence that names the user, no user, or the reason why users may be hidden.
 //! Files are compared by device and inode. Their names differ between mount namespaces, and may be linked,
 //! bound and removed.
 //!
 //! 1. A device: everything that shares bytes with it (its disk, partitions, what is built on it and what it
-//!    is built on) is compared with mounts of all visible namespaces, swap, btrfs members and loop devices.
-//! 2. A file: swap, mounts without a loop device, loop devices, then writers. Overlays and mirrored
+//!    is built on) is compared with mounts of all visible namespaces, swap, btrfs members, loop devices and exports.
+//! 2. A file: swap, mounts without a loop device, loop devices, exports, then writers. Overlays and mirrored
 //!    directories lead to further files.
 //! 3. Writers: a lease asks the kernel whether any other descriptor is open for writing. If the
 //!    kernel cannot answer, the open files and mappings of all processes are compared.
@@ -18,6 +18,7 @@
 //! Programs that only read are not users. `signature` finds out what an unused device holds.
 
 use crate::error::describe;
+use crate::exports::{Export, export_of, exports, unknown_export};
 use crate::file_systems::{Mount, unescape};
 use crate::loop_devices::Loop;
 use crate::processes::parse_mapping;
@@ -74,7 +75,7 @@ fn below(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
             all.push(identity::from_device_number(number_of(root, &member)?));
         }
         let disk = stack::disk_of_partition(root, &name).unwrap_or(name);
-        left.extend(list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?);
+        left.extend(root.list_if_there(&format!("/sys/class/block/{disk}/slaves"))?);
         let Some(own) = crate::loop_devices::find_loop(root, &disk) else { continue };
         if let Ok(Identity::Device { number, .. }) = &own.backing {
             left.extend(stack::name_of(root, number));
@@ -83,17 +84,6 @@ fn below(root: &Root, name: &str) -> Result<Vec<Identity>, String> {
         all.extend(own.beneath);
     }
     Ok(all)
-}
-
-/// Lists a directory of `/sys`; empty if the kernel has none for this device.
-///
-/// # Errors
-/// Why the directory cannot be listed. A search for users must not take that for "no user".
-fn list_if_there(root: &Root, dir: &str) -> Result<Vec<String>, String> {
-    match root.list(dir) {
-        Err(why) if why == "no such file" => Ok(Vec::new()),
-        listed => listed.map_err(|why| format!("{dir}: {why}")),
-    }
 }
 
 /// Returns the kernel names of a device and its relatives: the partitions that share bytes with it,
@@ -128,7 +118,7 @@ fn user_in_stack(
 }
 
 /// Finds a user of the devices and files below a device. The members of a volume or an array can be
-/// in use only by loop devices and by other volumes: the kernel keeps mounts and swap away from
+/// in use only by loop devices, exports and other volumes: the kernel keeps mounts and swap away from
 /// them. Other volumes do not count, because they use other bytes of the members.
 fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, String> {
     let disk = stack::disk_of_partition(root, name).unwrap_or_else(|| name.to_owned());
@@ -139,11 +129,11 @@ fn user_below(root: &Root, name: &str, levels: usize) -> Result<Option<String>, 
     if let Some(user) = backing_user(root, &disk, deeper)? {
         return Ok(Some(user));
     }
-    let slaves = list_if_there(root, &format!("/sys/class/block/{disk}/slaves"))?;
+    let slaves = root.list_if_there(&format!("/sys/class/block/{disk}/slaves"))?;
     let loops = if slaves.is_empty() { Vec::new() } else { crate::loop_devices::bound_loops(root)? };
     for slave in slaves {
         for member in relatives(root, &slave)? {
-            if let Some(user) = loop_user(root, &loops, &member)? {
+            if let Some(user) = loop_or_export(root, &loops, &member)? {
                 return Ok(Some(format!("{disk} is stored on {slave}, and {member} is {user}")));
             }
         }
@@ -182,8 +172,10 @@ fn backing_user(
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| l.name != name);
-    Ok(loop_over(&loops, &backing)
-        .map(|l| format!("{name} is backed by a file that is also {}", describe_loop(root, &l.name))))
+    let exports = exports(root)?;
+    let user = loop_over(&loops, &backing).map(|l| describe_loop(root, &l.name));
+    let user = user.or_else(|| export_of(&exports, &backing).map(Export::describe));
+    Ok(user.map(|user| format!("{name} is backed by a file that is also {user}")))
 }
 
 /// Returns the partitions of a disk.
@@ -192,7 +184,7 @@ fn backing_user(
 /// Why they are unknown.
 pub(crate) fn partitions(root: &Root, name: &str) -> Result<Vec<String>, String> {
     let dir = format!("/sys/class/block/{name}");
-    let names = list_if_there(root, &dir)?;
+    let names = root.list_if_there(&dir)?;
     Ok(names.into_iter().filter(|n| root.has(&format!("{dir}/{n}/partition"))).collect())
 }
 
@@ -215,7 +207,7 @@ fn holder(root: &Root, name: &str) -> Result<Option<String>, String> {
     let mut names = Vec::new();
     let mut use_of_last = None;
     for _ in 0..MAX_HOLDERS {
-        let Some(next) = list_if_there(root, &format!("/sys/class/block/{at}/holders"))?.pop() else { break };
+        let Some(next) = root.list_if_there(&format!("/sys/class/block/{at}/holders"))?.pop() else { break };
         use_of_last = direct_user(root, &next, None)?;
         names.push(label(root, &next));
         at = next;
@@ -235,7 +227,7 @@ fn label(root: &Root, name: &str) -> String {
     }
 }
 
-/// Finds a direct user: a mount in any visible namespace, swap, a mounted btrfs, or a loop device.
+/// Finds a direct user: a mount in any visible namespace, swap, a mounted btrfs, a loop device, or an export.
 fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<String>, String> {
     let number = number_of(root, name)?;
     if let Some(mount) = mounted(root, &number)? {
@@ -245,30 +237,35 @@ fn direct_user(root: &Root, name: &str, above: Option<&str>) -> Result<Option<St
     if swaps(root)?.iter().any(|s| s.is_same(&ours)) {
         return Ok(Some(SWAP.into()));
     }
-    for id in list_if_there(root, "/sys/fs/btrfs")? {
+    for id in root.list_if_there("/sys/fs/btrfs")? {
         // `/sys/fs/btrfs/features` has no devices.
-        if list_if_there(root, &format!("/sys/fs/btrfs/{id}/devices"))?.iter().any(|n| n == name) {
+        if root.list_if_there(&format!("/sys/fs/btrfs/{id}/devices"))?.iter().any(|n| n == name) {
             return Ok(Some(format!("part of the mounted btrfs {id}")));
         }
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| Some(l.name.as_str()) != above);
-    loop_user(root, &loops, name)
+    loop_or_export(root, &loops, name)
 }
 
 fn number_of(root: &Root, name: &str) -> Result<String, String> {
     stack::number_of(root, name).ok_or_else(|| format!("/sys shows no device number of {name}"))
 }
 
-/// Finds a loop device among `loops` that has its data on a device.
+/// Finds a loop device among `loops` that has its data on a device, or an export of the device.
 ///
 /// # Errors
 /// Why that is unknown.
-fn loop_user(root: &Root, loops: &[Loop], name: &str) -> Result<Option<String>, String> {
-    if let Some(user) = loop_over(loops, &identity::from_device_number(number_of(root, name)?)) {
+fn loop_or_export(root: &Root, loops: &[Loop], name: &str) -> Result<Option<String>, String> {
+    let device = identity::from_device_number(number_of(root, name)?);
+    if let Some(user) = loop_over(loops, &device) {
         return Ok(Some(describe_loop(root, &user.name)));
     }
-    unknown_backing(loops, |_| true).map_or(Ok(None), Err)
+    let exports = exports(root)?;
+    if let Some(export) = export_of(&exports, &device) {
+        return Ok(Some(export.describe()));
+    }
+    unknown_backing(loops, |_| true).or_else(|| unknown_export(&exports)).map_or(Ok(None), Err)
 }
 
 /// Returns the loop device that has its data in this file or device.
@@ -364,8 +361,8 @@ fn open_to_read(path: &Path) -> Result<File, String> {
     opened.map_err(|e| format!("{}: {}", name::shown(path), describe(&e)))
 }
 
-/// Finds the user of an open file itself: swap, a mount, a loop device, or a program that has it open for
-/// writing.
+/// Finds the user of an open file itself: swap, a mount, a loop device, an export, or a program that has it open
+/// for writing.
 ///
 /// # Errors
 ///
@@ -384,12 +381,19 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     if let Some(user) = loop_over(&loops, &ours) {
         return Ok(Use::By(describe_loop(root, &user.name)));
     }
+    let exports = exports(root);
+    if let Ok(exports) = &exports
+        && let Some(export) = export_of(exports, &ours)
+    {
+        return Ok(Use::By(export.describe()));
+    }
     let writers = writer_of_file(root, file);
-    // If the kernel reports no writer, the file is neither swap nor below a writable loop device, because the kernel has such files open
-    // for writing. A search of all processes does not show this.
+    // If the kernel reports no writer, the file is neither swap, nor below a writable loop device, nor exported, because the kernel has
+    // such files open for writing. A search of all processes does not show this.
     let settled = matches!(writers, Use::Unused) && lease(file) == Ok(false);
-    let unseen_swap = swaps.err().filter(|_| !settled);
-    match unseen_swap.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
+    let unseen_export = exports.map_or_else(Some, |all| unknown_export(&all));
+    let unseen = swaps.err().or(unseen_export).filter(|_| !settled);
+    match unseen.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
         // A file that is mounted without a loop device is not open for writing.
         _ => Ok(match (writers, mounted) {
@@ -399,7 +403,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     }
 }
 
-/// Returns how the kernel uses a file, as far as known: as swap, as a mount, or below a loop device.
+/// Returns how the kernel uses a file, as far as known: as swap, as a mount, below a loop device, or as an export.
 fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, String> {
     if swaps(root).is_ok_and(|all| all.iter().any(|s| s.is_same(what))) {
         return Ok(Some(SWAP.into()));
@@ -407,7 +411,10 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
     if let Ok(Some(mount)) = mounted_file(root, what) {
         return Ok(Some(mount));
     }
-    Ok(loop_over(&crate::loop_devices::bound_loops(root)?, what).map(|user| describe_loop(root, &user.name)))
+    if let Some(user) = loop_over(&crate::loop_devices::bound_loops(root)?, what) {
+        return Ok(Some(describe_loop(root, &user.name)));
+    }
+    Ok(export_of(&exports(root)?, what).map(Export::describe))
 }
 
 /// Returns where, and as which file system, a file is mounted without a loop device. erofs and FUSE
@@ -745,7 +752,7 @@ pub(crate) fn user_by_content(
     if bytes == 0 {
         return Ok(Use::Unused);
     }
-    for name in list_if_there(root, "/sys/class/block")? {
+    for name in root.list_if_there("/sys/class/block")? {
         if may_be_image_of(root, &name, file, bytes)
             && let Some(user) = user_of(&name)?
         {
@@ -872,6 +879,54 @@ mod tests {
         assert_eq!(member, "sda1 is part of the mounted btrfs 1234");
         let image = user(&[("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
         assert_eq!(image, "sda1 is the backing file of loop3");
+        let exported = user(&exported("/dev/sda1\n"));
+        let place = "/sys/kernel/config/nvmet/subsystems/nqn/namespaces/1";
+        assert_eq!(exported, format!("sda1 is exported to other machines ({place})"));
+    }
+
+    /// An NVMe target with one namespace.
+    fn exported(path: &'static str) -> [(&'static str, &'static str); 2] {
+        [
+            ("sys/kernel/config/nvmet/subsystems/nqn/namespaces/1/enable", "1\n"),
+            ("sys/kernel/config/nvmet/subsystems/nqn/namespaces/1/device_path", path),
+        ]
+    }
+
+    #[test]
+    fn exports_of_devices_below_volumes_and_of_files_are_found_and_unknown_ones_forbid_writing()
+    -> io::Result<()> {
+        // The kernel opens a member of a volume for the target.
+        let mut files = vec![("sys/class/block/dm-0/slaves/sda1", "")];
+        files.extend(exported("/dev/sda1\n"));
+        let dir = fixture(&files);
+        let found = device(&Root::at(dir.path().to_owned()), "dm-0");
+        assert!(
+            matches!(&found, Ok(Use::By(user)) if user.starts_with("dm-0 is stored on sda1, and sda1 is exported")),
+            "{found:?}"
+        );
+        // A file that a loop device uses too.
+        let mut files = vec![
+            ("image", ""),
+            ("sys/class/block/loop1/dev", "7:1\n"),
+            ("sys/class/block/loop1/loop/backing_file", "/image\n"),
+        ];
+        files.extend(exported("/image\n"));
+        let dir = fixture(&files);
+        let found = device(&Root::at(dir.path().to_owned()), "loop1");
+        let start = "loop1 is backed by a file that is also exported";
+        assert!(matches!(&found, Ok(Use::By(user)) if user.starts_with(start)), "{found:?}");
+        fs::remove_dir_all(dir.path().join("sys/class/block/loop1"))?;
+        let file = File::open(dir.path().join("image"))?;
+        let found = direct_user_of_file(&Root::at(dir.path().to_owned()), &file);
+        assert!(matches!(&found, Ok(Use::By(user)) if user.starts_with("exported")), "{found:?}");
+        // The exported file is unknown, so it may be any file or device. The kernel has exported files open for writing.
+        let (_dir, root) = machine(&exported("/gone\n"));
+        let unknown = |why: &String| why.contains("namespaces/1 is unknown: /gone: no such file");
+        assert!(device(&root, "sda").is_err_and(|why| unknown(&why)));
+        assert!(direct_user_of_file(&root, &File::open("/dev/null")?).is_err_and(|why| unknown(&why)));
+        let with_leases = tempfile::NamedTempFile::new()?.into_temp_path();
+        assert_eq!(direct_user_of_file(&root, &File::open(&with_leases)?), Ok(Use::Unused));
+        Ok(())
     }
 
     #[test]

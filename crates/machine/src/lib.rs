@@ -2,7 +2,7 @@
 //!
 //! Four groups of modules:
 //! 1. `host`, `rights`, `devices`, `stack`, `file_systems`, `resolve`, `extents` and `named_files` find what is there.
-//! 2. `identity`, `loop_devices`, `in_use`, `signature` and `safety` decide what may be written.
+//! 2. `identity`, `loop_devices`, `exports`, `in_use`, `signature` and `safety` decide what may be written.
 //! 3. `test_file`, `kept_file`, `mark`, `page_cache` and `probe` prepare targets.
 //! 4. `snapshot`, `cgroup`, `processes`, `threads` and `tracer` record what the kernel reports.
 //!
@@ -13,6 +13,7 @@
 pub mod cgroup;
 pub mod devices;
 pub mod error;
+mod exports;
 pub mod extents;
 pub mod file_systems;
 #[cfg(test)]

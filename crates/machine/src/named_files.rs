@@ -12,6 +12,8 @@ use model::Known;
 use model::command::FilesState;
 use model::evidence::SECTOR_BYTES;
 use model::machine::Place;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -150,11 +152,34 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     Ok(FilesState {
         files: sum.files + 1,
         bytes: sum.bytes.saturating_add(bytes),
-        hole_bytes: sum.hole_bytes.saturating_add(if is_file { bytes.saturating_sub(allocated) } else { 0 }),
+        hole_bytes: sum.hole_bytes.saturating_add(if is_file {
+            hole_bytes(&file, bytes, allocated)
+        } else {
+            0
+        }),
         unwritten_bytes: add_known(sum.unwritten_bytes, unwritten),
         cached_bytes: add_known(sum.cached_bytes, pages.map(|pages| in_bytes(pages.cached))),
         dirty_bytes: add_known(sum.dirty_bytes, pages.and_then(|pages| pages.dirty).map(in_bytes)),
     })
+}
+
+/// Returns the bytes of a file in holes. A compressed file has fewer allocated bytes than data, so the ranges decide. Ranges that were
+/// allocated but never written may count as holes there, so the allocated bytes decide too.
+fn hole_bytes(file: &File, bytes: u64, allocated: u64) -> u64 {
+    let missing = bytes.saturating_sub(allocated);
+    let (mut at, mut holes) = (0, 0_u64);
+    while at < bytes && holes < missing {
+        let data = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // No data follows.
+            Err(Errno::NXIO) => bytes,
+            // The file system does not tell.
+            Err(_) => return missing,
+        };
+        holes = holes.saturating_add(data - at);
+        at = if data < bytes { seek(file, SeekFrom::Hole(data)).unwrap_or(bytes) } else { bytes };
+    }
+    holes.min(missing)
 }
 
 /// Opens a file for reading, without updating its access time if the kernel allows that. Does not block on a
@@ -210,6 +235,10 @@ mod tests {
         let state = state(dir.path(), true).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((state.files, state.bytes), (2, 8192 + (1 << 20)));
         assert_eq!(state.hole_bytes, 1 << 20);
+        // A compressed file has all its data in fewer allocated bytes; a sparse one has a hole.
+        let dense = File::open(dir.path().join("a"))?;
+        assert_eq!((hole_bytes(&dense, 8192, 512), hole_bytes(&sparse, 1 << 20, 0)), (0, 1 << 20));
+        assert_eq!(hole_bytes(&sparse, 1 << 20, (1 << 20) - 512), 512);
         assert!(state.cached_bytes.is_none_or(|cached| cached >= 8192), "{state:?}");
         assert_eq!(super::state(&dir.path().join("none"), false).map(|state| state.files), Ok(0));
         let endless = dir.path().join("endless");

@@ -108,6 +108,17 @@ impl Root {
         Ok(names)
     }
 
+    /// Returns the names in a directory, as [`Root::list`]; none if there is no such directory.
+    ///
+    /// # Errors
+    /// Why the directory cannot be listed. A search for users must not take that for "no user".
+    pub(crate) fn list_if_there(&self, dir: &str) -> Known<Vec<String>> {
+        match self.list(dir) {
+            Err(why) if why == "no such file" => Ok(Vec::new()),
+            listed => listed.map_err(|why| format!("{dir}: {why}")),
+        }
+    }
+
     /// Returns the paths that match a pattern, sorted. Each name in the pattern may contain one
     /// `*`, which stands for any characters.
     ///
@@ -176,6 +187,11 @@ impl Root {
     /// Whether a file or directory exists at `path`.
     pub fn has(&self, path: &str) -> bool {
         self.genuine(path).is_ok_and(|path| path.exists())
+    }
+
+    /// Whether a path is a directory, or may be one.
+    pub(crate) fn is_dir(&self, path: &str) -> bool {
+        self.genuine(path).is_ok_and(|path| path.metadata().map_or(true, |found| found.is_dir()))
     }
 
     /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A recorded copy has no device nodes, so there the

@@ -100,7 +100,7 @@ pub struct CommandEnd {
     pub stdout: Stream,
     /// Files and devices on the command line.
     pub named: Vec<NamedFiles>,
-    /// Devices on the command line that generate bytes, such as `/dev/zero`. Reads from them count as reads but
+    /// Devices on the command line or as standard input that generate bytes, such as `/dev/zero`. Reads from them count as reads but
     /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
@@ -271,7 +271,7 @@ pub enum FinalSync {
     NotNeeded,
     /// `--no-sync`.
     Off,
-    /// Ctrl-C ended the wait.
+    /// A signal ended the wait.
     Skipped,
     /// The data was stable after this many ns.
     Done(u64),

@@ -1,4 +1,4 @@
-//! The process: its standard streams at start, its children (`wait4(2)`), and the default action of a signal.
+//! The process: its standard streams at start, its children (`wait4(2)`), and its signals.
 //!
 //! Before `main`, Rust opens `/dev/null` in place of closed standard streams. A function in `.init_array` runs earlier and notes which
 //! streams were closed.
@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, RawFd};
+use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// One bit for each of the first three descriptors, set if it was closed at start.
@@ -119,6 +120,38 @@ pub fn take(signal: i32) -> io::Result<()> {
         check(libc::sigaction(signal, previous.as_ptr(), std::ptr::null_mut()))?;
         sent
     }
+}
+
+/// Whether this process ignores a signal. Programs that it starts inherit that.
+pub fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action, the call only fills the sigaction of this frame; zeroed before, it is valid after any answer.
+    unsafe {
+        check(libc::sigaction(signal, ptr::null(), action.as_mut_ptr())).is_ok()
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Sends a signal to a process.
+///
+/// # Errors
+/// `ESRCH` without such a process, `EPERM` without the right.
+pub fn send(pid: u32, signal: i32) -> io::Result<()> {
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0);
+    let pid = pid.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    // SAFETY: takes two numbers; a positive one names a single process.
+    check(unsafe { libc::kill(pid, signal) })
+}
+
+#[test]
+fn ignored_signals_are_known() {
+    assert!(is_ignored(libc::SIGPIPE) && !is_ignored(libc::SIGTTIN) && !is_ignored(4_711));
+}
+
+#[test]
+fn only_single_processes_get_signals() {
+    assert!(send(std::process::id(), libc::SIGURG).is_ok());
+    assert!(send(0, libc::SIGURG).is_err() && send(u32::MAX, libc::SIGURG).is_err());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The live view on a real terminal: its content at three sizes, every way to end, and terminals without a view. Golden files in
 //! `crates/live/src/draw` hold every character.
 
-mod screen;
+pub(crate) mod screen;
 
 use crate::stage::{Stage, is_root};
 use rustix::process::{Pid, Signal, kill_process};

@@ -24,6 +24,10 @@ const NEGLIGIBLE_SHARE: f64 = 0.02;
 /// Bytes that an idle machine may have dirty. Fewer bytes never change a result.
 const NEGLIGIBLE_BYTES: u64 = 4 << 20;
 
+/// The kernel counts the memory of a process for each CPU, and adds the counts up with a delay. So the same memory may differ by this much
+/// between two of its files.
+const FLOOR_TOLERANCE_BYTES: u64 = 2 << 20;
+
 /// Computes the figures of a run from its end and the snapshots around it.
 pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> CommandRun {
     let CommandRecord { end, run } = *seen;
@@ -45,7 +49,7 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         FinalSync::NotNeeded => Ok(0.0),
         FinalSync::Done(ns) => Ok(*ns as f64 / 1e9),
         FinalSync::Off => Err("--no-sync".to_owned()),
-        FinalSync::Skipped => Err("Ctrl-C ended the final sync".to_owned()),
+        FinalSync::Skipped => Err("a signal ended the final sync".to_owned()),
         FinalSync::Failed(why) => Err(format!("the final sync failed: {why}")),
     };
     let charged = charged_bytes(machine, &start, &stop);
@@ -56,10 +60,13 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         exit: end.exit,
         user_seconds: end.user_ns as f64 / 1e9,
         system_seconds: end.system_ns as f64 / 1e9,
-        peak_bytes: if end.peak_bytes > end.peak_floor_bytes {
-            Ok(end.peak_bytes)
-        } else {
-            Err(format!("below {}", show_bytes(end.peak_floor_bytes.next_multiple_of(1 << 20))))
+        peak_bytes: {
+            let floor = end.peak_floor_bytes.saturating_add(FLOOR_TOLERANCE_BYTES) >> 20 << 20;
+            if end.peak_bytes > floor {
+                Ok(end.peak_bytes)
+            } else {
+                Err(format!("below {}", show_bytes(floor)))
+            }
         },
         moved: end.moved.clone(),
         cached_read_bytes: cached_read_bytes(end),

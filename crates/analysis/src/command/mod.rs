@@ -93,7 +93,10 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         hosts: header.hosts.iter().map(|host| host.host.clone()).collect(),
         fleet: None,
         checks,
-        notes: record.runs.iter().flat_map(|run| &run.end).flat_map(|end| end.notes.clone()).collect(),
+        notes: {
+            let of_runs = record.runs.iter().flat_map(|run| &run.end).flat_map(|end| &end.notes);
+            of_runs.chain(record.end.iter().flat_map(|end| &end.notes)).cloned().collect()
+        },
         ending: notes::ending(record),
         machine: header.hosts.first().cloned().unwrap_or_else(unknown_machine),
         files: Vec::new(),
@@ -586,10 +589,21 @@ fn check_stored_bytes(
         return Ok(CheckAnswer::DoesNotApply);
     }
     let (mut files, mut most) = (0, 0);
+    let mut unknown = None;
     for one in &run.named {
-        let before = one.before.as_ref().map_err(Clone::clone)?;
-        let amount = bytes(before)
-            .ok_or_else(|| format!("the file system does not report the extents of {}", one.path))?;
+        let stored = one.before.as_ref().map_err(Clone::clone).and_then(|before| {
+            let amount = bytes(before);
+            let why = || format!("the file system does not report the extents of {}", one.path);
+            Ok((before, amount.ok_or_else(why)?))
+        });
+        let (before, amount) = match stored {
+            Ok(stored) => stored,
+            // Another file may have a certain finding.
+            Err(why) => {
+                unknown = unknown.or(Some(why));
+                continue;
+            }
+        };
         files += before.files;
         most = most.max(amount);
         if amount >= MIN_BYTES {
@@ -603,8 +617,9 @@ fn check_stored_bytes(
             ));
         }
     }
-    match files {
-        0 => Err("the command line names no existing file".into()),
+    match (unknown, files) {
+        (Some(why), _) => Err(why),
+        (None, 0) => Err("the command line names no existing file".into()),
         _ if most > 0 => Ok(holds_with(format!("Hardly any bytes of the named files are {what}."))),
         _ => Ok(holds_with(format!("The named files have no {what}."))),
     }
@@ -814,7 +829,7 @@ mod tests {
     };
     use model::evidence::{Moment, Snapshot};
     use model::finding::Outcome;
-    use model::record::{Record, Run, RunEnd, RunEnding, RunStart};
+    use model::record::{End, Record, Run, RunEnd, RunEnding, RunStart};
     use model::report::{Report, Verdict};
     use model::study::Study;
     use std::collections::BTreeMap;
@@ -987,6 +1002,41 @@ mod tests {
         assert!(shown.contains("nothing came from vda"), "{shown}");
         assert_eq!(read(0, 32, 0, None, 32).0, None);
         assert_eq!(read(0, 0, 0, None, 32).0, Some(32));
+    }
+
+    #[test]
+    fn an_unreadable_file_does_not_hide_the_holes_of_another() {
+        let mut end = end(0);
+        let holes =
+            |bytes| Ok(FilesState { files: 1, bytes: 64 * MIB, hole_bytes: bytes, ..FilesState::default() });
+        let named = |before| NamedFiles { before, ..end.named[0].clone() };
+        let [unreadable, with, without] =
+            [Err("permission denied".into()), holes(32 * MIB), holes(0)].map(named);
+        let mut outcome = |files: &[&NamedFiles]| {
+            end.named = files.iter().map(|one| (*one).clone()).collect();
+            let (report, _) = judged(end.clone(), [0, 0]);
+            report.checks.iter().find(|f| f.id.to_string() == "A04").map(|f| f.outcome)
+        };
+        assert_eq!(outcome(&[&unreadable, &with]), Some(Outcome::Finding));
+        assert_eq!(outcome(&[&unreadable, &without]), Some(Outcome::NotChecked));
+        assert_eq!(outcome(&[&without]), Some(Outcome::Holds));
+    }
+
+    #[test]
+    fn memory_near_that_of_fathom_is_not_the_commands() {
+        for (peak_bytes, is_known) in [(4 * MIB - 1, false), (5 * MIB, false), (8 * MIB, true)] {
+            let (_, run) = judged(CommandEnd { peak_bytes, ..end(0) }, [0, 0]);
+            assert_eq!(run.peak_bytes.is_ok(), is_known, "{:?}", run.peak_bytes);
+        }
+    }
+
+    #[test]
+    fn notes_about_the_whole_session_are_reported() {
+        let mut record = record(vec![end(0)], [0, 0]);
+        let note = "the session was too large".to_owned();
+        let notes = vec![note.clone()];
+        record.end = Some(End { ending: RunEnding::Complete, notes, clock_drift_ppm: None });
+        assert!(crate::judge(&record, &Judging::default()).notes.contains(&note));
     }
 
     #[test]

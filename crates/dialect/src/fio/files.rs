@@ -27,6 +27,11 @@ pub(super) fn region(
     let why =
         "fathom never fills a file system, and keeps 5 % free; type a size, or a block device as filename";
     job.refuse_if(fills_files, "fill_device", why)?;
+    let appends = job.on("file_append", false)? && !on_devices(job, files, environment);
+    job.refuse_if(appends, "file_append", "fathom does not append to files; remove the option")?;
+    let repeats = job.count("loops", 1)?.unwrap_or(1) > 1 || is_time_based(job)?;
+    let unlinks = job.on("unlink_each_loop", false)? && repeats && !on_devices(job, files, environment);
+    job.refuse_if(unlinks, "unlink_each_loop", "fathom keeps files between passes; remove the option")?;
     let shares = Shares { job, environment, files, least: smallest_block(stream) };
     let each = file_size(job)?;
     let offset = match job.size("offset")? {

@@ -419,6 +419,22 @@ fn a_device_is_filled_and_a_file_system_is_not() {
 }
 
 #[test]
+fn options_that_change_files_have_no_effect_on_devices() {
+    for options in
+        ["file_append=1", "unlink_each_loop=1\nloops=2", "unlink_each_loop=1\ntime_based\nruntime=1"]
+    {
+        let lines =
+            |path: &str, options: &str| format!("[j]\nfilename={path}\n{options}\nrw=write\nsize=1m\n");
+        assert_eq!(job(&lines("/dev/sdx", options)).phases.len(), 1, "{options}");
+        let name = options.split('=').next().unwrap_or_default();
+        super::refused_file(&lines("f", options), &[name, "remove the option"]);
+        super::refused_file(&lines("/dev/sdx:f", options), &[name]);
+        assert_eq!(job(&lines("f", &options.replacen("=1", "=0", 1))).phases.len(), 1, "{options}");
+    }
+    assert_eq!(stream("unlink_each_loop=1 loops=1 rw=write").passes, Some(1));
+}
+
+#[test]
 fn single_operations_have_their_own_priorities() {
     use model::job::OpPriority;
     let priorities = |options: &str| stream(&format!("ioengine=libaio {options}")).resolved.op_priorities;

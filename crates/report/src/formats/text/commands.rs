@@ -3,9 +3,10 @@
 
 use crate::page::Page;
 use crate::view::findings::affects_number;
+use crate::view::report::describe_ending;
 use crate::view::results::command_table;
 use crate::view::table::or_dash;
-use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse};
+use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse, Exit};
 use model::finding::{Outcome, Severity};
 use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_share};
@@ -19,6 +20,9 @@ const MAX_COMMANDS: usize = 4;
 
 /// Prints the report after its answer. With `all`, adds every finding, every run and the checks that were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
+    if let Some(ending) = describe_ending(report) {
+        out.paragraph(&ending);
+    }
     match results.commands.as_slice() {
         [one] => show_command(out, report, one),
         several => {
@@ -65,23 +69,24 @@ fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     out.paragraph(&sentence);
     let Some(run) = command.runs.last() else { return };
     if command.runs.len() > 1 {
-        out.line(&format!("  time     {}; the last run:", describe_times(command)));
+        fact(out, "time", &format!("{}; the last run:", describe_times(command)));
     }
     let memory = run.peak_bytes.as_ref().map_or_else(Clone::clone, |bytes| show_bytes(*bytes));
     let cpu = [run.user_seconds, run.system_seconds].map(time);
-    out.line(&format!(
-        "  used     {}; CPU {} user, {} system; memory {memory}",
-        time(run.seconds),
-        cpu[0],
-        cpu[1]
-    ));
-    out.line(&format!("  calls    {}; {}", describe_calls(run), describe_syncs(run)));
+    let used = format!("{}; CPU {} user, {} system; memory {memory}", time(run.seconds), cpu[0], cpu[1]);
+    fact(out, "used", &used);
+    fact(out, "calls", &format!("{}; {}", describe_calls(run), describe_syncs(run)));
     let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
     for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
-        out.line(&format!("  {:7}  {}", device.name, describe_device(device)));
+        fact(out, &device.name, &describe_device(device));
     }
-    out.line(&format!("  limiter  {}: {}", command.limiter.name, command.limiter.sentence));
+    fact(out, "limiter", &format!("{}: {}", command.limiter.name, command.limiter.sentence));
     show_verdict(out, report);
+}
+
+/// Prints a fact, which begins in the same column for all names of up to seven characters.
+fn fact(out: &mut Page, name: &str, text: &str) {
+    out.prose(&format!("  {name:7}  "), "    ", text);
 }
 
 /// Formats a time, and zero without decimals.
@@ -104,22 +109,29 @@ fn show_verdict(out: &mut Page, report: &Report) {
         1..=MAX_NAMES => names.join(", "),
         more => format!("{} and {} more", names[..MAX_NAMES].join(", "), more - MAX_NAMES),
     };
-    out.line(&format!("  {word:7}  {named}{rest}"));
+    fact(out, word, &format!("{named}{rest}"));
 }
 
 /// Formats the mean time of a command: `1.20 s (95 % interval 1.15 s to 1.26 s over 5 runs)`.
 fn describe_times(command: &CommandResult) -> String {
-    let Some(seconds) = command.seconds else { return "no run ended with exit code 0".into() };
+    let Some(seconds) = command.seconds else {
+        return match command.runs.last().map(|run| run.exit) {
+            Some(Exit::Code(code)) => format!("ended with exit code {code}"),
+            Some(Exit::Signal(signal)) => format!("was ended by signal {signal}"),
+            None => "was not run to its end".into(),
+        };
+    };
     let time = show_ns(seconds * 1e9);
+    // A failed run has no part in the mean.
+    let count = command.runs.iter().filter(|run| run.exit.is_success()).count();
     match command.seconds_interval {
         Some([low, high]) => format!(
-            "{time} (95 % interval {} to {} over {} runs)",
+            "{time} (95 % interval {} to {} over {count} runs)",
             show_ns(low * 1e9),
-            show_ns(high * 1e9),
-            command.runs.len()
+            show_ns(high * 1e9)
         ),
-        None if command.runs.len() == 1 => format!("{time} (one run: no interval)"),
-        None => format!("{time} ({} runs: no interval)", command.runs.len()),
+        None if count == 1 => format!("{time} (one run: no interval)"),
+        None => format!("{time} ({count} runs: no interval)"),
     }
 }
 
