@@ -477,6 +477,22 @@ impl Cost {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
 
+    /// Returns the cost of both measurements, one after the other.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        Self {
+            time_ns: self.time_ns.saturating_add(other.time_ns),
+            at_most: self.at_most || other.at_most,
+            again: self.again || other.again,
+            counted: self.counted || other.counted,
+            made_bytes: self.made_bytes.saturating_add(other.made_bytes),
+            making_ns: self.making_ns.saturating_add(other.making_ns),
+            filled_bytes: self.filled_bytes.saturating_add(other.filled_bytes),
+            bounded_bytes: self.bounded_bytes.saturating_add(other.bounded_bytes),
+            unbounded_ns: self.unbounded_ns.saturating_add(other.unbounded_ns),
+        }
+    }
+
     /// Returns text such as `about 94 s, and up to 15 s before that to write test files`.
     fn time(&self) -> String {
         let word = if self.at_most { "at most" } else { "about" };
@@ -545,6 +561,13 @@ fn a_cost_omits_missing_parts() {
          before that to write test files. It writes at most 1 GiB of test files, then as much as the \
          target can write in 35 s."
     );
+    let both = bench.and(&Cost { at_most: true, counted: true, ..bench });
+    assert_eq!((both.time_ns, both.made_bytes, both.making_ns), (150_000_000_000, 2 << 30, 30_000_000_000));
+    assert_eq!(
+        (both.unbounded_ns, both.at_most, both.again, both.counted),
+        (70_000_000_000, true, true, true)
+    );
+    assert_eq!(Cost::default().and(&bench), bench);
     let counted = Cost { counted: true, bounded_bytes: 3 << 20, filled_bytes: 2 << 30, ..Cost::default() };
     assert_eq!(
         counted.sentence(),
