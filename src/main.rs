@@ -1,5 +1,6 @@
 //! The program `fathom`: dispatches each command and maps its outcome to the exit code.
 
+use analysis::strategy::cost::estimate_cost;
 use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::other_tools;
 use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
@@ -7,11 +8,13 @@ use fathom_io::failure::Failure;
 use fathom_io::files::output::{ProtectedPaths, Rules};
 use fathom_io::fleet::{self, Fleet};
 use fathom_io::history::JudgedSession;
+use fathom_io::live::ProgressMode;
 use fathom_io::request::{JobSource, Request};
 use fathom_io::run::collector;
 use fathom_io::show::{self, Outlets, Showing};
 use fathom_io::{doctor, history, plan, run, session, signals, stderr, verify, watch};
 use model::history::RowsOf;
+use model::plan::ExpectedCost;
 use model::record::Record;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,13 +103,18 @@ fn measure_each(requests: &[Request], showing: &Showing) -> Result<ExitCode, Fai
     fleet::alone()?;
     let (mut protected, mut is_gated) = (ProtectedPaths::default(), false);
     // Plan all targets first: if one cannot be measured, the command ends before the first measurement.
+    let mut total = ExpectedCost::default();
     for request in requests {
         let planned = plan::plan(request)?;
         is_gated |= planned.plan.is_gated();
         protected.extend(ProtectedPaths::from_plan(&planned.plan, &planned.machine.places));
+        total = total.and(&estimate_cost(&planned.plan));
     }
     show::check_gated(is_gated, showing)?;
     let outlets = show::outlets(&showing.outputs, showing.replace, protected)?;
+    if showing.watched != ProgressMode::Quiet {
+        stderr::print(&format!("All {} targets together: {}", requests.len(), total.sentence()));
+    }
     let (mut ids, mut judged, mut last_outcome) = (Vec::new(), Vec::new(), Ok(None));
     for request in requests {
         last_outcome = measure_one_of_several(request, showing).map(|(session, code)| {

@@ -17,6 +17,7 @@ use crate::run::target::OpenTarget;
 use crate::show::{self, Outlets};
 use crate::signals;
 use crate::{files, plan, run};
+use analysis::strategy::cost::estimate_cost;
 use engine::source::own_blocks;
 use engine::verifier::{Through, Writing};
 use engine::{engines, verifier};
@@ -29,7 +30,7 @@ use model::payload::split_mix;
 use model::plan::{Plan, Planned, Role};
 use model::report::Producer;
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
-use model::units::{show_bytes, show_count};
+use model::units::{minutes, show_bytes, show_count, show_ns};
 use model::verification::{
     Ending, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified, WriterProgress,
 };
@@ -377,6 +378,14 @@ impl<'a> VerifyRun<'a> {
         };
         run::probe(&root, &plan)?;
         run::name_leftovers(&plan, &live);
+        let made_bytes = estimate_cost(&plan).made_bytes;
+        live.say(&match host_task {
+            HostTask::Write(_) => {
+                let planned = new_verification(options, &plan, stream, target.bytes)?;
+                announce_writes(&planned, made_bytes, options.time)
+            }
+            HostTask::Check(state) => announce_reads(&state.verification),
+        });
         let targets = run::prepare_targets(&root, &plan, &stop, &live, None, fleet)?;
         let mut place = machine.places.into_iter().next().unwrap_or_default();
         if let Some(handle) = targets[0].handle().filter(|_| target.role == Role::Made)
@@ -560,6 +569,50 @@ impl<'a> VerifyRun<'a> {
     }
 }
 
+/// The rate of the estimates before the first write, in bytes per second. The rate of the storage is not known yet.
+const ASSUMED_RATE: u64 = 100_000_000;
+
+/// Describes the bytes and the time of writing and reading back. `made_bytes` are those of the test file.
+fn announce_writes(verification: &Verification, made_bytes: u64, time_ns: Option<u64>) -> String {
+    let once = verification.blocks.saturating_mul(verification.block_bytes.into());
+    let passes = once.saturating_mul(verification.passes.into());
+    let written = passes.saturating_add(made_bytes);
+    let made = if made_bytes > 0 {
+        format!("{} of the test file, then ", show_bytes(made_bytes))
+    } else {
+        String::new()
+    };
+    let word = if verification.passes == 1 { "pass" } else { "passes" };
+    let limit = time_ns.map_or_else(String::new, |ns| {
+        format!(
+            " The {word} {} after {} at the latest (--time).",
+            if verification.passes == 1 { "ends" } else { "end" },
+            show_ns(ns as f64)
+        )
+    });
+    format!(
+        "It writes at most {} ({made}{} {word} over {}), and reads {} back. {}{limit}",
+        show_bytes(written),
+        verification.passes,
+        show_bytes(once),
+        show_bytes(once),
+        estimate_time(written.saturating_add(once))
+    )
+}
+
+/// Describes the bytes and the time of reading back.
+fn announce_reads(verification: &Verification) -> String {
+    let once = verification.blocks.saturating_mul(verification.block_bytes.into());
+    format!("It writes nothing, and reads at most {} back. {}", show_bytes(once), estimate_time(once))
+}
+
+/// Describes how long it takes to move these bytes.
+fn estimate_time(bytes: u64) -> String {
+    let seconds = bytes.div_ceil(ASSUMED_RATE);
+    let time = minutes(seconds.saturating_mul(1_000_000_000));
+    format!("It takes about {time} at {} MB/s.", ASSUMED_RATE / 1_000_000)
+}
+
 /// The outcome of `--check` if the target ends before the end of the first block: all data are
 /// lost, and no read can be planned. `None` if there is a block to read, or if no stable data are
 /// lost.
@@ -717,6 +770,33 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
         };
         Some(Failure::Refused(format!("{path}: {error}; {cure}")))
     })
+}
+
+#[test]
+fn bytes_and_time_are_announced() {
+    let verification = Verification {
+        id: 1,
+        seed: 1,
+        offset_bytes: 0,
+        block_bytes: 64 << 10,
+        blocks: 16 << 10,
+        passes: 2,
+        sync_every: 1024,
+    };
+    assert_eq!(
+        announce_writes(&verification, 1 << 30, None),
+        "It writes at most 3 GiB (1 GiB of the test file, then 2 passes over 1 GiB), and reads 1 GiB back. It takes about 43 s at 100 \
+         MB/s."
+    );
+    assert_eq!(
+        announce_writes(&Verification { passes: 1, ..verification }, 0, Some(3_000_000_000)),
+        "It writes at most 1 GiB (1 pass over 1 GiB), and reads 1 GiB back. It takes about 22 s at 100 MB/s. The pass ends after 3.00 s \
+         at the latest (--time)."
+    );
+    assert_eq!(
+        announce_reads(&verification),
+        "It writes nothing, and reads at most 1 GiB back. It takes about 11 s at 100 MB/s."
+    );
 }
 
 #[test]

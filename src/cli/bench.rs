@@ -3,18 +3,12 @@
 use crate::cli::shared_flags::{
     BudgetArgs, FleetArgs, Measuring, ReportArgs, SlowerArgs, WHAT, check_job, one_named, target_parser,
 };
+use crate::cli::usage_error::NOT_QUICK;
 use crate::failure::Failure;
 use crate::request::{BenchSpec, Request, Work};
 use crate::show::Showing;
 use model::profile::{PROFILES, Profile};
 use std::path::PathBuf;
-
-/// Flags that conflict with --quick: it has no time for them, or sets them itself.
-#[rustfmt::skip]
-const NOT_QUICK: [&str; 13] = [
-    "against", "compare", "time", "warmup", "runs", "precision", "until", "max-runs", "attempts", "fail-if",
-    "fail_if_slower", "settle", "precondition",
-];
 
 /// Run the standard benchmarks on a directory, file or device, in random order, each repeated and judged.
 ///

@@ -94,17 +94,19 @@ fn page(topic: &str, width: usize) -> Result<String, Failure> {
     }
 }
 
-/// Finds the glossary's entry for a term; `None` if the glossary does not have the term.
+/// Finds the glossary's entries for a term, one per line; `None` if the glossary does not have the term.
 ///
 /// An entry is `- **Term**: text`, and may name several terms: `- **VALID, INVALID**: text`.
 pub(super) fn find_term(term: &str) -> Option<String> {
     let chapter = CHAPTERS.iter().find(|chapter| chapter.path == "glossary")?;
     let term = term.trim().to_lowercase();
-    chapter.text.split("\n- **").skip(1).find_map(|entry| {
+    let meanings = chapter.text.split("\n- **").skip(1).filter_map(|entry| {
         let (terms, meaning) = entry.split_once("**: ")?;
         let has_term = terms.split(", ").any(|one| one.to_lowercase() == term);
         has_term.then(|| format!("{terms}: {}\n", meaning.split_whitespace().collect::<Vec<_>>().join(" ")))
-    })
+    });
+    let meanings: String = meanings.collect();
+    (!meanings.is_empty()).then_some(meanings)
 }
 
 /// Makes the message about a topic that does not exist. It names the check of that name or, if
@@ -307,6 +309,16 @@ fn terms_of_reports_are_in_the_glossary() {
             "{term}: {meaning}"
         );
     }
+}
+
+#[test]
+fn a_term_with_two_entries_has_both() {
+    // A part of a run, and a word for how the rate changes.
+    let meaning = find_term("warm-up").unwrap_or_default();
+    assert!(
+        meaning.lines().count() == 2 && meaning.contains("\nWarm-up: the first part of a run"),
+        "{meaning}"
+    );
 }
 
 #[test]

@@ -71,6 +71,9 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
     let mut command_line = CommandLine::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
+        if let Some(hyphens) = dialect::typed_hyphens(word) {
+            return Err(hyphens);
+        }
         let mut value =
             || rest.next().cloned().ok_or_else(|| format!("{word} has no value; type one after it"));
         match word.as_str() {
@@ -124,4 +127,5 @@ fn iometer_arguments_are_parsed() {
     for bad in ["/c", "/t 0", "/t x", "-x", "/r"] {
         assert!(parsed(bad).is_err_and(|e| e.contains("; type") || e.contains("lists all")), "{bad}");
     }
+    assert!(parsed("–c a.icf").is_err_and(|e| e.ends_with("; type -c")));
 }

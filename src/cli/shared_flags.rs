@@ -377,12 +377,11 @@ impl OutputArgs {
             |path: &Path| report::format_by_extension::<K>(path).is_some() || output::is_stream(path);
         let Some(path) = self.output.iter().find(|path| !is_known(path)) else { return Ok(()) };
         let tip = usage_error::explain_diskspd_option(&format!("-o{}", path.display()));
-        let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
-        Err(Failure::Usage(format!(
-            "-o {}: no format has this extension; type {}{tip}",
-            path.display(),
-            report::file_extensions::<K>()
-        )))
+        let why = tip.map_or_else(
+            || "no format has this extension; type".to_owned(),
+            |tip| format!("{tip}, or for a report a name with the extension"),
+        );
+        Err(Failure::Usage(format!("-o {}: {why} {}", path.display(), report::file_extensions::<K>())))
     }
 
     /// Returns the formats of the output files.

@@ -13,11 +13,12 @@
 use super::{Cli, find_tool};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use dialect::LONG_DASHES;
 use model::name;
+use model::profile::{PROFILES, Profile};
 use model::spec::foreign::Tool;
 use model::spec::keys::{self, Counterpart, Key, TARGET};
 use model::spec::number::any_of;
+use model::units::parse_duration_ns;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -50,11 +51,16 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
                 return Some(explain_extra_argument(option, error));
             }
             let advice = explain_option(option, words)
+                .or_else(|| argument_as_option(option, words, command))
                 .or_else(|| command_as_option(option, words, name))
                 .or_else(|| value_as_option(option, command))
                 .or_else(|| explain_negative_value(option, words))
                 .or_else(|| name_other_commands(option, name))
-                .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))?;
+                .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))
+                .unwrap_or_else(|| match name {
+                    Some(command) => format!("type fathom {command} --help for the options of this command"),
+                    None => "type fathom --help for all commands".into(),
+                });
             Some(format!("unknown option '{option}': {advice}"))
         }
         ErrorKind::InvalidSubcommand => {
@@ -212,6 +218,34 @@ fn explain_extra_argument(argument: &str, error: &clap::Error) -> String {
     format!("'{argument}' is one argument too many: {advice}")
 }
 
+/// An argument has the name of an option if they are at least this similar, from 0 to 1.
+const LIKENESS_OF_ARGUMENT: f64 = 0.8;
+
+/// Suggests `fathom watch 1` for `fathom watch --interval 1`: the option has the name of an argument, which is typed without a flag.
+fn argument_as_option(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+    let command = command?;
+    let (name, value) = find_typed(option, words)?;
+    let name = name.to_uppercase();
+    let names = command.get_positionals().flat_map(|argument| argument.get_value_names().unwrap_or_default());
+    let names = names.flat_map(|names| names.split(|c: char| !c.is_ascii_alphabetic()));
+    let is_alike =
+        |known: &&str| strsim::normalized_damerau_levenshtein(&name, known) >= LIKENESS_OF_ARGUMENT;
+    let argument = names.into_iter().find(is_alike)?;
+    // The count of `fathom watch` follows its interval.
+    let interval = (argument == "COUNT").then(|| "1".to_owned());
+    let value = value.map_or_else(|| argument.to_owned(), |value| name::line(&[value.to_owned()]));
+    let line: Vec<String> = interval.into_iter().chain([value]).collect();
+    Some(format!("{argument} has no flag; type fathom {} {}", command.get_name(), line.join(" ")))
+}
+
+/// Returns the name of an option as typed, without dashes, and its value: after `=`, or the next word unless that is an option.
+fn find_typed<'w>(option: &str, words: &'w [String]) -> Option<(&'w str, Option<&'w str>)> {
+    let at = words.iter().position(|word| option.starts_with('-') && word.starts_with(option))?;
+    let bare = words[at].trim_start_matches('-');
+    let next = words.get(at + 1).map(String::as_str).filter(|next| !next.starts_with('-'));
+    Some(bare.split_once('=').map_or((bare, next), |(name, value)| (name, Some(value))))
+}
+
 /// Suggests `fathom bench` for `fathom --bench`.
 fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> Option<String> {
     let cli = Cli::command();
@@ -251,49 +285,107 @@ fn explain_negative_value(option: &str, words: &[String]) -> Option<String> {
     Some(format!("{before} must not be negative; type {before} {}", &words[at][1..]))
 }
 
-/// Returns what to type for an option that begins with a long dash; `None` if there is none, or a file has that name.
+/// Returns the message about an option that begins with a long dash; `None` if there is none, or a file has that name. The advice is the
+/// whole line with hyphens or, if that is wrong too, the advice about it.
 pub(super) fn find_long_dash(words: &[OsString]) -> Option<String> {
-    // Other tools' command lines are read by their own rules.
-    if words.get(1).is_some_and(|word| find_tool(word).is_some()) {
+    // These tools' command lines are read by their own rules.
+    let reads_line = |tool: &&str| *tool != "iops";
+    if words.get(1).and_then(find_tool).filter(reads_line).is_some() {
         return None;
     }
-    let options = words.iter().skip(1).take_while(|word| *word != "--").filter_map(|word| word.to_str());
-    let typed =
-        options.filter(|word| word.starts_with(LONG_DASHES)).find(|word| !Path::new(word).exists())?;
-    let name = typed.trim_start_matches(|c| c == '-' || LONG_DASHES.contains(&c));
-    let dashes = if name.chars().count() == 1 { "-" } else { "--" };
-    Some(format!("'{typed}' begins with a long dash, as web pages print it; type {dashes}{name}"))
+    let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    let (options, rest) = words.split_at(end);
+    let corrected = |word: &OsString| word.to_str().and_then(dialect::with_hyphens);
+    let typed = options.iter().skip(1).find(|word| corrected(word).is_some())?.to_string_lossy();
+    let line: Vec<OsString> = options
+        .iter()
+        .map(|word| corrected(word).map_or_else(|| word.clone(), OsString::from))
+        .chain(rest.iter().cloned())
+        .collect();
+    let advice = match Cli::parse_words(&line) {
+        Err(error) if error.use_stderr() => {
+            let message = error.render().to_string();
+            let first = message.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_owned()
+        }
+        _ => {
+            let arguments: Vec<String> = line.iter().skip(1).map(name::text).collect();
+            format!("type fathom {}", name::line(&arguments))
+        }
+    };
+    Some(format!("'{typed}' begins with a long dash, as web pages print it; {advice}"))
 }
 
 /// Describes fathom's equivalent of a DISKSPD option such as `-o32`, if it has one.
 pub(super) fn explain_diskspd_option(word: &str) -> Option<String> {
     let equivalent = keys::in_diskspd(word.strip_prefix('-')?).filter(|m| !m.values.is_empty())?;
-    Some(describe_equivalent(&equivalent, Some("run")))
+    Some(describe_equivalent(&equivalent, Some("run"), &[]))
 }
 
 /// Explains another tool's option, or an option of fathom that was spelt differently or typed with another command.
 fn explain_option(flag: &str, words: &[String]) -> Option<String> {
-    let at = words.iter().position(|word| flag.starts_with('-') && word.starts_with(flag))?;
-    let word = words.get(at)?;
-    let bare = word.trim_start_matches('-');
-    let (name, value) = bare.split_once('=').map_or((bare, None), |(name, value)| (name, Some(value)));
-    let next = words.get(at + 1).map(String::as_str).filter(|next| !next.starts_with('-'));
-    let values: Vec<&str> = value.map_or_else(|| next.into_iter().chain([""]).collect(), |v| vec![v]);
+    let word = words.iter().find(|word| flag.starts_with('-') && word.starts_with(flag))?;
+    let (name, value) = find_typed(flag, words)?;
+    let values: Vec<&str> = if word.contains('=') {
+        value.into_iter().collect()
+    } else {
+        value.into_iter().chain([""]).collect()
+    };
     let cli = Cli::command();
     let command = words.iter().skip(1).map(String::as_str).find(|word| cli.find_subcommand(word).is_some());
     if let Some(equivalent) = keys::in_other_tools(name, &values) {
-        return Some(describe_equivalent(&equivalent, command));
+        return Some(describe_equivalent(&equivalent, command, words));
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
         let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
         return Some(describe_key(key, value, word.starts_with(&spelling(key)), command));
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(describe_equivalent(&keys::in_diskspd(glued)?, command))
+    Some(describe_equivalent(&keys::in_diskspd(glued)?, command, words))
 }
 
-/// Describes fathom's equivalent of another tool's option.
-fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> String {
+/// Flags of `fathom bench` that conflict with --quick: it has no time for them, or sets them itself.
+#[rustfmt::skip]
+pub(super) const NOT_QUICK: [&str; 13] = [
+    "against", "compare", "time", "warmup", "runs", "precision", "until", "max-runs", "attempts", "fail-if",
+    "fail_if_slower", "settle", "precondition",
+];
+
+/// Returns what to type for another tool's time, which is that of all its work; `None` for commands to which `--time` gives nearly the
+/// same meaning. `line` is the typed command line.
+fn advise_time(command: &str, value: &str, line: &[String]) -> Option<String> {
+    let is_typed = |flag: &str| line.iter().any(|word| word.split('=').next() == Some(flag));
+    match command {
+        "bench" if !NOT_QUICK.iter().any(|flag| is_typed(&format!("--{}", flag.replace('_', "-")))) => Some(
+            format!("--quick, which takes 10 s in all, or --time {value}, which is the time of each run"),
+        ),
+        "sweep" | "limit" | "api" => Some(format!(
+            "--budget {value}, which is the time of all runs together, or --time {value}, which is that of each run"
+        )),
+        "watch" => {
+            let seconds = parse_duration_ns(value).ok()?.div_ceil(1_000_000_000).max(1);
+            Some(format!("fathom watch 1 {seconds}, which is an interval of 1 s and the number of intervals"))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the flag that a command needs to take a key, or an empty text; `None` if it does not take the key in this line.
+fn flag_for(command: &str, key: &str, line: &[String]) -> Option<&'static str> {
+    let is_typed = |flag: &str| line.iter().any(|word| word == flag);
+    let profile = line.iter().position(|word| word == "--profile").and_then(|at| line.get(at + 1));
+    let is_profile = |p: &&Profile| profile.is_none_or(|typed| p.name.eq_ignore_ascii_case(typed));
+    match (command, key) {
+        // The tests of most profiles define their threads, and some have a single operation in flight.
+        ("bench", "workers") => PROFILES.iter().find(is_profile)?.takes_workers().then_some(""),
+        ("bench", "batch") => None,
+        ("sweep", "runs") if !is_typed("--exhaustive") => Some("--exhaustive "),
+        _ => Some(""),
+    }
+}
+
+/// Describes fathom's equivalent of another tool's option. `line` is the typed command line.
+fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>, line: &[String]) -> String {
     let Counterpart { tool, name, key, values } = equivalent;
     let theirs = match tool {
         Tool::Other if key.name == TARGET => "here it is TARGET, without a flag".into(),
@@ -301,12 +393,22 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>) -> Strin
         tool => format!("{}'s {name} is {}", tool.word(), spelling(key)),
     };
     let words = to_words(key, values);
+    let time = values.first().filter(|_| key.name == "time");
+    if let Some(advice) = command.zip(time).and_then(|(command, time)| advise_time(command, time, line)) {
+        return format!("{theirs}; type {advice}");
+    }
     match command {
         _ if values.is_empty() => format!("{theirs}; type {} {}", spelling(key), key.value),
         Some(command) if key.name == TARGET && accepts(command, &words) => {
             format!("{theirs}; type fathom {command} {}", name::line(&words))
         }
-        Some(command) if accepts(command, &words) => format!("{theirs}; type {}", name::line(&words)),
+        Some(command) if accepts(command, &words) => match flag_for(command, key.name, line) {
+            Some(flag) => format!("{theirs}; type {flag}{}", name::line(&words)),
+            None => format!(
+                "{theirs}, which the tests of fathom {command} define; type fathom run {}",
+                name::line(&words)
+            ),
+        },
         Some(command) if commands_with_flag(key.name).contains(&format!("fathom {command}")) => {
             format!(
                 "{theirs}, which fathom {command} does not take in this form; type fathom run {}",
@@ -331,8 +433,14 @@ fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -
             format!("the flag is {}; type {}", spelling(key), name::line(&words))
         }
         Some(command) if is_spelt || !commands_with_flag(key.name).contains(&format!("fathom {command}")) => {
-            let commands = commands_with_flag(key.name).join(", ");
-            format!("fathom {command} does not take {}; it is a flag of {commands}", spelling(key))
+            let not_taken = format!("fathom {command} does not take {}", spelling(key));
+            let commands = commands_with_flag(key.name);
+            let takes = |command: &&String| accepts(command.trim_start_matches("fathom "), &words);
+            // Without a valid value there is no line to type.
+            match ["fathom run".to_owned()].iter().chain(&commands).find(takes) {
+                Some(other) => format!("{not_taken}; type {other} {}", name::line(&words)),
+                None => format!("{not_taken}; it is a flag of {}", commands.join(", ")),
+            }
         }
         _ => format!("the flag is {}; type fathom run {} {}", spelling(key), spelling(key), key.value),
     }
@@ -345,10 +453,10 @@ fn commands_with_flag(long: &str) -> Vec<String> {
     cli.get_subcommands().filter(takes).map(|c| format!("fathom {}", c.get_name())).collect()
 }
 
-/// Whether a command accepts these words.
+/// Whether a command accepts these words, next to the other arguments that it needs.
 fn accepts(command: &str, words: &[String]) -> bool {
     let line = ["fathom", command].into_iter().chain(words.iter().map(String::as_str));
-    Cli::try_parse_from(line).is_ok()
+    Cli::try_parse_from(line).err().is_none_or(|e| e.kind() == ErrorKind::MissingRequiredArgument)
 }
 
 /// Returns a key as it is typed.
@@ -402,10 +510,15 @@ fn names_of_other_tools_are_explained_in_every_command() {
             let (_, tip) = first_line.split_once("': ").unwrap_or_default();
             assert!(tip.contains(&format!("is {}", spelling(key))), "{command} {name}: {given}");
             let (_, instead) = tip.split_once("; type ").unwrap_or_default();
+            // The first of two possibilities has its meaning after a comma.
+            let instead = instead.split(", which ").next().unwrap_or_default();
             let here = format!("fathom {command} {instead}");
             let line = if instead.starts_with("fathom ") { instead } else { &here };
             let words = line.split(' ').map(|word| word.trim_matches('\''));
-            assert!(!instead.is_empty() && Cli::try_parse_from(words).is_ok(), "{command} {name}: {line}");
+            let error = Cli::try_parse_from(words).err();
+            // The advice names only the option, not a required argument such as the name of a recipe.
+            let is_valid = error.is_none_or(|e| e.kind() == ErrorKind::MissingRequiredArgument);
+            assert!(!instead.is_empty() && is_valid, "{command} {name}: {line}");
         }
     }
 }
@@ -480,22 +593,60 @@ fn tips_name_flag_value_and_command() {
         ("run -bs=8k", "the flag is --bs; type --bs 8k"),
         ("run --limit_iops=8k", "the flag is --limit-iops; type --limit-iops 8k"),
         ("run --target x", "a target has no flag; type fathom run x"),
+        ("limit --precision 5%", "fathom limit does not take --precision; type fathom run --precision 5%"),
         (
-            "limit --precision 5%",
+            "limit --precision",
             "fathom limit does not take --precision; it is a flag of fathom bench, fathom run",
         ),
+        ("bench --bs 4k d", "fathom bench does not take --bs; type fathom run --bs 4k"),
+        ("bench --threads 4", "which the tests of fathom bench define; type fathom run --workers 4"),
+        ("bench --numjobs=4", "which the tests of fathom bench define; type fathom run --workers 4"),
+        ("bench --profile ior-easy --numjobs=4", "fio's --numjobs is --workers; type --workers 4"),
+        ("bench --iodepth_batch 8", "type fathom run --batch 8"),
+        ("sweep --loops 3", "type --exhaustive --runs 3"),
+        ("sweep --exhaustive --loops 3", "type --runs 3"),
+        ("bench --duration 10", "type --quick, which takes 10 s in all, or --time 10s"),
+        ("bench -d60", "DISKSPD's -d is --time; type --quick, which"),
+        ("bench --runs 3 --runtime=10", "fio's --runtime is --time; type --time 10s"),
+        ("sweep --duration 60", "type --budget 60s, which is the time of all runs together, or --time 60s"),
+        ("watch --duration 10", "type fathom watch 1 10"),
+        ("recipe etcd --duration 10", "here it is --time; type --time 10s"),
+        ("capture vda --duration 10", "here it is --time; type --time 10s"),
+        ("watch --intervall 1", "unknown option '--intervall': INTERVAL has no flag; type fathom watch 1"),
+        ("watch --count=5", "COUNT has no flag; type fathom watch 1 5"),
+        ("show --session last", "SESSION has no flag; type fathom show last"),
+        ("fit --capture a.capture", "CAPTURE has no flag; type fathom fit a.capture"),
+        ("bench --zzz", "unknown option '--zzz': type fathom bench --help for the options of this command"),
+        ("--zzz", "unknown option '--zzz': type fathom --help for all commands"),
         ("list --norandommap", "fio's --norandommap is --random, which fathom list does not take"),
     ] {
         let words: Vec<&str> = std::iter::once("fathom").chain(line.split(' ')).collect();
         let given = refused(&words);
         assert!(given.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {given}");
     }
+    // No command leaves an unknown option to clap.
+    for command in Cli::command().get_subcommands().map(clap::Command::get_name) {
+        if !["fio", "diskspd", "iometer"].contains(&command) {
+            let given = refused(&["fathom", command, "--intervall", "1"]);
+            assert!(given.starts_with("error: unknown option '--intervall': "), "{command}: {given}");
+        }
+    }
     assert!(!refused(&["fathom", "run", "--dept", "3"]).contains("fio"));
     assert!(!refused(&["fathom", "limit", "a", "time"]).contains("type --time"));
     let pasted = |line: &str| find_long_dash(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-    assert!(pasted("fathom run –rw read").is_some_and(|advice| advice.ends_with("type --rw")));
-    assert!(pasted("fathom run −d60").is_some_and(|advice| advice.ends_with("type --d60")));
-    assert!(pasted("fathom bench —-quick").is_some_and(|advice| advice.ends_with("type --quick")));
+    for (line, end) in [
+        ("fathom run –rw read –bs 4k", "; type fathom run --rw read --bs 4k"),
+        ("fathom bench —-quick a –o x.md", "; type fathom bench --quick a -o x.md"),
+        ("fathom iops –b 4k d", "; type fathom iops -b 4k d"),
+        (
+            "fathom time –v -- cat –x",
+            "; unknown option '-v': type fathom time --help for the options of this command",
+        ),
+        ("fathom run −d60", "; unknown option '-d': DISKSPD's -d is --time; type --time 60s"),
+    ] {
+        let advice = pasted(line).unwrap_or_default();
+        assert!(advice.ends_with(end), "{line}: {advice}");
+    }
     assert_eq!(pasted("fathom time -- cat –x"), None);
     assert_eq!(pasted("fathom fio –rw=read"), None);
     let given = explain_diskspd_option("-o32").unwrap_or_default();

@@ -125,7 +125,7 @@ impl Tests<'_> {
         let name = self.profile.name;
         if !self.profile.takes_workers() && self.request.flags.contains(&"workers") {
             return Err(Failure::Usage(format!(
-                "--workers: the tests of --profile {name} have their own numbers of threads; leave --workers out, or type `fathom run` with your own settings"
+                "--workers: the tests of --profile {name} have their own numbers of threads; type fathom run --workers N, or leave --workers out"
             )));
         }
         let needs_own_files = self.profile.tests.iter().any(|t| t.files == Files::Own);

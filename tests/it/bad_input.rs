@@ -22,7 +22,7 @@ fn refused(out: &Outcome, code: i32, words: &[&str]) {
 fn impossible_options_are_usage_errors() {
     let stage = Stage::shared();
     let folder = stage.folder("here");
-    let table: [(&str, &[&str]); 53] = [
+    let table: [(&str, &[&str]); 54] = [
         ("bench --profile fast", &["fast", "cdm"]),
         ("bench --engine psync", &["psync", "io_uring"]),
         ("bench --cache warm", &["warm", "buffered"]),
@@ -49,10 +49,14 @@ fn impossible_options_are_usage_errors() {
         ("run --mix 70 --rw randread", &["--mix", "randrw"]),
         ("run --rw backwards", &["backwards", "randread"]),
         ("run --iodepth=32", &["fio's --iodepth is --depth; type --depth 32"]),
-        ("bench --runtime=60", &["fio's --runtime is --time; type --time 60s"]),
+        (
+            "bench --runtime=60",
+            &["fio's --runtime is --time; type --quick, which takes 10 s in all, or --time 60s"],
+        ),
+        ("bench --threads 4", &["the tests of fathom bench define; type fathom run --workers 4"]),
         ("sweep --numjobs 4", &["fio's --numjobs is --workers; type --workers 4"]),
         ("layers --direct=1", &["fathom layers does not take; type fathom run --cache direct"]),
-        ("api -d60", &["DISKSPD's -d is --time; type --time 60s"]),
+        ("api -d60", &["DISKSPD's -d is --time; type --budget 60s, which"]),
         ("limit -W5", &["DISKSPD's -W is --warmup; type --warmup 5s"]),
         ("verify -b64K", &["DISKSPD's -b is --bs; type --bs 64K"]),
         ("run -o32", &[".json", "DISKSPD's -o is --depth; type --depth 32"]),

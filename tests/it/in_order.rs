@@ -71,6 +71,10 @@ fn iops_doubles_sizes_from_512_bytes_with_32_threads() {
     // Thirty-two threads, each one operation of 100 us at a time.
     assert_eq!(lines, [512, 1024, 2048, 4096].map(|size| (size, 320_000.0)), "{}", out.stdout);
     assert!(out.stdout.contains("\nsim, 32 threads:\n"), "{}", out.stdout);
+    // The first lines name the size with the highest rate.
+    let head: Vec<&str> = out.stdout.lines().take(4).collect();
+    let best = "  Random reads: depth 1, 4 KiB, 32 workers: 1,311 MB/s (best seen of 4 cells).";
+    assert!(head.iter().any(|line| line.starts_with(best)), "{}", out.stdout);
     let csv = stage
         .fathom("sweep --preset iops --engine sim --bs 512,1k --time 50ms --quiet --format csv", nothing());
     assert_eq!(csv.stdout.lines().count(), 3, "{}", csv.stdout);

@@ -78,7 +78,7 @@ fn sharing_that_needs_several_hosts_is_refused() {
     );
     refused("run --rw read --own", &file, "name a directory");
     refused("run --rw read --own --shared strided --workers 2", &target, "type one of them");
-    refused("bench --workers 4", &target, "their own numbers of threads");
+    refused("bench --workers 4", &target, "their own numbers of threads; type fathom run --workers N");
     refused("bench --profile ior-easy", &file, "name a directory");
     refused("bench --profile ior-hard --cache direct", &target, "direct I/O");
 }

@@ -86,7 +86,12 @@ fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
     }
     let columns = table["columns"].as_array().unwrap();
     assert!(columns.len() == 6 && columns.iter().all(|column| column["unit"] == "MB/s"), "{columns:?}");
-    let text = stage.fathom(&format!("bench {flags} --no-history {}", one.display()), &other).stdout;
+    assert!(!out.stderr.contains("It takes"), "{out:?}");
+    let loud = flags.trim_end_matches(" --quiet");
+    let out = stage.fathom(&format!("bench {loud} --no-history {}", one.display()), &other);
+    let total = "All 2 targets together: It takes about ";
+    assert!(out.stderr.starts_with(total) && out.stderr.contains("at most 32 MiB of test files"), "{out:?}");
+    let text = out.stdout;
     // Both folders are on one device, so the rows have their paths.
     let has_row = |name: &str| text.lines().any(|line| line.contains(&format!("/{name} ")));
     assert!(text.starts_with("device ") && has_row("one") && has_row("other"), "{text}");

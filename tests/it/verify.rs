@@ -90,6 +90,15 @@ fn damaged(out: &Outcome, right: &[(u64, &str)]) {
 }
 
 #[test]
+fn bytes_and_time_are_announced_before_the_first_write() {
+    let stage = Stage::shared();
+    let out = stage.fathom("verify --size 16m", &stage.folder("here"));
+    let announced = "It writes at most 48 MiB (16 MiB of the test file, then 2 passes over 16 MiB), and reads 16 MiB back. \
+                     It takes about 1 s at 100 MB/s.\n";
+    assert!(out.stderr.starts_with(announced), "{out:?}");
+}
+
+#[test]
 #[ignore = "long"]
 fn every_engine_verifies_in_every_mode_without_leftovers() {
     let stage = Stage::shared();

@@ -13,7 +13,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, PASS_UNLESS_PROVEN, type_accept, unaccepted_ids};
+use crate::verdict::{Judged, PASS_UNLESS_PROVEN, describe_doubt, type_accept, unaccepted_ids};
 use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
@@ -506,6 +506,18 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
         sentence += &format!(" This is also the outcome of {more} more of the conditions.");
     }
     Some(ReportAnswer { word, sentence })
+}
+
+/// Adds to PASS why synced data of the gated results may not be stable: the limit is about the time of a sync, which means nothing if the
+/// sync does nothing.
+pub(crate) fn with_sync_doubts(answer: ReportAnswer, gates: &[Gate], judged: &Judged) -> ReportAnswer {
+    if answer.word != AnswerWord::Pass {
+        return answer;
+    }
+    let names: Vec<&str> = gates.iter().map(|gate| gate.result.as_str()).collect();
+    let doubts = judged.sync_doubts(&names).into_iter().map(describe_doubt);
+    let sentence = doubts.fold(answer.sentence, |sentence, doubt| format!("{sentence} But {doubt}"));
+    ReportAnswer { sentence, ..answer }
 }
 
 /// Decides a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.

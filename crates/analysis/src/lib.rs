@@ -122,12 +122,16 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let judged = Judged { record, answered: &answered, results: &results, counted_checks: &counted_checks };
     let study = question.conclude(&judged);
     let conclusion = studies::conclusion(&study);
-    let head = conclusion.head(&judged, &conclusion.quoted(&results));
+    let quoted = conclusion.quoted(&results);
+    let head = conclusion.head(&judged, &quoted);
     let gates = gate::decide_conditions(&judged, conclusion);
     let deductions = conclusion.deduce(&judged);
-    let answer = gate::combine_gates(&gates).or_else(|| conclusion.answer());
+    let answer = gate::combine_gates(&gates)
+        .map(|answer| gate::with_sync_doubts(answer, &gates, &judged))
+        .or_else(|| conclusion.answer());
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.job_index).collect();
     let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
+    let verdict = judged.with_sync_doubt(verdict, &quoted);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         quick: notes::quick(record),

@@ -22,6 +22,9 @@ const MAX_NAMED: usize = 2;
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
+/// Checks whose findings say that synced data may not be stable.
+const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
+
 /// Returns the number of a result under its true name. Withheld if a finding invalidates it.
 fn build_headline(result: Option<&Measured>) -> Headline {
     let Some(result) = result else {
@@ -218,6 +221,11 @@ pub(crate) fn type_accept(ids: &BTreeSet<CheckId>) -> String {
     format!("Type {} to decide on this number all the same.", accept_flags(ids))
 }
 
+/// Describes a finding after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
+pub(crate) fn describe_doubt(finding: &Checked) -> String {
+    format!("{} {}: {}", finding.id, finding.name, finding.sentence)
+}
+
 /// The first lines of a report after its answer.
 pub(crate) struct ReportHead {
     pub(crate) headline: Headline,
@@ -235,6 +243,33 @@ pub(crate) struct Judged<'r> {
 }
 
 impl Judged<'_> {
+    /// Returns the findings, without accepted ones, that synced data of these results may not be stable. Only jobs that sync within the
+    /// measured time count: for them, the sync is a part of what the number means.
+    pub(crate) fn sync_doubts(&self, results: &[&str]) -> Vec<&Checked> {
+        let syncs = |(answers, result): &(&CaseAnswers, &Measured)| {
+            answers.case.syncs_within_window() && results.contains(&result.name.as_str())
+        };
+        let synced: Vec<&String> =
+            self.answered.iter().zip(self.results).filter(syncs).map(|(_, result)| &result.name).collect();
+        let is_doubt =
+            |f: &&Checked| f.outcome == Outcome::Finding && OF_SYNCS.contains(&f.id) && !f.accepted;
+        let doubts = self.counted_checks.iter().filter(is_doubt);
+        doubts.filter(|f| f.about.iter().any(|name| synced.contains(&name))).collect()
+    }
+
+    /// Adds to VALID why synced data of the quoted results may not be stable. No number changes, so the verdict remains.
+    pub(crate) fn with_sync_doubt(&self, verdict: ReasonedVerdict, quoted: &[&Measured]) -> ReasonedVerdict {
+        let names: Vec<&str> = quoted.iter().map(|r| r.name.as_str()).collect();
+        match self.sync_doubts(&names).first() {
+            Some(doubt) if verdict.verdict == Verdict::Valid => ReasonedVerdict {
+                reason: format!("The numbers hold, but {}", describe_doubt(doubt)),
+                by: Some(doubt.id),
+                ..verdict
+            },
+            _ => verdict,
+        }
+    }
+
     /// Returns the head for independent jobs. If other load is the only reason why a result has no
     /// number, the session is suspect instead of invalid, as long as the headline has a number.
     pub(crate) fn head_of_jobs(&self, quoted: &[&Measured]) -> ReportHead {

@@ -16,7 +16,7 @@ use model::spec::{JobSpec, Problem};
 use std::borrow::Cow;
 use std::path::Path;
 use toml::de::DeTable;
-pub use trouble::LONG_DASHES;
+pub use trouble::{typed_hyphens, with_hyphens};
 
 /// All supported languages.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];

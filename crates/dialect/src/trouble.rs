@@ -6,6 +6,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
+/// The name of a text that is a command line.
+pub(crate) const COMMAND_LINE: &str = "command line";
 /// Maximum number of messages that are shown.
 pub(crate) const MAX_SHOWN: usize = 20;
 
@@ -76,7 +78,10 @@ impl Trouble {
     }
 
     fn part(&self, mark: &Mark, renderer: &Renderer) -> String {
-        let (title, advice) = mark.message.split_once("; ").unwrap_or((&mark.message, ""));
+        // A command line has one line: its first error line has the advice too, as for other commands.
+        let is_file = self.name != COMMAND_LINE;
+        let parts = mark.message.split_once("; ").filter(|_| is_file);
+        let (title, advice) = parts.unwrap_or((&mark.message, ""));
         let context = mark
             .context
             .iter()
@@ -116,24 +121,31 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Dashes that word processors and web pages put in place of `-`: hyphens, figure dash, en dash, em dash, horizontal bar and minus.
-pub const LONG_DASHES: [char; 7] =
+const LONG_DASHES: [char; 7] =
     ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// The message about a word that begins with one of [`LONG_DASHES`]. `None` for any other word, and for the name of an existing file.
-pub(crate) fn typed_hyphens(word: &str) -> Option<String> {
+/// Returns an option that begins with one of [`LONG_DASHES`], with hyphens instead. `None` for any other word, and for the name of an
+/// existing file.
+pub fn with_hyphens(word: &str) -> Option<String> {
     let is_dash = |c: char| LONG_DASHES.contains(&c);
     let bare = word.trim_start_matches(|c| c == '-' || is_dash(c));
     let begin = &word[..word.len() - bare.len()];
-    let dash = begin.chars().find(|c| is_dash(*c))?;
-    if std::path::Path::new(word).exists() {
+    if !begin.contains(is_dash) || std::path::Path::new(word).exists() {
         return None;
     }
     // Web pages replace two hyphens by one dash. One-letter options have one hyphen.
     let name = bare.split(['=', ':']).next().unwrap_or_default();
     let is_long = name.len() > 1 && name.chars().all(|c| c.is_ascii_lowercase() || "-_".contains(c));
     let hyphens = if is_long { "--" } else { "-" };
+    Some(format!("{hyphens}{bare}"))
+}
+
+/// The message about a word that begins with one of [`LONG_DASHES`]. `None` for any other word, and for the name of an existing file.
+pub fn typed_hyphens(word: &str) -> Option<String> {
+    let option = with_hyphens(word)?;
+    let dash = word.chars().find(|c| LONG_DASHES.contains(c))?;
     Some(format!(
-        "{} begins with a dash (U+{:04X}) instead of a hyphen, as in text copied from a web page; type {hyphens}{bare}",
+        "{} begins with a dash (U+{:04X}) instead of a hyphen, as in text copied from a web page; type {option}",
         word.escape_debug().to_string().replace("\\u{", "U+").trim_end_matches('}'),
         dash as u32
     ))
@@ -155,6 +167,17 @@ pub(crate) fn nearest<'n>(
     let rated = |name: &'n str| (strsim::normalized_damerau_levenshtein(word, name), name);
     let similar = names.into_iter().map(rated).filter(|(similarity, _)| *similarity >= min_similarity);
     similar.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+#[test]
+fn the_first_line_about_a_command_line_has_the_advice() {
+    let first_line = |name: &str| {
+        let mark = Mark::new(0..2, "-x is unknown; type -y");
+        let trouble = Trouble::new(name, "-x", vec![mark]).to_string();
+        trouble.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(first_line(COMMAND_LINE), "-x is unknown; type -y");
+    assert_eq!(first_line("a.fio"), "-x is unknown", "in a file the advice is at its place");
 }
 
 #[test]

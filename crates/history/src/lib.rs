@@ -96,20 +96,45 @@ fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
     let parts: Vec<String> =
         files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
     if parts.is_empty() {
-        let similar = nearest(files, word).map_or_else(String::new, |id| format!("type {id}, or "));
-        let why = format!("no file, tag or session has this name; {similar}type `fathom list` to see all");
-        return Err(usage(word, &why));
+        return Err(usage(word, &explain_unknown_word(files, word)));
     }
     single_match(word, "this in their id", parts)
 }
 
-/// Returns the id that is most similar to a misspelt one; `None` if no id is similar. `last` counts
-/// as an id.
-fn nearest<'f>(files: &'f Files, word: &'f str) -> Option<&'f str> {
+/// Explains that a word names no session, and what to type.
+fn explain_unknown_word(files: &Files, word: &str) -> String {
+    let advice = match nearest(files, word).join(" or ") {
+        _ if files.by_id.is_empty() => session_count_text(0),
+        similar if similar.is_empty() => {
+            "type last for the newest session, or `fathom list` to see all".into()
+        }
+        similar => format!("type {similar}, or type `fathom list` to see all"),
+    };
+    format!("no file, tag or session has this name; {advice}")
+}
+
+/// Maximum number of sessions suggested for a misspelt id.
+const MAX_NEAREST: usize = 3;
+
+/// Returns the ids that are most similar to a misspelt one, the most similar and newest first; empty if none is similar. `last` counts as
+/// an id. The word may also be like one end of an id, since `fathom list` prints only the ends.
+fn nearest<'f>(files: &'f Files, word: &str) -> Vec<&'f str> {
     const LIKENESS: f64 = 0.75;
-    let ids = files.by_id.keys().map(String::as_str).chain(["last"]);
-    let alike = ids.map(|id| (strsim::normalized_damerau_levenshtein(word, id), id));
-    alike.filter(|(likeness, _)| *likeness >= LIKENESS).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
+    let length = word.chars().count();
+    let likeness = |id: &str| {
+        let chars: Vec<char> = id.chars().collect();
+        // A character may be missing, or one too many.
+        let lengths = length.saturating_sub(1).max(1)..=length.saturating_add(1).min(chars.len());
+        let ends = lengths.flat_map(|n| [&chars[..n], &chars[chars.len() - n..]]);
+        let ends = ends.map(|end| end.iter().collect::<String>()).chain([id.to_owned()]);
+        ends.map(|end| strsim::normalized_damerau_levenshtein(word, &end)).fold(0.0, f64::max)
+    };
+    // Ids begin with the date, so the newest is the last one.
+    let ids = ["last"].into_iter().chain(files.by_id.keys().rev().map(String::as_str));
+    let mut alike: Vec<(f64, &str)> =
+        ids.map(|id| (likeness(id), id)).filter(|(l, _)| *l >= LIKENESS).collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    alike.into_iter().map(|(_, id)| id).take(MAX_NEAREST).collect()
 }
 
 /// Returns the id of the session that began `back` sessions before the newest one that has ended.
@@ -341,6 +366,37 @@ mod tests {
             Err(io::ErrorKind::NotFound)
         );
         Ok(())
+    }
+
+    #[test]
+    fn a_misspelt_id_or_end_of_an_id_suggests_the_nearest_sessions() {
+        let mut files = Files::default();
+        for id in [
+            "20261129-143353-17843",
+            "20261129-143437-19903",
+            "20261129-143616-24147",
+            "20261130-090000-24141",
+        ] {
+            let file = SessionFile { id: id.into(), path: PathBuf::new(), stamp: Stamp::default() };
+            files.by_id.insert(id.into(), file);
+        }
+        for (word, advice) in [
+            // One digit is wrong, two are swapped, one is missing, or one is too many.
+            ("17844", "; type 20261129-143353-17843, or type `fathom list` to see all"),
+            ("19930", "; type 20261129-143437-19903, or"),
+            ("1783", "; type 20261129-143353-17843, or"),
+            ("178433", "; type 20261129-143353-17843, or"),
+            ("7-19904", "; type 20261129-143437-19903, or"),
+            ("20261129-143353-17853", "; type 20261129-143353-17843, or"),
+            ("24140", "; type 20261130-090000-24141 or 20261129-143616-24147, or"),
+            ("lst", "; type last, or"),
+            ("32017", "; type last for the newest session, or `fathom list` to see all"),
+            ("", "; type last for the newest session, or"),
+        ] {
+            let why = explain_unknown_word(&files, word);
+            assert!(why.contains(advice), "{word}: {why}");
+        }
+        assert!(explain_unknown_word(&Files::default(), "32017").contains("there are no sessions yet"));
     }
 
     #[test]

@@ -481,6 +481,22 @@ impl ExpectedCost {
         format!("It takes {}. It writes {}.", self.time(), self.writes())
     }
 
+    /// Returns the cost of both measurements, one after the other.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        Self {
+            time_ns: self.time_ns.saturating_add(other.time_ns),
+            may_end_earlier: self.may_end_earlier || other.may_end_earlier,
+            repeats_disturbed: self.repeats_disturbed || other.repeats_disturbed,
+            has_runs_without_end_time: self.has_runs_without_end_time || other.has_runs_without_end_time,
+            made_bytes: self.made_bytes.saturating_add(other.made_bytes),
+            making_ns: self.making_ns.saturating_add(other.making_ns),
+            filled_bytes: self.filled_bytes.saturating_add(other.filled_bytes),
+            bounded_bytes: self.bounded_bytes.saturating_add(other.bounded_bytes),
+            unbounded_ns: self.unbounded_ns.saturating_add(other.unbounded_ns),
+        }
+    }
+
     /// Returns text such as `about 94 s, and up to 15 s before that to write test files`.
     fn time(&self) -> String {
         let word = if self.may_end_earlier { "at most" } else { "about" };
@@ -552,6 +568,13 @@ fn a_cost_omits_missing_parts() {
          before that to write test files. It writes at most 1 GiB of test files, then as much as the \
          target can write in 35 s."
     );
+    let both = bench.and(&ExpectedCost { may_end_earlier: true, has_runs_without_end_time: true, ..bench });
+    assert_eq!((both.time_ns, both.made_bytes, both.making_ns), (150_000_000_000, 2 << 30, 30_000_000_000));
+    assert_eq!(
+        (both.unbounded_ns, both.may_end_earlier, both.repeats_disturbed, both.has_runs_without_end_time),
+        (70_000_000_000, true, true, true)
+    );
+    assert_eq!(ExpectedCost::default().and(&bench), bench);
     let counted = ExpectedCost {
         has_runs_without_end_time: true,
         bounded_bytes: 3 << 20,

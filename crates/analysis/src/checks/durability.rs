@@ -370,7 +370,7 @@ fn time_flushes(case: &Case, disk: &Layer, is_virtual: bool) -> Known<FlushTime>
         return Err(format!("{flushes} flushes are too few to time them in whole milliseconds"));
     }
     let cause = if is_virtual {
-        "the host may not pass flushes on to its disk"
+        "the host may not pass flushes on to its disk, and synced data may be lost in a power failure"
     } else {
         "the drive answered from its memory, which is safe only with power-loss protection"
     };
@@ -780,6 +780,49 @@ fn flash_spinning_and_virtual_disks_have_their_own_limits() {
     );
     let is_virtual = |r: &mut Record| r.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
     assert_eq!((flushing_at(473, is_virtual), flushing_at(1_200, is_virtual)), (Some(Severity::Note), None));
+}
+
+#[test]
+fn the_answer_names_what_makes_its_syncs_doubtful() {
+    use crate::{Judging, exit_code, judge};
+    use model::report::{AnswerWord, Report, Verdict};
+    let judged = |record: &Record, condition: &str, accept: &[CheckId]| {
+        let mut record = record.clone();
+        record.header.plan.fail_if = model::spec::conditions::conditions(condition).unwrap_or_default();
+        judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() })
+    };
+    let answer = |report: &Report| report.answer.as_ref().map(|a| (a.word, a.sentence.contains(" But C0")));
+    let synced = Fixture { runs: 8, ..stable_writes() };
+    let on_guest = |fixture: &Fixture, ms| {
+        let mut record = with_flushes(fixture, "write back", 11_000, ms);
+        record.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
+        record
+    };
+    let cheap = on_guest(&synced, 473);
+    for (record, ids, doubtful) in [
+        (&cheap, &[][..], true),
+        (&cheap, &[CheckId::C03], false),
+        // On hardware, the same finding biases the number.
+        (&with_flushes(&synced, "write back", 11_000, 473), &[], true),
+        (&on_guest(&synced, 1_200), &[], false),
+    ] {
+        let report = judged(record, "write.p99>10s", ids);
+        assert_eq!(answer(&report), Some((AnswerWord::Pass, doubtful)), "{:?}", report.answer);
+        assert_eq!(exit_code(&report), 0);
+    }
+    assert_eq!(answer(&judged(&cheap, "write.p99>1ns", &[])), Some((AnswerWord::Fail, false)));
+    // Without a condition, the verdict has the reservation.
+    let report = judged(&cheap, "", &[]);
+    assert_eq!((report.verdict, report.verdict_by), (Verdict::Valid, Some(CheckId::C03)));
+    assert!(
+        report.verdict_reason.starts_with("The numbers hold, but C03 FLUSH_TOO_CHEAP: A flush of"),
+        "{}",
+        report.verdict_reason
+    );
+    // A note about the final sync does not concern a job that makes no syncs.
+    let plain = Fixture { options: "rw,nobarrier", runs: 8, ..Fixture::honest_write() };
+    let report = judged(&plain.record(), "write.p99>10s", &[]);
+    assert_eq!((answer(&report), report.verdict_by), (Some((AnswerWord::Pass, false)), None));
 }
 
 #[test]

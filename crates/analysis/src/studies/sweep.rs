@@ -24,7 +24,7 @@ use model::sweep::{
     BaselineLoss, CellFigures, Chosen, Grid, IN_ORDER, Knee, Measure, Reference, Rounds, Search, Setting,
     Skipped, Sweep, SweptTarget, Until, Work, least_iops,
 };
-use model::units::{MIB, show_block, show_count, show_rate, show_share};
+use model::units::{MIB, show_block, show_bytes, show_count, show_rate, show_share};
 use stats::comparison::Shift;
 use stats::{intervals, sample};
 use std::cmp::Ordering;
@@ -719,8 +719,16 @@ fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> 
         let valid: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
+        // Sizes differ, so bytes per second rank them. Of equally fast cells take the first, which has the smallest size.
+        let faster = |a: &&&CellFigures, b: &&&CellFigures| {
+            a.mb_per_s.partial_cmp(&b.mb_per_s).unwrap_or(Ordering::Equal)
+        };
+        let best = valid.iter().rev().max_by(faster).copied();
+        let knees = best.map_or_else(Vec::new, |best| {
+            find_knees(Measure::Bandwidth, grid.tolerance, &best.setting, &valid)
+        });
         Work {
-            sentence: format!("{} cells were measured once each.", valid.len()),
+            sentence: describe_best_once(best, valid.len()),
             measure: if is_random { Measure::Iops } else { Measure::Bandwidth },
             name,
             chosen: Chosen::NoChoice,
@@ -731,12 +739,30 @@ fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> 
             spread: None,
             cheapest_by_winner: None,
             baselines: Vec::new(),
-            knees: valid.first().map_or_else(Vec::new, |first| {
-                find_knees(Measure::Bandwidth, grid.tolerance, &first.setting, &valid)
-            }),
+            knees,
         }
     };
     grid.works().into_iter().map(work_named).collect()
+}
+
+/// Describes the best of several cells that were measured once each, and how certain it is.
+fn describe_best_once(best: Option<&CellFigures>, cells: usize) -> String {
+    let Some((cell, mb_per_s)) = best.and_then(|cell| Some((cell, cell.mb_per_s?))) else {
+        return "No cell has a number.".into();
+    };
+    let Setting { block_bytes, depth, workers, .. } = cell.setting;
+    let seen = if cells == 1 {
+        "the only cell with a number".to_owned()
+    } else {
+        format!("best seen of {cells} cells")
+    };
+    let workers =
+        if workers == 1 { "1 worker".to_owned() } else { format!("{} workers", show_count(workers.into())) };
+    format!(
+        "depth {depth}, {}, {workers}: {} MB/s ({seen}). Each cell was measured once, so a slightly slower one may be as fast.",
+        show_bytes(block_bytes.into()),
+        show_rate(mb_per_s)
+    )
 }
 
 /// Returns the measured target. A test file has the size that it reached.

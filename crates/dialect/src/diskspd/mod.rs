@@ -12,7 +12,7 @@ mod xml;
 
 pub use self::command::{Ask, CommandLine, Environment};
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{Mark, Trouble};
+use crate::trouble::{COMMAND_LINE, Mark, Trouble};
 use crate::{Language, Objections, Tool};
 use model::diskspd::{
     Cache as TargetCache, Distribution, Flush, Pool, Profile, Target, Throughput, TimeSpan,
@@ -309,8 +309,6 @@ fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     }
 }
 
-/// Name of the command line in messages.
-const COMMAND_LINE: &str = "command line";
 /// Used in place of an option to mark the target itself.
 const TARGET: &str = "#";
 

@@ -20,15 +20,13 @@ pub mod verify_state;
 pub use self::command::{Ask, CommandLine};
 pub(crate) use self::streams::ENGINES;
 use crate::names_in_tool::format_for_tool;
-use crate::trouble::{Mark, Trouble};
+use crate::trouble::{COMMAND_LINE, Mark, Trouble};
 use crate::{Language, Objections, Tool};
 use job_file::{Environment, Fault, Location, Machine, Reader, Text};
 use model::name;
 use model::spec::{JobSpec, LogKind, Logs, Typed};
 
 pub(crate) const LANGUAGE: Language = Language { tool: Tool::Fio, extension: "fio", parse };
-/// Name of the command line in messages.
-const COMMAND_LINE: &str = "command line";
 
 /// A part of a command line.
 #[derive(Clone, Debug)]

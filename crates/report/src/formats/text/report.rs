@@ -178,6 +178,9 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
         None => show_answer(out, report),
     }
     out.prose(&format!("{verdict}  "), "    ", &describe_headline(report, |number| out.paint(number, "1")));
+    if let Some(sweep) = report.study.sweep().filter(|sweep| sweep.is_in_order()) {
+        sweep::show_best_once(out, sweep);
+    }
     if let Some(counted) = &report.counts.sentence {
         out.note(counted);
     }

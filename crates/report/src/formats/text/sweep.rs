@@ -43,16 +43,28 @@ pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     }
 }
 
-/// Describes the best setting of a workload:
-/// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
-fn describe_best(sweep: &Sweep, work: &Work) -> String {
-    let name = match work.name.as_str() {
+/// Prints the best cell of each workload of a sweep whose cells were measured once each, below the headline.
+pub(super) fn show_best_once(out: &mut Page, sweep: &Sweep) {
+    for work in &sweep.works {
+        let knees: String = work.knees.iter().map(|knee| format!(" {}", knee.sentence)).collect();
+        out.prose("  ", "    ", &format!("{}: {}{knees}", work_title(work), work.sentence));
+    }
+}
+
+fn work_title(work: &Work) -> &str {
+    match work.name.as_str() {
         "read" => "Reads",
         "write" => "Writes",
         "randread" => "Random reads",
         "randwrite" => "Random writes",
         other => other,
-    };
+    }
+}
+
+/// Describes the best setting of a workload:
+/// `Reads: depth 4, 4 MiB, direct, io_uring: 3,558 MB/s (18 other settings may be as fast)`.
+fn describe_best(sweep: &Sweep, work: &Work) -> String {
+    let name = work_title(work);
     let Some(best) = sweep.winner.get(&work.name) else { return format!("{name}: {}", work.sentence) };
     let setting = &best.setting;
     let size = setting.spec.clone().unwrap_or_else(|| show_bytes(setting.block_bytes.into()));
@@ -372,9 +384,6 @@ pub(super) fn show_iops_preset(out: &mut Page, report: &Report, sweep: &Sweep) {
     let table = iops_table(report, sweep);
     if !table.is_empty() {
         out.table(&table);
-    }
-    for knee in sweep.works.iter().flat_map(|w| &w.knees) {
-        out.note(&format!("{} Each size was measured once.", knee.sentence));
     }
     show_skipped(out, sweep);
     out.line(&format!("  The sweep took {:.0} s.", sweep.seconds));
