@@ -64,7 +64,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         let before = all.len();
         match &subject {
             Subject::Load(curve, target) => {
-                all.push(gate_of_load(condition, curve, target, results, counted_checks))
+                all.push(gate_of_load(condition, curve, target, results, counted_checks));
             }
             Subject::Results(about) => {
                 for GatedResult { result, cell_runs } in about {

@@ -45,6 +45,7 @@ pub(crate) trait Recorder: Sized {
 
 /// Times of a completed operation, in ns.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "names end with their unit")]
 pub(crate) struct Completion {
     /// Time of the completion, in ns since the worker began.
     pub(crate) end_ns: u64,

@@ -258,7 +258,7 @@ pub(super) struct Repeat {
 
 impl Repeat {
     /// Returns the decision to measure this repeat.
-    pub(super) fn to_next(&self) -> Next {
+    pub(super) fn to_next(self) -> Next {
         let Attempt { job, repeat, attempt, offered_iops, .. } = self.attempt;
         Next::Measure { job, repeat, attempt, offered_iops }
     }
@@ -305,7 +305,7 @@ pub(crate) fn counting_runs<'s>(done: &'s [Summary], plan: &StrategyPlan) -> Cow
 pub(super) fn next(done: &[Summary], plan: &StrategyPlan, otherwise: Next) -> Next {
     let waiting = waiting_repeats(done, plan);
     let due = waiting.first().filter(|repeat| repeat.is_due(&otherwise, plan.strategy));
-    due.map_or(otherwise, Repeat::to_next)
+    due.map_or(otherwise, |repeat| repeat.to_next())
 }
 
 /// Returns the disturbed runs that are still to be repeated, the next one first.

@@ -289,8 +289,8 @@ fn switches_and_negative_numbers_are_those_of_fio() {
     for (text, on) in [("", true), ("1", true), ("10", true), ("-1", true), ("0", false), (" 00 ", false)] {
         assert_eq!(switch(text), Ok(on), "{text}");
     }
-    assert_eq!(switch("yes").unwrap_err(), "'yes' is not a switch; type 1 or 0");
-    assert_eq!(Units::USUAL.whole("-8").unwrap_err(), "'-8' is not zero or more; type a number such as 8");
+    assert_eq!(switch("yes"), Err("'yes' is not a switch; type 1 or 0".into()));
+    assert_eq!(Units::USUAL.whole("-8"), Err("'-8' is not zero or more; type a number such as 8".into()));
 }
 
 #[test]

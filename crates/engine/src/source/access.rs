@@ -38,8 +38,8 @@ use std::sync::Arc;
 /// An access compiled for the targets of a lane.
 pub(super) struct Lines {
     /// Draws the line of the next burst or operation.
-    line_draw: WeightedDraw,
-    lines: Vec<Line>,
+    weighted_draw: WeightedDraw,
+    compiled: Vec<Line>,
     files: Vec<File>,
     target_choice: TargetChoice,
     rng: Xoshiro256PlusPlus,
@@ -160,7 +160,7 @@ impl Lines {
         rng: Xoshiro256PlusPlus,
     ) -> Result<Self, String> {
         let lines: Vec<&job::Line> = stream.access.lines.iter().filter(|l| l.weight > 0).collect();
-        let line_draw = WeightedDraw::new(lines.iter().map(|l| l.weight), "the access's lines")?;
+        let weighted_draw = WeightedDraw::new(lines.iter().map(|l| l.weight), "the access's lines")?;
         let align = targets.iter().map(|t| t.align).max().unwrap_or(1);
         // With a depth of 1 the trim has completed before the write is submitted.
         let flags = if stream.depth > 1 { Op::PAIR } else { 0 };
@@ -186,8 +186,8 @@ impl Lines {
             TargetChoice::new(&stream.sharing, targets.len(), context.worker, || (pass, least))?;
         let is_shared = files.iter().flat_map(|f| &f.places).any(|p| p.walk.is_shared());
         Ok(Self {
-            line_draw,
-            lines: compiled,
+            weighted_draw,
+            compiled,
             files,
             target_choice,
             rng,
@@ -213,7 +213,7 @@ impl Lines {
     /// Resets all positions; an order that visits each block once begins another pass.
     pub(super) fn begin_again(&mut self) {
         self.repeated = None;
-        self.lines.iter_mut().for_each(|line| (line.left_of_consecutive, line.run_kind) = (0, None));
+        self.compiled.iter_mut().for_each(|line| (line.left_of_consecutive, line.run_kind) = (0, None));
         for file in &mut self.files {
             file.last = [LastOp::NONE; 3];
             file.places.iter_mut().for_each(|place| place.next_offset.begin_again());
@@ -239,15 +239,15 @@ impl Lines {
         }
         let mut op = Op::NONE;
         if self.left_in_burst == 0 {
-            self.line = self.line_draw.draw(&mut self.rng);
-            let line = &self.lines[self.line];
+            self.line = self.weighted_draw.draw(&mut self.rng);
+            let line = &self.compiled[self.line];
             self.left_in_burst = line.burst;
             if !line.pause.is_none() {
                 (op.at_ns, op.flags) = line.begin_burst(&mut self.clock_ns, &mut self.rng);
             }
         }
         self.left_in_burst -= 1;
-        let line = &mut self.lines[self.line];
+        let line = &mut self.compiled[self.line];
         let target = self.target_choice.draw(self.files.len(), &mut self.rng);
         let file = &mut self.files[target];
         op.file = file.index;
@@ -309,7 +309,7 @@ impl Lines {
 
     /// Returns another operation at the place of `op`, with a newly drawn direction. `left` operations remain, including this one.
     fn repeat(&mut self, op: Op, left: u32) -> Op {
-        let kinds = &self.lines[self.line].kinds;
+        let kinds = &self.compiled[self.line].kinds;
         let op = Op { kind: kinds.draw(&mut self.rng), at_ns: 0, flags: 0, ..op };
         self.repeated = (left > 1).then_some((op, left - 1));
         op
@@ -321,11 +321,11 @@ impl Lines {
             Reply::Opposite { line, file, request } => (line, file, request),
         };
         let kind = if request == Kind::Read { Kind::Write } else { Kind::Read };
-        let length = self.lines[line].reply_bytes;
+        let length = self.compiled[line].reply_bytes;
         let file = &mut self.files[file];
         let place = &file.places[line];
         // A reply shares the position of its request.
-        let last = &mut file.last[self.lines[line].position(request)];
+        let last = &mut file.last[self.compiled[line].position(request)];
         let start = place.walk.next(*last, u64::from(length));
         *last = LastOp::at(start, u64::from(length));
         Op { offset: place.span.base + start, length, file: file.index, kind, ..Op::NONE }
@@ -620,7 +620,7 @@ pub(super) fn cheapest(lines: Lines, seed: u64) -> Box<dyn Source> {
 
 /// Returns a source for one line of one size on one target; `None` for any other access.
 fn plain_source(lines: &Lines, seed: u64) -> Option<Box<dyn Source>> {
-    let ([line], [file]) = (lines.lines.as_slice(), lines.files.as_slice()) else { return None };
+    let ([line], [file]) = (lines.compiled.as_slice(), lines.files.as_slice()) else { return None };
     let [place] = file.places.as_slice() else { return None };
     let size = line.most();
     if line.least() != size || !line.is_plain() {

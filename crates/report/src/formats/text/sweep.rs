@@ -46,8 +46,12 @@ pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
 /// Prints the best cell of each workload of a sweep whose cells were measured once each, below the headline.
 pub(super) fn show_best_once(out: &mut Page, sweep: &Sweep) {
     for work in &sweep.works {
-        let knees: String = work.knees.iter().map(|knee| format!(" {}", knee.sentence)).collect();
-        out.prose("  ", "    ", &format!("{}: {}{knees}", work_title(work), work.sentence));
+        let mut line = format!("{}: {}", work_title(work), work.sentence);
+        for knee in &work.knees {
+            line += " ";
+            line += &knee.sentence;
+        }
+        out.prose("  ", "    ", &line);
     }
 }
 
