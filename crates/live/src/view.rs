@@ -214,7 +214,6 @@ impl<'a> Drawing<'a> {
     }
 
     /// Publishes the CPU time of this thread, and returns the time of the next draw.
-
     fn next_draw(&self) -> Instant {
         let used = sys::thread::usage().unwrap_or_default();
         for (published, ns) in self.shared.used_ns.iter().zip([used.user_ns, used.system_ns]) {

@@ -43,7 +43,10 @@ pub(super) const THERMAL: Check = Check {
 fn check_thermal(case: &Case) -> Known<Answer> {
     let (hottest, all_known) = find_hottest(case);
     let Some(Sensor { name, reading, limit, run, at_s }) = hottest else {
-        // A passed-through drive has a sensor. A simulated drive has none. if is_virtual(case) { return Ok(Answer::DoesNotApply); }
+        // A passed-through drive has a sensor. A simulated drive has none.
+        if is_virtual(case) {
+            return Ok(Answer::DoesNotApply);
+        }
         return all_known.and(not_checked("no drive reports both its temperature and its limit"));
     };
     let numbers = evidence([
