@@ -290,7 +290,7 @@ fn explain_negative_value(option: &str, words: &[String]) -> Option<String> {
 pub(super) fn find_long_dash(words: &[OsString]) -> Option<String> {
     // These tools' command lines are read by their own rules.
     let reads_line = |tool: &&str| *tool != "iops";
-    if words.get(1).and_then(find_tool).filter(reads_line).is_some() {
+    if words.get(1).and_then(find_tool).is_some_and(|tool| reads_line(&tool)) {
         return None;
     }
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());

@@ -6,7 +6,7 @@
 //! 1. [`join`] checks the launcher and meets the other ranks.
 //! 2. [`Fleet::settle`] turns the plans of all hosts into one plan.
 //! 3. [`Fleet::common_start`] starts each phase on all hosts at the same time.
-//! 4. [`Fleet::agree`] merges each run, so that every host decides alike what to measure next.
+//! 4. [`Fleet::merge_run`] merges each run, so that every host decides alike what to measure next.
 //! 5. `Fleet::gather` merges the sessions of all hosts on rank 0.
 //!
 //! Crate `fleet` has the protocol. Without the feature `fleet`, this host is always alone.

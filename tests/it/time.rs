@@ -160,7 +160,7 @@ fn requests_to_the_command_have_no_effect_between_runs() {
     let words = "time --no-history --prepare 'echo prepared >&2; sleep 0.3' --runs 2 -- true";
     let begin = || {
         let line = format!("exec \"$F\" {words}");
-        let mut command = stage.command(&["bash".into(), "-c".into(), line.into()], "", Path::new(""));
+        let mut command = stage.command(&["bash".into(), "-c".into(), line], "", Path::new(""));
         let mut running = crate::stage::Running::start(command.env("F", env!("CARGO_BIN_EXE_fathom")));
         running.wait_for_output("prepared");
         running

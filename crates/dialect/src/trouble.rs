@@ -124,7 +124,7 @@ pub(crate) fn quoted(text: &str) -> String {
 const LONG_DASHES: [char; 7] =
     ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// Returns an option that begins with one of [`LONG_DASHES`], with hyphens instead. `None` for any other word, and for the name of an
+/// Returns an option that begins with a long dash, with hyphens instead. `None` for any other word, and for the name of an
 /// existing file.
 pub fn with_hyphens(word: &str) -> Option<String> {
     let is_dash = |c: char| LONG_DASHES.contains(&c);
@@ -140,7 +140,7 @@ pub fn with_hyphens(word: &str) -> Option<String> {
     Some(format!("{hyphens}{bare}"))
 }
 
-/// The message about a word that begins with one of [`LONG_DASHES`]. `None` for any other word, and for the name of an existing file.
+/// The message about a word that begins with a long dash. `None` for any other word, and for the name of an existing file.
 pub fn typed_hyphens(word: &str) -> Option<String> {
     let option = with_hyphens(word)?;
     let dash = word.chars().find(|c| LONG_DASHES.contains(c))?;

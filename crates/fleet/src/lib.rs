@@ -5,7 +5,7 @@
 //! 1. [`join`] meets the other ranks.
 //! 2. [`Hosts::settle`] turns the plans of all hosts into one plan.
 //! 3. [`Hosts::common_start`] starts each phase on all hosts at the same time.
-//! 4. [`Hosts::agree`] merges each run, so that every host decides alike what to measure next.
+//! 4. [`Hosts::merge_run`] merges each run, so that every host decides alike what to measure next.
 //! 5. [`Hosts::gather`] merges the reports of all hosts on rank 0.
 //!
 //! Only the network itself needs MPI (feature `mpi`). Tests use a network between threads.

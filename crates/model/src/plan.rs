@@ -1,6 +1,6 @@
 //! The plan: everything that one invocation measures, with every default filled in and the origin of each setting.
 //!
-//! The session file keeps the plan word for word. [`Cost`] is the expected time and the amount of written data.
+//! The session file keeps the plan word for word. [`ExpectedCost`] is the expected time and the amount of written data.
 
 use crate::Known;
 pub use crate::figures::{ComparedLayer, LayerComparison};
