@@ -46,7 +46,8 @@ fn is_volatile(layer: &Layer) -> Known<bool> {
     Ok(text.trim() == VOLATILE)
 }
 
-/// Returns the lowest disks that report a volatile write cache, and why there may be others: disks are unknown, or one does not report its cache.
+/// Returns the lowest disks that report a volatile write cache, and why there may be others: disks are unknown, or one does not
+/// report its cache.
 fn volatile_disks<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
     let (mut disks, mut all_known) = (Vec::new(), case.lowest_layers().map(drop));
     for disk in case.layers(|layer| layer.below.is_empty()) {

@@ -137,7 +137,8 @@ fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
 }
 
 /// Returns the remaining runs of each job: the rounds of the plan and of begun tests, and the further rounds that fit into the time if all
-/// open tests get equally many. In the rest of the time, the shortest tests get one more. `counting` has the runs that count, `done` all attempts.
+/// open tests get equally many. In the rest of the time, the shortest tests get one more. `counting` has the runs that count,
+/// `done` all attempts.
 pub(super) fn remaining_runs(
     done: &[Summary],
     counting: &[Summary],

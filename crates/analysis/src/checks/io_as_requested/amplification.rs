@@ -4,8 +4,8 @@
 //! streams share the disk, it uses the reads that the stream's own workers submitted. B04 compares
 //! the bytes issued with the bytes charged to fathom, or with the device's writes until the end of
 //! the final sync, less its idle traffic, if those are more. The excess is journal, metadata,
-//! copies or whole pages. Whole pages are only a note if the job makes each write stable. B20 finds writes that made the kernel read first, and names partial page
-//! writes as the cause if the plan has them.
+//! copies or whole pages. Whole pages are only a note if the job makes each write stable. B20 finds writes that made the kernel
+//! read first, and names partial page writes as the cause if the plan has them.
 
 use super::page_bytes;
 use crate::case::ledger::repeats_refused;
