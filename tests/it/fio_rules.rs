@@ -574,5 +574,5 @@ fn messages_use_the_options_of_the_typed_tool() {
     let out = fio(&stage, "\u{2014}name=x");
     assert!(out.code == Some(1) && out.stderr.contains("type --name=x"), "{out:?}");
     let out = stage.fathom("run \u{2013}-rw", Path::new("randread"));
-    check_outcome(&out, 2, &["long dash", "type fathom run --rw randread"]);
+    check_outcome(&out, 2, &["long dash", "type fathom run", "--rw randread"]);
 }
