@@ -1,6 +1,6 @@
 //! The identity of a file or device ([`Identity`]) and its status, by name or by descriptor.
 //!
-//! The kernel reuses device numbers. So [`crate::stack::marked`] adds what distinguishes a device from a later one with the same number:
+//! The kernel reuses device numbers. So [`crate::stack::with_marks`] adds what distinguishes a device from a later one with the same number:
 //! serial number, disk sequence, backing file and first sector. A file is identified by its file system's number and its inode.
 
 use crate::error::describe;
@@ -27,7 +27,7 @@ pub fn from_path(path: &Path) -> io::Result<Identity> {
 }
 
 /// Returns the identity of the file or device at a path as the kernel has cached it, for files that other processes
-/// have open. Asking an unreachable file server would block the call. A device has no `marks`: [`crate::stack::marked`]
+/// have open. Asking an unreachable file server would block the call. A device has no `marks`: [`crate::stack::with_marks`]
 /// adds them.
 ///
 /// # Errors
