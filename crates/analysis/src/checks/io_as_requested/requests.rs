@@ -60,7 +60,8 @@ fn is_comparable(case: &Case) -> bool {
     case.on_device() && case.stream.cache.is_direct() && Kind::MOVING.iter().any(|k| case.does(*k))
 }
 
-/// Returns the requests of each direction of the job, or why a direction cannot be compared: the device's bytes differ from the issued ones by more than [`SAME_BYTES`].
+/// Returns the requests of each direction of the job, or why a direction cannot be compared: the device's bytes
+/// differ from the issued ones by more than [`SAME_BYTES_WITHIN`].
 ///
 /// # Errors
 /// Fails if the device was not counted.
