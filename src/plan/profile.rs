@@ -316,7 +316,7 @@ pub(super) fn quick_times(profile: &'static Profile) -> Result<Times, Failure> {
 }
 
 /// Window and warm-up of each run if targets are compared. On a virtual disk, runs of one second differed by 9 %, but quarters of a
-/// second within one run differed by only 2 %. Runs differ more than parts of one run, so many short runs give a better mean than a
+/// second within one run differed by only 2 %. Runs differ more than parts of one run. Many short runs give a better mean than a
 /// few long ones.
 pub(super) const COMPARED_TIMES: Times = Times { window_ns: 250_000_000, warmup_ns: 50_000_000 };
 
