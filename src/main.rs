@@ -58,10 +58,10 @@ fn run_command() -> ExitCode {
         Command::Iops(args) => args.into_sweep_action().and_then(sweep),
         Command::Api(args) => args.request().and_then(measure_unless_listed),
         Command::Recipe(args) => args.request().and_then(measure_unless_listed),
-        Command::Fio(args) => return other_tools::answer(args.request()),
+        Command::Fio(args) => return other_tools::run_and_print(args.request()),
         Command::Time(args) => return args.run(),
-        Command::Diskspd(args) => return other_tools::answer(args.request()),
-        Command::Iometer(args) => return other_tools::answer(args.request()),
+        Command::Diskspd(args) => return other_tools::run_and_print(args.request()),
+        Command::Iometer(args) => return other_tools::run_and_print(args.request()),
         Command::Show(args) => args.into_action().and_then(|parsed| match parsed {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
             ShowAction::Capture(request) => capture_file::show(&request),

@@ -46,11 +46,11 @@ pub(crate) struct Trace {
 /// Number of bytes at the beginning of a trace by which its format is recognised.
 const HEADER_BYTES: u64 = 512;
 
-/// The format of a trace, by its first bytes; `None` for other or unreadable files.
+/// Detects the format of a trace by its first bytes; `None` for other or unreadable files.
 pub(crate) fn trace_language(path: &Path) -> Option<Language> {
-    let mut begins = Vec::new();
-    files::open(path).ok()?.take(HEADER_BYTES).read_to_end(&mut begins).ok()?;
-    Language::detect(&begins)
+    let mut first_bytes = Vec::new();
+    files::open(path).ok()?.take(HEADER_BYTES).read_to_end(&mut first_bytes).ok()?;
+    Language::detect(&first_bytes)
 }
 
 /// Opens a trace.
@@ -64,8 +64,8 @@ pub(crate) fn open_trace(from: &Path) -> Result<Trace, Failure> {
         Ok(BufReader::with_capacity(BUFFER_BYTES, file))
     };
     let mut first = open(from)?;
-    let begins = first.fill_buf().map_err(|e| usage(e.to_string()))?;
-    let language = Language::detect(begins).ok_or_else(|| {
+    let first_bytes = first.fill_buf().map_err(|e| usage(e.to_string()))?;
+    let language = Language::detect(first_bytes).ok_or_else(|| {
         usage("its format is unknown; name an iolog of fio (--write_iolog), a file of blktrace or blkparse, or a CSV file of MSR Cambridge".into())
     })?;
     let mut files = vec![first];
@@ -92,12 +92,12 @@ impl Trace {
 
 /// The other files of a trace: blktrace writes one for each CPU, `sda.blktrace.0`, `sda.blktrace.1`, ...
 fn siblings(from: &Path) -> Vec<PathBuf> {
-    const BEFORE: &[u8] = b".blktrace.";
+    const CPU_MARK: &[u8] = b".blktrace.";
     let name = from.file_name().unwrap_or_default().as_bytes();
-    let Some(at) = name.windows(BEFORE.len()).rposition(|part| part == BEFORE) else {
+    let Some(at) = name.windows(CPU_MARK.len()).rposition(|part| part == CPU_MARK) else {
         return Vec::new();
     };
-    let stem = &name[..at + BEFORE.len()];
+    let stem = &name[..at + CPU_MARK.len()];
     let file_name = |cpu: u32| OsString::from_vec([stem, cpu.to_string().as_bytes()].concat());
     let all = (0..MAX_CPUS).map(|cpu| from.with_file_name(file_name(cpu)));
     all.filter(|path| path != from && path.is_file()).collect()

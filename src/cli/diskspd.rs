@@ -37,12 +37,12 @@ impl Args {
         let read = |path: &str| run::read_text(&name::path(path)).map_err(|why| why.message().to_owned());
         let cpus = allowed_cpus();
         let environment = Environment { read: &read, cpus: &cpus, clock: seed_from_clock() };
-        let command_line = CommandLine::parse(&args, &environment).map_err(run::pointed_failure)?;
+        let command_line = CommandLine::parse(&args, &environment).map_err(run::failure_with_location)?;
         if let Ask::Print(text) = &command_line.ask {
             return stdout::print_text(text).map(|()| None);
         }
-        let Some(mut job) =
-            diskspd::job(&command_line, &cpus, &crate::plan::find_problems).map_err(run::pointed_failure)?
+        let Some(mut job) = diskspd::job(&command_line, &cpus, &crate::plan::find_problems)
+            .map_err(run::failure_with_location)?
         else {
             return stdout::print_text(&report::diskspd_profile(&command_line.profile)).map(|()| None);
         };

@@ -83,7 +83,7 @@ mod tests {
     fn code_on_pages_of_checks_is_in_one_line() {
         for check in pages() {
             let page = shown("text", vec![check.clone()], false);
-            let texts: [&str; 4] = [check.provoke, check.reads, &check.formula, &check.repair];
+            let texts: [&str; 4] = [check.provoke, check.reads, &check.formula, &check.advice];
             for line in texts.iter().flat_map(|text| text.lines()) {
                 for code in line.split('`').skip(1).step_by(2) {
                     let code = code.split_whitespace().collect::<Vec<_>>().join(" ");

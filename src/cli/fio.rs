@@ -41,15 +41,17 @@ impl Args {
         match &line.ask {
             Ask::Print(text) => stdout::print_text(text).map(|()| None),
             Ask::Version => stdout::print_text(&format!("{}\n", report::FIO_VERSION)).map(|()| None),
-            Ask::ShowCommand => {
-                stdout::print_text(&format!("{}\n", fio::as_one_line(&line).map_err(run::pointed_failure)?))
-                    .map(|()| None)
-            }
-            Ask::Parse => {
-                fio::read(&line, &crate::plan::find_problems).map(|_| None).map_err(run::pointed_failure)
-            }
+            Ask::ShowCommand => stdout::print_text(&format!(
+                "{}\n",
+                fio::as_one_line(&line).map_err(run::failure_with_location)?
+            ))
+            .map(|()| None),
+            Ask::Parse => fio::read(&line, &crate::plan::find_problems)
+                .map(|_| None)
+                .map_err(run::failure_with_location),
             Ask::Measure => {
-                let mut job = fio::read(&line, &crate::plan::find_problems).map_err(run::pointed_failure)?;
+                let mut job =
+                    fio::read(&line, &crate::plan::find_problems).map_err(run::failure_with_location)?;
                 refuse_trims_of_files(&job)?;
                 make_directories(&job)?;
                 if let Some(typed) = &mut job.typed {

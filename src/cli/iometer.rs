@@ -52,11 +52,11 @@ impl Args {
         let text = run::read_text(&name::path(file))?;
         let overrides = Overrides { targets: command_line.targets.clone(), seconds: command_line.seconds };
         if command_line.asks_for_explanation {
-            let text = iometer::explain(file, &text, &overrides).map_err(run::pointed_failure)?;
+            let text = iometer::explain(file, &text, &overrides).map_err(run::failure_with_location)?;
             return stdout::print_text(&text).map(|()| None);
         }
         let job = iometer::read(file, &text, &overrides, &crate::plan::find_problems)
-            .map_err(run::pointed_failure)?;
+            .map_err(run::failure_with_location)?;
         let tool_output = ToolOutput {
             output: command_line.results.as_deref().map(name::path),
             quiet: !std::io::stderr().is_terminal(),
@@ -107,7 +107,7 @@ fn parse(words: &[String]) -> Result<CommandLine, String> {
 /// A usage failure that names the place in the file.
 pub(super) fn read_specs(file: &Path) -> Result<Vec<Spec>, Failure> {
     let text = run::read_text(file)?;
-    iometer::specs(&name::shown(file), &text).map_err(run::pointed_failure)
+    iometer::specs(&name::shown(file), &text).map_err(run::failure_with_location)
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl ToolOutput {
 
 /// Measures and prints the tool's output. Does nothing for `None`. Returns exit code 1 for a
 /// failure, as fio and DISKSPD do, and 128 for an interruption.
-pub fn answer(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
+pub fn run_and_print(given: Result<Option<(Request, ToolOutput)>, Failure>) -> ExitCode {
     let tool = given.as_ref().ok().and_then(|given| given.as_ref()).map(|(_, tool_output)| tool_output.tool);
     let done = given.and_then(|given| match given {
         Some((request, tool_output)) => measure(&request, &tool_output),
@@ -122,7 +122,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
     let aggregates = output::decide_all(&aggregates, &rules)?;
     let to = outlet.as_ref().map(|outlet| (outlet, &rules));
     let mode = if tool_output.quiet { ProgressMode::Quiet } else { ProgressMode::Plain };
-    let (finished, before) = thread::scope(|scope| {
+    let (finished, intermediate) = thread::scope(|scope| {
         let every = tool_output.status_interval;
         let sender_and_writer = (every.is_some() || tool_output.status_on_signal).then(|| {
             let (sender, receiver) = sync_channel(1);
@@ -130,8 +130,8 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
         });
         let (status_sender, writer) = sender_and_writer.unzip();
         let finished = run::measure(planned, None, request.keep, mode, status_sender, &Fleet::Alone, None);
-        let before = writer.map(|writer| writer.join().unwrap_or_default());
-        finished.map(|finished| (finished, before.unwrap_or_default()))
+        let intermediate = writer.map(|writer| writer.join().unwrap_or_default());
+        finished.map(|finished| (finished, intermediate.unwrap_or_default()))
     })?;
     let record = finished.session.record()?;
     let kept = finished.session.is_kept().then(|| finished.session.path());
@@ -149,7 +149,7 @@ fn measure(request: &Request, tool_output: &ToolOutput) -> Result<ExitCode, Fail
             outlet.write(aggregate::lines(&report, kind).as_bytes(), &rules)
         })
     });
-    write_output(&report, tool_output, to, before)?;
+    write_output(&report, tool_output, to, intermediate)?;
     log_result?;
     let has_failed = finished.failed || has_failed(&report);
     Ok(match (finished.interrupted, has_failed) {
@@ -212,20 +212,20 @@ fn render(report: &Report, tool_output: &ToolOutput) -> Result<Vec<u8>, Failure>
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Writes the final output; in a file after the intermediate outputs in `before`. Adds fathom's
-/// verdict. A text file has it at its end, because programs that let fio write a file mistake text
-/// on standard error for a failure. Otherwise the verdict of text, and of Iometer's result file,
+/// Writes the final output and fathom's verdict. A file gets the intermediate outputs again, then the
+/// final one. A text file ends with the verdict, because programs that let fio write a file mistake
+/// text on standard error for a failure. For text on standard output, and for Iometer, the verdict
 /// goes to standard error.
 fn write_output(
     report: &Report,
     tool_output: &ToolOutput,
     to: Option<(&Outlet, &Rules)>,
-    before: Vec<u8>,
+    intermediate: Vec<u8>,
 ) -> Result<(), Failure> {
     let bytes = render(report, tool_output)?;
     match to {
         Some((outlet, rules)) => {
-            let mut bytes = [before, bytes].concat();
+            let mut bytes = [intermediate, bytes].concat();
             if tool_output.is_text() {
                 let remarks = tool_output.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());
@@ -254,19 +254,18 @@ fn has_failed(report: &Report) -> bool {
 /// Returns fathom's verdict as lines of text.
 fn describe_verdict(report: &Report, tool_output: &ToolOutput) -> String {
     if tool_output.measures {
-        let front_and_back = if tool_output.tool == Tool::Diskspd && tool_output.is_text() {
-            report::front_and_back_end(report)
+        let rates = if tool_output.tool == Tool::Diskspd && tool_output.is_text() {
+            report::rates_above_and_below(report)
         } else {
             String::new()
         };
-        front_and_back + &in_names_of(tool_output.tool, &report::fio_verdict(report))
+        rates + &in_names_of(tool_output.tool, &report::fio_verdict(report))
     } else {
         "fathom: made the files and measured nothing (create_only)\n".into()
     }
 }
 
-/// Adds to a failure of writing the output the command that prints the session's report, if the
-/// session is kept.
+/// Completes a write error with the command that prints the session's report, if the session is kept.
 fn name_session(why: &Failure, report: &Report) -> Failure {
     let session = report.session.as_deref();
     let kept =

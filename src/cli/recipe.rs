@@ -50,7 +50,7 @@ impl Args {
         let mut request = self.measuring.request(Work::Job, self.target);
         let source = JobSource::Recipe(recipe);
         let job = dialect::job::parse(&source.name(), recipe.text, crate::plan::find_problems);
-        run::use_job(&mut request, &given, source, job.map_err(run::pointed_failure)?)?;
+        run::use_job(&mut request, &given, source, job.map_err(run::failure_with_location)?)?;
         Ok(Some((request, self.report.showing()?)))
     }
 }

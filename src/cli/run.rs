@@ -151,22 +151,23 @@ fn detect_language(path: &Path) -> Option<&'static Language> {
             Some(tool) => dialect::language_of_tool(tool),
             None => named.filter(|_| !content.contains(&0)),
         },
-        // If a job file is too large or missing, reading it as its language reports that.
+        // A too large or missing file counts as a job file, so that reading it gives the error.
         Small::Large => named.filter(|language| language.tool == Tool::Fathom),
-        Small::Unread => named,
-        Small::NoFile => None,
+        Small::Unreadable => named,
+        Small::NotRegular => None,
     }
 }
 
 /// Reads a job file.
 fn read(path: &Path, language: &Language) -> Result<JobSpec, Failure> {
     let text = read_text(path)?;
-    (language.parse)(&path.display().to_string(), &text, &crate::plan::find_problems).map_err(pointed_failure)
+    (language.parse)(&path.display().to_string(), &text, &crate::plan::find_problems)
+        .map_err(failure_with_location)
 }
 
-/// Makes the failure of an invalid job file, which points at the place.
+/// Makes the failure of an invalid job file. It shows the location of the error.
 #[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
-pub(super) fn pointed_failure(trouble: Trouble) -> Failure {
+pub(super) fn failure_with_location(trouble: Trouble) -> Failure {
     Failure::Pointed { plain: trouble.to_string(), coloured: trouble.coloured() }
 }
 

@@ -30,10 +30,10 @@ use std::path::{Path, PathBuf};
 /// Settings that the tests of a profile define.
 const OF_TESTS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers"];
 /// Settings that tests define if the user may choose the number of workers.
-const OF_TASKS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
+const OF_FREE_WORKERS: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--shift-hosts"];
 /// Settings that tests define if they use a part of the target.
 const OF_SIZED: &[&str] = &["--rw", "--mix", "--bs", "--depth", "--workers", "--size"];
-/// Settings that tests define if they also define their data, and end after the whole target.
+/// Settings that tests define if they also define their data, and each run ends when the whole span is written and read.
 const OF_REWRITES: &[&str] =
     &["--rw", "--mix", "--bs", "--depth", "--workers", "--size", "data", "--time", "--warmup"];
 
@@ -109,9 +109,10 @@ fn find_only_target(request: &Request, root: &Root) -> Result<Option<TargetFacts
 }
 
 impl Tests<'_> {
-    /// Refuses --time and --warmup if tests read back their own data: after an interrupted write they would read an earlier test's data.
+    /// Refuses --time and --warmup if tests read back their own data: if --time cut the write short, the test would read back data of
+    /// an earlier test.
     fn refuse_times(&self) -> Result<(), Failure> {
-        match ["time", "warmup"].iter().find(|k| self.rewrites() && self.request.flags.contains(k)) {
+        match ["time", "warmup"].iter().find(|k| self.reads_back() && self.request.flags.contains(k)) {
             Some(key) => Err(Failure::Usage(format!(
                 "--{key} cannot be combined with --profile {}, whose runs end when all data are written and read; use a smaller --size, or fewer --runs",
                 self.profile.name
@@ -138,7 +139,7 @@ impl Tests<'_> {
         }
     }
 
-    fn rewrites(&self) -> bool {
+    fn reads_back(&self) -> bool {
         self.profile.tests.iter().any(|t| t.rewrites.is_some())
     }
 
@@ -150,7 +151,7 @@ impl Tests<'_> {
     fn record_settings(&self, origins: &mut Origins) {
         let tests = self.profile.tests;
         let from = format!("profile {}", self.profile.name);
-        if self.rewrites() {
+        if self.reads_back() {
             origins.record("ends", "when all data are written, and when all data are read", &from);
         }
         let largest_span = tests.iter().filter_map(|t| t.span_bytes).max();
@@ -163,8 +164,8 @@ impl Tests<'_> {
                 self.target.as_ref().and_then(TargetFacts::known_bytes).map_or(span, |bytes| span.min(bytes));
             origins.record("--size", &format!("{}{words}", show_bytes(span)), &from);
         }
-        origins.leave_out(match (self.rewrites(), largest_span) {
-            _ if self.profile.takes_workers() => OF_TASKS,
+        origins.leave_out(match (self.reads_back(), largest_span) {
+            _ if self.profile.takes_workers() => OF_FREE_WORKERS,
             (true, _) => OF_REWRITES,
             (false, Some(_)) => OF_SIZED,
             (false, None) => OF_TESTS,
@@ -205,13 +206,14 @@ impl Tests<'_> {
         self.add_row(at, read_percent, test);
     }
 
-    /// Whether tests may be left out: only if the output of the profile's tool is shown, which
-    /// names them. Other profiles are complete or refused.
+    /// Whether tests may be left out: only if the output of the profile's tool is shown, because it
+    /// lists the tests that were left out. Other profiles are complete or refused.
     fn may_leave_out(&self) -> bool {
         self.profile.style.is_some()
     }
 
     /// Returns the alignment that direct I/O to the target needs, and a sentence about it, if the test's block size is no multiple of it.
+    /// `None` for profiles that must be complete.
     fn find_misalignment(&self, test: &Test) -> Option<(u32, String)> {
         let target = self.target.as_ref().filter(|_| self.may_leave_out())?;
         let align = target.align.filter(|a| !test.block_bytes.is_multiple_of(*a))?;
@@ -313,8 +315,9 @@ pub(super) fn quick_times(profile: &'static Profile) -> Result<Times, Failure> {
     Ok(Times { window_ns, warmup_ns: WARMUP_NS })
 }
 
-/// Window and warm-up of each run if targets are compared. On a virtual disk, runs of one second differed by 9 % and quarters of a second
-/// within one run by 2 %, which favours many short runs over a few long ones.
+/// Window and warm-up of each run if targets are compared. On a virtual disk, runs of one second differed by 9 %, but quarters of a
+/// second within one run differed by only 2 %. Runs differ more than parts of one run. Many short runs give a better mean than a
+/// few long ones.
 pub(super) const COMPARED_TIMES: Times = Times { window_ns: 250_000_000, warmup_ns: 50_000_000 };
 
 impl StudyPlan for TargetComparison {

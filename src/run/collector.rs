@@ -42,8 +42,8 @@ pub struct Collector {
     pending: BTreeMap<(usize, u64), PendingInterval>,
     interval_ns: u64,
     operations: u64,
-    /// For each stream: the length of the intervals in which it reports its workers separately, in
-    /// ns; 0 for their totals only, `None` for no separate reports.
+    /// For each stream: the interval of the separate time series of each worker, in ns. 0 gives one total per worker; with `None`, workers are
+    /// not separated.
     each_worker: Vec<Option<u64>>,
 }
 

@@ -235,7 +235,7 @@ impl Sleeper {
         counts.map(|_| self.seen)
     }
 
-    /// Stores how much longer a sleep took than requested, minus the time that this thread waited for a CPU.
+    /// Counts a stall if a sleep was late by [`STALL_FROM`] or more, without the time that this thread waited for a CPU.
     fn returned(&mut self, late: Duration) {
         if late < STALL_FROM && self.read_at.elapsed() < ACCOUNT_EVERY {
             return;

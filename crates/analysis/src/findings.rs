@@ -567,7 +567,9 @@ fn findings_and_the_engine_change_a_name_but_conditions_do_not() {
     assert!(renames.iter().all(|r| another(&Fixture::honest(), &[r])));
     assert!(another(&Fixture { engine: "null", ..Fixture::honest() }, &[]));
     assert!(
-        model::job::WITHOUT_DATA.iter().all(|engine| another(&Fixture { engine, ..Fixture::honest() }, &[]))
+        model::job::ENGINES_WITHOUT_DATA
+            .iter()
+            .all(|engine| another(&Fixture { engine, ..Fixture::honest() }, &[]))
     );
 }
 

@@ -27,14 +27,15 @@ const GROUP_OF_HOSTS: char = 'F';
 /// Below this share of the mean rate of the other hosts, a host is a straggler.
 const STRAGGLES_BELOW: f64 = 0.8;
 
-/// Returns the answers of all checks about a result of several hosts, from the answers of each host.
+/// Returns the answers of all checks about a result of several hosts: some from the merged runs (`on_merged`), the others from
+/// the answers of each host.
 pub(crate) fn merge_answers(
     case: &Case,
-    own: Vec<(&'static Check, Known<Answer>)>,
+    on_merged: Vec<(&'static Check, Known<Answer>)>,
 ) -> Vec<(&'static Check, Known<Answer>)> {
-    let Some(fleet) = &case.record.fleet else { return own };
+    let Some(fleet) = &case.record.fleet else { return on_merged };
     let is_merged = |id: CheckId| ON_MERGED_RUNS.contains(&id) || id.group() == GROUP_OF_HOSTS;
-    let merged = own.into_iter().filter(|(check, _)| is_merged(check.id));
+    let merged = on_merged.into_iter().filter(|(check, _)| is_merged(check.id));
     let on_hosts = checks::all().filter(|check| !is_merged(check.id));
     let on_hosts = on_hosts.filter_map(|check| Some((check, merge_answer(fleet, check.id, &case.name)?)));
     merged.chain(on_hosts).collect()
@@ -188,7 +189,7 @@ fn fairness(fleet: &Fleet, name: &str) -> Option<Fairness> {
     };
     Some(Fairness {
         name: name.to_owned(),
-        least_by_mean: least / (sum / count),
+        slowest_share_of_mean: least / (sum / count),
         straggler: straggles.then(|| slowest.to_owned()),
         sentence,
     })
@@ -203,7 +204,7 @@ fn slowest_limiter_sentence<'f>(fleet: &'f Fleet, result: &str) -> &'f str {
 fn start_figures(fleet: &Fleet) -> Option<StartFigures> {
     let mut spreads: Vec<u64> = fleet.runs.iter().filter_map(|r| r.spread_ns).collect();
     spreads.sort_unstable();
-    let outside =
+    let beyond_clock_error =
         |r: &&model::fleet::RunOnHosts| r.spread_ns.zip(r.clock_error_ns).is_some_and(|(s, e)| s > e);
     let common = fleet.runs.iter().filter(|r| r.longest_ns > 0);
     Some(StartFigures {
@@ -211,7 +212,7 @@ fn start_figures(fleet: &Fleet) -> Option<StartFigures> {
         spread_ns: *spreads.get(spreads.len() / 2)?,
         spread_most_ns: *spreads.last()?,
         clock_error_ns: fleet.runs.iter().filter_map(|r| r.clock_error_ns).max()?,
-        outside: fleet.runs.iter().filter(outside).count() as u32,
+        beyond_clock_error: fleet.runs.iter().filter(beyond_clock_error).count() as u32,
         common_share: common.map(|r| r.common_ns as f64 / r.longest_ns as f64).fold(1.0, f64::min),
     })
 }
@@ -220,7 +221,7 @@ fn start_figures(fleet: &Fleet) -> Option<StartFigures> {
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let Some(fleet) = &record.fleet else { return Vec::new() };
     let start = start_figures(fleet).map(|s| {
-        let late = match s.outside {
+        let late = match s.beyond_clock_error {
             0 => String::new(),
             n => format!("; in {n} of {} runs the last host began later than clock errors explain", s.runs),
         };
@@ -244,7 +245,7 @@ use model::fleet::{CheckedOnHosts, LimitedHosts, Lost, RunOnHosts, SlowestHost};
 #[cfg(test)]
 use model::job::Kind;
 
-/// Two hosts with merged runs. `other` and `findings` are those of the second host.
+/// Two hosts with merged runs. `other` is the result of the second host, and `checks` are its answers that differ from those of the first.
 #[cfg(test)]
 fn two(other: HostResult, checks: &[Checked]) -> Record {
     let mut record = Fixture::honest().record();
@@ -257,7 +258,7 @@ fn two(other: HostResult, checks: &[Checked]) -> Record {
         ..HostRecord::default()
     };
     let mut on_hosts = CheckedOnHosts::from_host(0, &report.checks);
-    // The second host was asked the same checks, and gave the same answers except for `findings`.
+    // The second host was asked the same checks, and gave the same answers except for `checks`.
     let same = report.checks.iter().filter(|f| checks.iter().all(|other| other.id != f.id));
     let second_findings: Vec<Checked> = same.cloned().chain(checks.iter().cloned()).collect();
     CheckedOnHosts::add(&mut on_hosts, CheckedOnHosts::from_host(1, &second_findings));
@@ -309,19 +310,20 @@ fn answers_of_hosts_are_merged_and_a_straggler_is_named() {
     let fair = &fleet.fairness[0];
     assert_eq!(fair.straggler.as_deref(), Some("b"));
     assert!(
-        (fair.least_by_mean - 3_000.0 / 6_500.0).abs() < 1e-9 && fair.sentence.contains("A limit binds.")
+        (fair.slowest_share_of_mean - 3_000.0 / 6_500.0).abs() < 1e-9
+            && fair.sentence.contains("A limit binds.")
     );
     let share: Vec<_> = fleet.hosts.iter().map(|h| h.results[0].share.unwrap()).collect();
     assert!((share[0] - 10.0 / 13.0).abs() < 1e-9 && (share[1] - 3.0 / 13.0).abs() < 1e-9);
     let start = fleet.start.unwrap();
-    assert_eq!((start.spread_ns, start.clock_error_ns, start.outside), (900, 500, 1));
+    assert_eq!((start.spread_ns, start.clock_error_ns, start.beyond_clock_error), (900, 500, 1));
     assert!(report.notes.iter().any(|n| n.contains("first operations of all hosts")));
     let even = judge(&two(host_result_with(9_500.0), &[]), &Judging::default());
     assert_eq!(even.fleet.unwrap().fairness[0].straggler, None);
 }
 
 #[test]
-fn the_worst_finding_of_any_host_counts_and_names_it() {
+fn the_worst_finding_of_any_host_counts_and_names_the_host() {
     let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..Fixture::honest() };
     let report_b = judge(&cached.record(), &Judging::default());
     let about = host_result_with(1.0).name;

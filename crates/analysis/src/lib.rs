@@ -227,7 +227,7 @@ pub mod catalogue {
                     reads: $check.reads,
                     formula: ($check.formula)(),
                     provoke: $check.provoke,
-                    repair: [$check.fix, $check.accept].join(" ").trim().to_owned(),
+                    advice: [$check.fix, $check.accept].join(" ").trim().to_owned(),
                     accept: $acceptable.then(|| format!("--accept {}", $check.id)),
                 }
             };

@@ -103,7 +103,8 @@ fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
         Some(Rename::Medium(medium)) => Some((medium, found)),
         _ => None,
     })?;
-    // If memory served the operations and a CPU was busy with them, the CPU is the limiter. The name of the result mentions it too.
+    // If memory served the operations and a CPU was busy with them, the CPU is the limiter. The name of the result still says that
+    // memory served them.
     let busy = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Relabels);
     Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
 }
@@ -126,7 +127,7 @@ fn from_findings(answered: &CaseAnswers) -> Option<Limiter> {
 
 /// Returns the job's own rate, pauses or dependencies, if they are the limiter.
 fn from_pace(case: &Case) -> Option<Limiter> {
-    let asked = match case.stream.pace {
+    let sentence = match case.stream.pace {
         Pace::Open { iops, .. } => {
             format!("Operations arrive {} times a second, whatever the storage does.", show_rate(iops))
         }
@@ -155,7 +156,7 @@ fn from_pace(case: &Case) -> Option<Limiter> {
         }
         Pace::Closed => return None,
     };
-    Some(limiter_of("the job itself", asked, evidence([])))
+    Some(limiter_of("the job itself", sentence, evidence([])))
 }
 
 /// Whether a stream came near one of its rate limits; 0 is no limit.
@@ -184,8 +185,8 @@ fn share_in_syncs(case: &Case) -> f64 {
     share(spent, case.window_ns() * f64::from(case.stream.workers))
 }
 
-/// Returns the calls that make writes stable, if they took most of the time. Such a call waits for the device's flush,
-/// its writes, and the file system's journal.
+/// Returns the calls that make writes stable, if they took most of the time. Such a call waits for
+/// earlier writes, the device's flush, and the file system's journal.
 fn from_syncs(case: &Case) -> Option<Limiter> {
     let flush = case.stream.flush.filter(|_| case.stream.latency_target.is_none())?;
     let (syncs, spent) = (case.latency(Kind::Sync)?, share_in_syncs(case));
@@ -274,13 +275,13 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
     if total.ios == 0 || issued <= 0.0 {
         return Err("the device completed nothing while operations were in flight".into());
     }
-    // Counters include the warm-up, but latencies are from the window only, so both are divided by their operations.
+    // Counters include the warm-up, but latencies are from the window only, so each is divided by its own number of operations.
     // Merged operations share the time of their request. The parts of a split operation wait in parallel, so their sum
     // is only an upper bound.
     let requests = total.ios as f64;
     let per_op = requests / issued;
-    let per = if per_op <= ONE_TO_ONE { requests } else { issued };
-    let device_ns = total.ms as f64 * 1e6 / per + device.flushes().ms as f64 * 1e6 / issued;
+    let divisor = if per_op <= ONE_TO_ONE { requests } else { issued };
+    let device_ns = total.ms as f64 * 1e6 / divisor + device.flushes().ms as f64 * 1e6 / issued;
     // A stream with one operation in flight either waits for the operation or computes. While it computed, the device
     // may have read ahead or written back, and the stream did not wait for that.
     let is_serial = requested_depth(&case.stream) <= f64::from(case.stream.workers);
@@ -305,11 +306,10 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
     if inside < MIN_DEVICE_SHARE {
         return limiter_above_device(case, inside, &times, per_op, numbers);
     }
-    // Each request took less time than the operation, so the requests of an operation waited for each other.
+    // Each request took much less time than the operation, so the parts did not run in parallel but one after the other.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < MIN_DEVICE_SHARE {
         let sentence = format!(
-            "Each operation became {} requests to the device, which took {} each; an operation takes as long as they \
-             take together ({}).",
+            "Each operation became {} requests to the device, which took {} each, one after the other; an operation took {}.",
             show_rate(per_op),
             show_ns(device_ns / per_op),
             show_ns(latency_ns)

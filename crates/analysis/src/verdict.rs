@@ -25,7 +25,7 @@ const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12
 /// Checks whose findings say that synced data may not be stable.
 const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
 
-/// Returns the number of a result under its true name. Withheld if a finding invalidates it.
+/// Returns the number of a result under its true name. The value is `None` if a finding invalidates the result.
 fn build_headline(result: Option<&Measured>) -> Headline {
     let Some(result) = result else {
         return Headline { name: "nothing".into(), unit: "IOPS".into(), ..Headline::default() };
@@ -56,8 +56,8 @@ impl ReasonedVerdict {
 
 /// Returns the verdict on the quoted results: the worst one, with the reason in one sentence.
 /// `counts_as` returns the verdict with which a result counts for the session; it may be milder
-/// than the result's own. If several results count as equally bad, the one whose own verdict is
-/// worst gives the reason, and among equals `first`.
+/// than the result's own. Of several results that count as equally bad, the one with the worst own
+/// verdict gives the reason. If these are equal too, `first` gives it.
 pub(crate) fn session_verdict(
     first: Option<&Measured>,
     quoted: &[&Measured],
@@ -221,12 +221,12 @@ pub(crate) fn type_accept(ids: &BTreeSet<CheckId>) -> String {
     format!("Type {} to decide on this number all the same.", accept_flags(ids))
 }
 
-/// Describes a finding after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
+/// Describes a finding as the rest of a sentence that ends with `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
 pub(crate) fn describe_doubt(finding: &Checked) -> String {
     format!("{} {}: {}", finding.id, finding.name, finding.sentence)
 }
 
-/// The first lines of a report after its answer.
+/// The headline, verdict, counts and limiter of a report, which follow the answer.
 pub(crate) struct ReportHead {
     pub(crate) headline: Headline,
     pub(crate) verdict: ReasonedVerdict,
@@ -298,15 +298,15 @@ impl Judged<'_> {
     pub(crate) fn head_about(
         &self,
         headline: Headline,
-        first: Option<&Measured>,
+        result: Option<&Measured>,
         quoted: &[&Measured],
     ) -> ReportHead {
-        let accepted = first.map_or_else(Vec::new, |result| result.accepted.clone());
+        let accepted = result.map_or_else(Vec::new, |result| result.accepted.clone());
         ReportHead {
             headline: Headline { accepted, ..headline },
-            verdict: session_verdict(first, quoted, self.counted_checks, |r| r.verdict),
+            verdict: session_verdict(result, quoted, self.counted_checks, |r| r.verdict),
             counts: count_by_verdict(quoted, self.counted_checks),
-            limiter: limiter_of(first),
+            limiter: limiter_of(result),
         }
     }
 
@@ -396,7 +396,7 @@ fn an_accepted_finding_shows_the_number_marks_it_and_makes_it_suspect() {
     }
     let both = judged(&two, &[CheckId::B12, CheckId::A04]);
     assert_eq!((both.verdict, both.results[0].accepted.len()), (Verdict::Suspect, 2));
-    // An accepted bias; a note, which acts on no number; and no number that could be shown.
+    // Three cases: an accepted bias, a note (which acts on no number), and no number that could be shown.
     let record = biased(&Fixture::honest());
     let accepting =
         |accept: &[CheckId]| judge(&record, &Judging { accept: accept.to_vec(), ..Judging::default() });
@@ -410,7 +410,7 @@ fn an_accepted_finding_shows_the_number_marks_it_and_makes_it_suspect() {
 }
 
 #[test]
-fn an_unchecked_ledger_is_never_valid() {
+fn a_disk_without_counters_is_never_valid() {
     let report = judged(&Fixture { iostats_off: true, ..Fixture::honest() }, &[]);
     assert_eq!(report.verdict, Verdict::Suspect);
     assert!(report.verdict_reason.contains("iostats"), "{}", report.verdict_reason);
@@ -478,11 +478,11 @@ fn counts_name_up_to_two_results_without_a_number_and_count_the_reasons_of_more(
         sentence(&[&first, a, a, a], &holes.checks).as_deref(),
         Some("4 results: 1 valid, 3 without a number (holes read)")
     );
-    // The worst is shown, and the headline first if it is as bad.
+    // A verdict follows from findings: `other` is suspect, but without a finding the session is valid.
     assert_eq!(
         session_verdict(Some(&first), &[&first, &other], &[], |r| r.verdict).verdict,
         Verdict::Valid,
-        "by the findings, of which there are none"
+        "no finding is given"
     );
 }
 

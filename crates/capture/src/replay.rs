@@ -2,8 +2,8 @@
 //! number of rows.
 //!
 //! 1. `Operations` turns rows into reads, writes, trims and syncs with their original times. A
-//!    write that requests a flush before it becomes two operations: the sync, and the write as soon
-//!    as the sync is done. On request-based devices this flush lasts from the queueing of the bio
+//!    write with a preceding flush (REQ_PREFLUSH) becomes two operations: the sync, and the write as
+//!    soon as the sync is done. On request-based devices this flush lasts from the queueing of the bio
 //!    to the issue of the write. If the capture shows which tasks requested flushes, the replay
 //!    issues these flushes instead of those that the device received.
 //! 2. [`Scan`], the first pass, measures the load: sizes, touched extents, operations in flight, and the figures that a replay is
@@ -11,7 +11,7 @@
 //! 3. [`Steps`], the second pass, decides what each operation waits for: the operation of its lane
 //!    that completed last before this one was issued. From that completion to the issue, the replay
 //!    waits as long as the capture did.
-//! 4. `Dense` moves the touched extents together, in their order, so that the load fits a smaller target.
+//! 4. `Dense` removes the gaps between the touched extents and keeps their order, so that the load fits a smaller target.
 //!
 //! The crate `engine` submits the steps.
 
@@ -61,9 +61,9 @@ pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
     /// Queued writes with a flush that were not issued yet, as (sector, time of queueing, number). A sector may have several.
-    asked: BTreeSet<(u64, u64, u64)>,
-    /// Number of the next queued write.
-    next_asked: u64,
+    queued: BTreeSet<(u64, u64, u64)>,
+    /// Serial number that the next queued write with a flush gets.
+    next_queued: u64,
     /// Changes to apply to the operations.
     changes: Changes,
     /// Whether the alignment in `changes` also rounds up the sizes. It does not for traces that
@@ -77,8 +77,8 @@ impl Operations {
     pub(crate) fn from_origin(origin: &Origin, changes: &Changes) -> Self {
         let flushes_are_rows = origin.imported.is_none() && origin.unit == RowUnit::Requests;
         let sizes_change = origin.unit != RowUnit::Operations;
-        let (asked, next_asked, changes) = (BTreeSet::new(), 0, changes.clone());
-        Self { flushes_are_rows, asked, next_asked, changes, sizes_change, left_out: 0 }
+        let (queued, next_queued, changes) = (BTreeSet::new(), 0, changes.clone());
+        Self { flushes_are_rows, queued, next_queued, changes, sizes_change, left_out: 0 }
     }
 
     /// Applies the changes to the first sector and the number of sectors.
@@ -99,9 +99,9 @@ impl Operations {
         let kind = match (flags.kind, flags.op(row.sectors)) {
             (RowKind::RequestedFlush, _) if row.sectors == 0 => Kind::Sync,
             (RowKind::RequestedFlush, _) => {
-                if flags.has_preflush() && self.asked.len() < MAX_REQUESTED_FLUSHES {
-                    self.asked.insert((row.sector, row.issue_ns, self.next_asked));
-                    self.next_asked += 1;
+                if flags.has_preflush() && self.queued.len() < MAX_REQUESTED_FLUSHES {
+                    self.queued.insert((row.sector, row.issue_ns, self.next_queued));
+                    self.next_queued += 1;
                 }
                 return;
             }
@@ -145,11 +145,11 @@ impl Operations {
 
     /// Removes the oldest queued write at the sector of an issued one and returns when it was queued; `None` if the capture
     /// does not have it.
-    fn take_asked(&mut self, row: &Row) -> Option<u64> {
+    fn take_queued(&mut self, row: &Row) -> Option<u64> {
         let until = (row.sector, row.issue_ns, u64::MAX);
         loop {
-            let oldest = self.asked.range((row.sector, 0, 0)..=until).next().copied()?;
-            self.asked.remove(&oldest);
+            let oldest = self.queued.range((row.sector, 0, 0)..=until).next().copied()?;
+            self.queued.remove(&oldest);
             if row.issue_ns - oldest.1 <= LONGEST_FLUSH_NS {
                 return Some(oldest.1);
             }
@@ -158,11 +158,11 @@ impl Operations {
 
     /// Returns the sync for the flush before a write.
     fn flush_before(&mut self, row: &Row) -> Operation {
-        let asked_ns = self.take_asked(row).filter(|_| self.flushes_are_rows);
+        let queued_ns = self.take_queued(row).filter(|_| self.flushes_are_rows);
         Operation {
-            issue_ns: asked_ns.unwrap_or(row.issue_ns),
+            issue_ns: queued_ns.unwrap_or(row.issue_ns),
             done_ns: Some(row.issue_ns),
-            latency_ns: asked_ns.map(|ns| row.issue_ns - ns),
+            latency_ns: queued_ns.map(|ns| row.issue_ns - ns),
             sector: 0,
             sectors: 0,
             kind: Kind::Sync,
@@ -433,7 +433,7 @@ impl Extents {
         }
     }
 
-    /// Returns the extents, moved together.
+    /// Returns the extents without the gaps between them.
     fn dense(mut self) -> Dense {
         self.settle();
         let mut sum = 0;

@@ -3,8 +3,8 @@
 use crate::source::Source;
 use crate::source::replay::ReplayCounts;
 use model::job::{
-    Batch, Cache, Data, IgnoredError, Kind, LatencyTarget, MAX_ERRORS, OpPriority, Options, Placement,
-    StopRule, SyncCall, Verify, WITHOUT_DATA,
+    Batch, Cache, Data, ENGINES_WITHOUT_DATA, IgnoredError, Kind, LatencyTarget, MAX_ERRORS, OpPriority,
+    Options, Placement, StopRule, SyncCall, Verify,
 };
 use model::payload::Maker;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
 /// At this block size in bytes or above, the loop fills the buffer of the next write while the
-/// queue is full. That takes a second submitting call per turn, which costs more than it saves with
+/// queue is full. That takes a second submitting call per turn of the loop, which costs more than it saves with
 /// smaller blocks.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.
@@ -36,7 +36,7 @@ pub struct WorkerSpec {
     pub stream: usize,
     /// Facts of the engine.
     pub engine: &'static EngineFacts,
-    /// One source per lane.
+    /// One source per lane. A lane is a sequence of operations with its own source and its own limit, `depth`.
     pub sources: Vec<Box<dyn Source>>,
     /// The open files. Operations refer to them by index.
     pub files: Vec<OpenFile>,
@@ -210,7 +210,7 @@ pub struct EngineFacts {
 impl EngineFacts {
     /// Returns whether the engine opens targets, to move bytes or to change files.
     pub fn touches_targets(&self) -> bool {
-        self.moves_bytes || WITHOUT_DATA.contains(&self.name)
+        self.moves_bytes || ENGINES_WITHOUT_DATA.contains(&self.name)
     }
 }
 

@@ -147,7 +147,7 @@ impl Hosts {
         }
         let silent = self.shared.most_silent(is_lost).filter(|(_, silent)| *silent > LOST_AFTER);
         let Some((rank, silent)) = silent else { return };
-        let others = match self.shared.silent_for_as_long(rank, silent, is_lost).as_slice() {
+        let others = match self.shared.silent_about_as_long(rank, silent, is_lost).as_slice() {
             [] => String::new(),
             [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
             more => format!(" and {} other hosts for almost as long", more.len()),

@@ -183,9 +183,9 @@ impl Shared {
         in_send.or_else(|| silences.max_by_key(|(_, silent)| *silent))
     }
 
-    /// Returns the other ranks that may have fallen silent before `rank`, and for how long. Heartbeats are [`HEARTBEAT_INTERVAL`] apart,
-    /// and each may be late by one interval.
-    pub(super) fn silent_for_as_long(
+    /// Returns the other ranks whose silence is at most two heartbeat intervals shorter than `silent`, and for how long each has been
+    /// silent. They may have fallen silent before `rank`: heartbeats are [`HEARTBEAT_INTERVAL`] apart, and each may be late by one interval.
+    pub(super) fn silent_about_as_long(
         &self,
         rank: usize,
         silent: Duration,
@@ -593,7 +593,7 @@ fn hosts_silent_since_nearly_the_same_time_are_all_listed() {
         vec![0, before(1100), before(1200), before(100)];
     let (rank, silent) = shared.most_silent(|_| true).unwrap_or_default();
     let others = |rank, silent, counts: fn(usize) -> bool| -> Vec<usize> {
-        shared.silent_for_as_long(rank, silent, counts).into_iter().map(|(other, _)| other).collect()
+        shared.silent_about_as_long(rank, silent, counts).into_iter().map(|(other, _)| other).collect()
     };
     assert_eq!((rank, others(rank, silent, |_| true)), (2, vec![1]));
     // Only rank 1 has been silent since long before the others.

@@ -76,8 +76,8 @@ pub enum Change {
 /// # Errors
 ///
 /// [`Failure::Usage`] for an invalid change, [`Failure::Refused`] if the file cannot be written.
-pub fn annotate(word: &str, change: &Change) -> Result<ExitCode, Failure> {
-    let session = find_session(word)?;
+pub fn annotate(name: &str, change: &Change) -> Result<ExitCode, Failure> {
+    let session = find_session(name)?;
     if !is_session(&session) {
         return Err(Failure::Usage(format!(
             "{}: there is no such session; type an id of `fathom list`",

@@ -309,8 +309,8 @@ const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Maximum age of a process scan that the next one is compared with. It is longer than the maximum time between two draws.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
-/// Prefix of the names of worker threads. A number follows it, so the thread of the view does not
-/// count.
+/// Prefix of the names of worker threads. These end with a number. Other threads with this prefix,
+/// such as that of the view, are ignored.
 const WORKER_NAME_PREFIX: &str = "fathom-";
 
 /// Samples the kernel's counters during a run.

@@ -111,7 +111,7 @@ fn used_by(root: &Root, name: &str) -> Known<Option<String>> {
     match in_use::device(root, name)? {
         Use::By(user) => Ok(Some(user)),
         Use::Unused => Ok(None),
-        Use::Unseen(what) | Use::Hidden(what) => Err(what),
+        Use::CannotTell(what) | Use::NeedsConsent(what) => Err(what),
     }
 }
 

@@ -306,8 +306,8 @@ pub(crate) fn mount_of<'m>(
     if let Some(mount) = mounts.iter().find(|m| Some(m.id) == id) {
         return Some(mount);
     }
-    // The last of several equal mounts hides the others. No mount shows the device number of a btrfs subvolume, so two
-    // more rules follow.
+    // The last of several equal mounts hides the others. No mount shows the device number of a btrfs subvolume, so
+    // two more rules follow: the last mount with the number, then the mount with the longest mount point above the path.
     let longest = |m: &&Mount| m.point.len();
     let same = || mounts.iter().filter(|m| m.number == number);
     let over = || mounts.iter().filter(|m| m.holds(path));
@@ -335,7 +335,7 @@ const ECRYPTFS_MAGIC: u64 = 0xf15f;
 /// Why these files are not visible.
 pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     let mut all = Vec::new();
-    // The path of an open file is a link to its name.
+    // `/proc/self/fd/N` is a link to the path of the open file.
     let mut at = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     while magic(&at)? == OVERLAY_MAGIC {
         if all.len() == MAX_OVERLAYS {
@@ -372,8 +372,8 @@ pub(crate) fn hidden_reason(mount: &Mount) -> String {
     "overlay: its directories cannot be seen from here (this is a container)".into()
 }
 
-/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors. Most likely both hold the same data,
-/// but the use of the mirrored file is not visible through the mirror. `None` if there is no such file, as with sshfs.
+/// Returns the file of the same name in the directory that a FUSE or eCryptfs file system mirrors. Both files usually hold the same data,
+/// but users of the returned file are not visible on the FUSE or eCryptfs mount. `None` if there is no such file, as with sshfs.
 pub(crate) fn mirrored_file(root: &Root, path: &Path) -> Option<PathBuf> {
     let at = path.canonicalize().ok()?;
     if !matches!(magic(&at), Ok(FUSE_MAGIC | ECRYPTFS_MAGIC)) {
@@ -643,10 +643,10 @@ fn new_files_are_on_the_upper_directory_and_doubtful_files_are_unresolved() {
         "no upper directory has the directory"
     );
     assert_eq!(data_path(&root, &usual, &at("lower/sub/file")), Ok(at("lower/sub/file")));
-    let readable = mount("ro,lowerdir=/lower:/second");
-    assert_eq!(data_path(&root, &readable, &at("lower/sub")), Ok(at("lower/sub")));
-    let hidden_reason = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
-    assert!(data_path(&root, &hidden_reason, &at("lower/sub")).is_err_and(|why| why.contains("container")));
+    let read_only = mount("ro,lowerdir=/lower:/second");
+    assert_eq!(data_path(&root, &read_only, &at("lower/sub")), Ok(at("lower/sub")));
+    let hidden = mount("rw,lowerdir=/lower,upperdir=/elsewhere,workdir=/w");
+    assert!(data_path(&root, &hidden, &at("lower/sub")).is_err_and(|why| why.contains("container")));
 
     // A file with two names, one whose data are elsewhere, and another file with the same name.
     let metadata = |name: &str| at(name).metadata().unwrap_or_else(|e| panic!("{e}"));

@@ -325,7 +325,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let beneath = match file_systems::beneath(root, &path) {
         Ok(all) => all,
-        Err(why) => return Ok(own.or(Use::Unseen(why))),
+        Err(why) => return Ok(own.or(Use::CannotTell(why))),
     };
     let mut unseen = own;
     let mirrored = file_systems::mirrored_file(root, &path);
@@ -397,7 +397,7 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
         // A file that is mounted without a loop device is not open for writing.
         _ => Ok(match (writers, mounted) {
-            (Use::Unused, Err(why)) => Use::Unseen(why),
+            (Use::Unused, Err(why)) => Use::CannotTell(why),
             (writers, _) => writers,
         }),
     }
@@ -486,10 +486,10 @@ pub(crate) enum Use {
     /// No user was found, and no user can be hidden.
     Unused,
     /// No user was found, but users may be hidden for this reason.
-    Unseen(String),
+    CannotTell(String),
     /// No user was found, but users may be hidden for this reason, and the search is the only protection. Only `--unseen-users` allows
     /// writing a device, or a file with content that fathom did not write.
-    Hidden(String),
+    NeedsConsent(String),
 }
 
 impl Use {
@@ -497,8 +497,8 @@ impl Use {
     fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::By(user), _) | (_, Self::By(user)) => Self::By(user),
-            (Self::Hidden(why), _) | (_, Self::Hidden(why)) => Self::Hidden(why),
-            (Self::Unseen(why), _) | (_, Self::Unseen(why)) => Self::Unseen(why),
+            (Self::NeedsConsent(why), _) | (_, Self::NeedsConsent(why)) => Self::NeedsConsent(why),
+            (Self::CannotTell(why), _) | (_, Self::CannotTell(why)) => Self::CannotTell(why),
             (Self::Unused, Self::Unused) => Self::Unused,
         }
     }
@@ -508,7 +508,7 @@ impl Use {
 fn of_two_searches_the_one_that_forbids_more_decides() {
     // In the order of what they forbid. An overlay whose layers are unknown must not make hidden users a mere note.
     let text = String::new;
-    let all = [Use::Unused, Use::Unseen(text()), Use::Hidden(text()), Use::By(text())];
+    let all = [Use::Unused, Use::CannotTell(text()), Use::NeedsConsent(text()), Use::By(text())];
     for (i, a) in all.iter().enumerate() {
         for (j, b) in all.iter().enumerate() {
             assert_eq!(a.clone().or(b.clone()), all[i.max(j)], "{a:?} and {b:?}");
@@ -541,7 +541,7 @@ const FILES_OF_INIT_HIDDEN: &str = "the kernel does not show the open files of p
 pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     let ours = match identity::from_file(file) {
         Ok(ours) => [ours],
-        Err(e) => return Use::Unseen(describe(&e)),
+        Err(e) => return Use::CannotTell(describe(&e)),
     };
     let asked = lease(file);
     let by_ourselves = || writes(root, own_pid(root), &ours).is_ok_and(|it_does| it_does);
@@ -563,9 +563,13 @@ pub(crate) fn writer_of_file(root: &Root, file: &File) -> Use {
     let Err(why) = asked else { return Use::Unused };
     match (seen, sees_all_processes(root)) {
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::Unseen(format!("{why}, and {FILES_OF_INIT_HIDDEN}")),
-        (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(format!("{why}, and {}", others_files(hidden))),
-        (Err(also), _) | (Ok(_), Err(also)) => Use::Hidden(format!("{why}, and {also}")),
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => {
+            Use::CannotTell(format!("{why}, and {FILES_OF_INIT_HIDDEN}"))
+        }
+        (Ok(Holders { hidden, .. }), Ok(())) => {
+            Use::NeedsConsent(format!("{why}, and {}", others_files(hidden)))
+        }
+        (Err(also), _) | (Ok(_), Err(also)) => Use::NeedsConsent(format!("{why}, and {also}")),
     }
 }
 
@@ -595,9 +599,9 @@ pub(crate) fn writer_of_devices(root: &Root, all: &[Identity]) -> Use {
     match (seen, sees_all_processes(root)) {
         (Ok(Holders { writer: Some(who), .. }), _) => Use::By(format!("open for writing by {who}")),
         (Ok(Holders { hidden: 0, init_is_hidden: false, .. }), Ok(())) => Use::Unused,
-        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::Unseen(FILES_OF_INIT_HIDDEN.into()),
-        (Ok(Holders { hidden, .. }), Ok(())) => Use::Hidden(others_files(hidden)),
-        (Ok(_), Err(why)) | (Err(why), _) => Use::Hidden(why),
+        (Ok(Holders { hidden: 0, .. }), Ok(())) => Use::CannotTell(FILES_OF_INIT_HIDDEN.into()),
+        (Ok(Holders { hidden, .. }), Ok(())) => Use::NeedsConsent(others_files(hidden)),
+        (Ok(_), Err(why)) | (Err(why), _) => Use::NeedsConsent(why),
     }
 }
 
@@ -763,7 +767,7 @@ pub(crate) fn user_by_content(
     if found.is_empty() {
         return Ok(Use::Unused);
     }
-    Ok(Use::Hidden(format!(
+    Ok(Use::NeedsConsent(format!(
         "the file holds {}, and may be mounted under another name or on another host",
         found.join(" and ")
     )))
@@ -860,7 +864,7 @@ mod tests {
         let dir = fixture(files);
         match device(&Root::at(dir.path().to_owned()), "sda").unwrap_or_else(|why| panic!("{why}")) {
             Use::By(user) => user,
-            Use::Unused | Use::Unseen(_) | Use::Hidden(_) => String::new(),
+            Use::Unused | Use::CannotTell(_) | Use::NeedsConsent(_) => String::new(),
         }
     }
 
@@ -1011,7 +1015,7 @@ mod tests {
             ["dm-1", "dm-0", "sdc1"].map(|name| {
                 match device(&root, name).unwrap_or_else(|why| panic!("{why}")) {
                     Use::By(user) => user,
-                    Use::Unused | Use::Unseen(_) | Use::Hidden(_) => String::new(),
+                    Use::Unused | Use::CannotTell(_) | Use::NeedsConsent(_) => String::new(),
                 }
             })
         };
@@ -1111,7 +1115,10 @@ mod tests {
             let mount = format!("1 0 0:50 / /m ro - erofs {source} ro\n");
             let (_dir, root) = machine(&[("proc/self/mountinfo", &mount)]);
             let found = use_of(&root, &with);
-            assert!(matches!(&found, Ok(Use::Unseen(why)) if why.contains(source)), "{source}: {found:?}");
+            assert!(
+                matches!(&found, Ok(Use::CannotTell(why)) if why.contains(source)),
+                "{source}: {found:?}"
+            );
         }
         let (dir, root) = machine(&[]);
         fs::remove_dir_all(dir.path().join("sys/class/block"))?;
@@ -1212,14 +1219,19 @@ mod writers_tests {
         let file = [Identity::File { device: "0:0".into(), inode: 0 }];
         assert_eq!(writer_of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/9/comm", "x");
-        assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(why) if why.contains("files of 1")));
+        assert!(
+            matches!(writer_of_devices(&root, &file), Use::NeedsConsent(why) if why.contains("files of 1"))
+        );
         std::fs::remove_dir_all(dir.path().join("proc/9")).unwrap_or_else(|e| panic!("{e}"));
         // Only process 1 may hide its files, and must be listed. If it is not listed, all other processes are hidden too.
         std::fs::remove_dir_all(dir.path().join("proc/1/task")).unwrap_or_else(|e| panic!("{e}"));
-        assert!(matches!(writer_of_devices(&root, &file), Use::Unseen(why) if why.contains("process 1")));
+        assert!(matches!(writer_of_devices(&root, &file), Use::CannotTell(why) if why.contains("process 1")));
         std::fs::remove_dir_all(dir.path().join("proc/1")).unwrap_or_else(|e| panic!("{e}"));
-        assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(_)));
-        assert!(matches!(writer_of_devices(&Root::at("/nonexistent-prefix".into()), &file), Use::Hidden(_)));
+        assert!(matches!(writer_of_devices(&root, &file), Use::NeedsConsent(_)));
+        assert!(matches!(
+            writer_of_devices(&Root::at("/nonexistent-prefix".into()), &file),
+            Use::NeedsConsent(_)
+        ));
     }
 
     #[test]
@@ -1244,7 +1256,7 @@ mod writers_tests {
         link(dir.path(), "/gone", "proc/7/task/9");
         assert_eq!(writer_of_devices(&root, &file), Use::Unused);
         put(dir.path(), "proc/7/task/10/comm", "db\n");
-        assert!(matches!(writer_of_devices(&root, &file), Use::Hidden(_)));
+        assert!(matches!(writer_of_devices(&root, &file), Use::NeedsConsent(_)));
     }
 
     #[test]
@@ -1258,7 +1270,7 @@ mod writers_tests {
                 link(dir.path(), namespace, "proc/self/ns/pid");
             }
             let found = writer_of_devices(&Root::at(dir.path().to_owned()), &file);
-            assert!(matches!(found, Use::Hidden(_)), "{namespace:?}: {found:?}");
+            assert!(matches!(found, Use::NeedsConsent(_)), "{namespace:?}: {found:?}");
         }
         // The kernel knows the writers of a file with leases in all namespaces. For other files it cannot be asked.
         let (dir, _) = user("0100000", "");
@@ -1269,7 +1281,7 @@ mod writers_tests {
         link(dir.path(), "pid:[4026532177]", "proc/self/ns/pid");
         let found = writer_of_file(&root, &null);
         let why = "the file's file system has no leases, and this is a container";
-        assert!(matches!(&found, Use::Hidden(text) if text.starts_with(why)), "{found:?}");
+        assert!(matches!(&found, Use::NeedsConsent(text) if text.starts_with(why)), "{found:?}");
         let with_leases = File::open(dir.path().join("file")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(writer_of_file(&root, &with_leases), Use::Unused);
         // A visible user is named in every environment.

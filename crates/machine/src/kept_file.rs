@@ -4,7 +4,7 @@
 //! lets the next call write it again without `--destroy`.
 
 use crate::error::MachineError;
-use crate::mark::{Writing, is_empty, is_open};
+use crate::mark::{Writing, holds_our_data, is_empty};
 use crate::root::Root;
 use crate::test_file::Writer;
 use crate::{extents, file_systems, named_files, page_cache, safety};
@@ -99,7 +99,7 @@ fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(Fil
     // Check before opening for writing, because that makes fathom itself a user.
     safety::refuse_users(root, path, &open(false)?, false)?;
     let file = open(true)?;
-    if is_open(&file) {
+    if holds_our_data(&file) {
         return Ok((file, false));
     }
     if is_empty(&file).map_err(|e| MachineError::at(path, "read", &e))? {

@@ -61,18 +61,18 @@ enum State {
 
 /// Returns whether a path leads to a file of fathom's that still holds exactly what fathom wrote.
 pub fn is_ours(path: &Path) -> bool {
-    open(path).is_ok_and(|file| is_open(&file))
+    open(path).is_ok_and(|file| holds_our_data(&file))
 }
 
 /// Returns whether an open file is fathom's and still holds exactly what fathom wrote.
-pub(crate) fn is_open(file: &File) -> bool {
+pub(crate) fn holds_our_data(file: &File) -> bool {
     state(file) == State::Ours
 }
 
 /// Returns whether fathom may write an existing file again: the file must be fathom's own, or
 /// empty. False if there is no file.
 pub fn may_be_made(path: &Path) -> bool {
-    open(path).is_ok_and(|file| is_open(&file) || is_empty(&file).unwrap_or(false))
+    open(path).is_ok_and(|file| holds_our_data(&file) || is_empty(&file).unwrap_or(false))
 }
 
 /// Returns why a file that fathom created is no longer fathom's; `None` if the file is still fathom's, or never was.
@@ -180,7 +180,7 @@ impl Writing {
     /// mark.
     pub fn begin(path: &Path) -> Option<Self> {
         let file = open(path).ok()?;
-        if is_open(&file) { Self::mark(file) } else { None }
+        if holds_our_data(&file) { Self::mark(file) } else { None }
     }
 
     /// Marks the open file at a path as being written, if the file is fathom's or empty. `None` for other files, and for files that can
@@ -189,7 +189,7 @@ impl Writing {
         let file = open(path).ok()?;
         let (metadata, same) = (file.metadata().ok()?, opened.metadata().ok()?);
         let is_same_file = (metadata.dev(), metadata.ino()) == (same.dev(), same.ino());
-        if is_same_file && (is_open(&file) || is_empty(&file).unwrap_or(false)) {
+        if is_same_file && (holds_our_data(&file) || is_empty(&file).unwrap_or(false)) {
             Self::mark(file)
         } else {
             None
@@ -220,7 +220,7 @@ impl Writing {
     fn complete(&mut self) -> Option<()> {
         let before = self.file.metadata().ok()?;
         // A removed file needs no mark. Only the process that holds the mark completes it.
-        if before.nlink() == 0 || before.len() > self.max_bytes || !is_open(&self.file) {
+        if before.nlink() == 0 || before.len() > self.max_bytes || !holds_our_data(&self.file) {
             return None;
         }
         if matches!(in_use::writer_of_file(&Root::real(), &self.file), Use::By(_)) {
@@ -239,7 +239,7 @@ impl Writing {
             if time > (now.ctime(), now.ctime_nsec()) && time > (now.mtime(), now.mtime_nsec()) {
                 set(&self.file, &complete(&before, tick.tv_sec, tick.tv_nsec));
                 now = self.file.metadata().ok()?;
-                if is_open(&self.file) {
+                if holds_our_data(&self.file) {
                     return Some(());
                 }
             }

@@ -1,8 +1,8 @@
-//! The two safety checks before anything is written: one in the plan, one on the opened file.
+//! The safety checks of a target: in the plan, when it is opened, and before writes.
 //!
 //! A device is written only if `--destroy` names it. It is never written while the device, a part of it or a
-//! device built on it is in use, or while it holds anything with a signature. An existing file is written
-//! only if `--destroy` names it. A refusal says what to type instead, if anything helps.
+//! device built on it is in use, or while it holds anything with a signature. An existing file
+//! with content is written only if `--destroy` names it. A refusal says what to type instead, if anything helps.
 //!
 //! 1. Planning: [`may_write_device`] and [`may_write_file`].
 //! 2. Opening: [`open_device`] claims the device exclusively, checks everything again and refuses any other
@@ -143,7 +143,7 @@ fn check_planned(
     planned: Option<&Identity>,
 ) -> Result<(), MachineError> {
     let Some(planned) = planned else { return Ok(()) };
-    // Only a plan has marks. A device without marks is compared by its number alone.
+    // Only a plan has identifying marks, such as the serial number. A device without marks is compared by its number alone.
     let has_marks = !matches!(planned, Identity::Device { marks, .. } if marks.is_empty());
     let found = if has_marks { stack::with_marks(root, found.clone()) } else { found.clone() };
     found.change_from(planned).map_or(Ok(()), |how| {
@@ -189,13 +189,13 @@ fn refuse_users_of(
     root: &Root,
     path: &Path,
     file: &File,
-    by_content: bool,
+    is_first_write: bool,
     allows_unseen: bool,
 ) -> Result<Option<String>, MachineError> {
     let what = identity::from_file(file).map_err(|e| MachineError::at(path, "accessed", &e))?;
     let is_file = matches!(what, Identity::File { .. });
     let found = match what {
-        Identity::File { .. } => in_use::file(root, file, by_content),
+        Identity::File { .. } => in_use::file(root, file, is_first_write),
         Identity::Device { number, .. } => stack::name_of(root, &number)
             .ok_or_else(|| format!("the kernel shows no device {number} in /sys"))
             .and_then(|name| in_use::device(root, &name)),
@@ -203,23 +203,23 @@ fn refuse_users_of(
     match found.map_err(|why| unknown_use_error(path, &why))? {
         Use::By(user) => Err(used_error(path, &user)),
         Use::Unused => Ok(None),
-        Use::Hidden(why) if allows_unseen => Ok(Some(format!(
+        Use::NeedsConsent(why) if allows_unseen => Ok(Some(format!(
             "users of {} may be hidden ({why}); it was written because --unseen-users names it",
             name::shown(path)
         ))),
-        // Before later writes, hidden users of a file are as hidden as before the first one, which was permitted.
-        Use::Hidden(why) if !is_file || (by_content && holds_data_of_others(file)) => {
+        // The first write of a file was allowed although users may be hidden, so later ones are too.
+        Use::NeedsConsent(why) if !is_file || (is_first_write && holds_data_of_others(file)) => {
             Err(hidden_use_error(path, &why, is_file))
         }
-        Use::Hidden(why) | Use::Unseen(why) => Ok(Some(format!(
+        Use::NeedsConsent(why) | Use::CannotTell(why) => Ok(Some(format!(
             "could not check whether another program has {} open for writing: {why}",
             name::shown(path)
         ))),
     }
 }
 
-/// Refuses an existing file that a report or a capture would replace, if something uses it. Unlike a target, the file needs no
-/// option that allows unseen users: another name works as well.
+/// Refuses an existing file that a report or a capture would replace, if something uses it. `--unseen-users` does not
+/// apply here: the user can simply choose another name.
 ///
 /// # Errors
 ///
@@ -242,16 +242,16 @@ pub fn may_replace(root: &Root, path: &Path) -> Result<(), String> {
 fn replaceable(found: Use, has_data: bool) -> Result<(), String> {
     match found {
         Use::By(user) => Err(format!("is in use ({user}), so it is not replaced; type another name")),
-        Use::Hidden(why) if has_data => Err(format!(
+        Use::NeedsConsent(why) if has_data => Err(format!(
             "may be in use ({why}), so it is not replaced; type another name, or remove the file first if nothing uses it"
         )),
-        Use::Hidden(_) | Use::Unseen(_) | Use::Unused => Ok(()),
+        Use::NeedsConsent(_) | Use::CannotTell(_) | Use::Unused => Ok(()),
     }
 }
 
 /// Whether a file has content that fathom did not write.
 fn holds_data_of_others(file: &File) -> bool {
-    !crate::mark::is_open(file) && !crate::mark::is_empty(file).unwrap_or(false)
+    !crate::mark::holds_our_data(file) && !crate::mark::is_empty(file).unwrap_or(false)
 }
 
 /// Checks an existing file for the plan. `typed` is the path as typed, and `path` the same path,
@@ -356,8 +356,8 @@ fn file_metadata(path: &Path) -> Result<Metadata, MachineError> {
 fn refuse_used_device(root: &Root, path: &Path, name: &str, allows_unseen: bool) -> Result<(), MachineError> {
     match in_use::device(root, name).map_err(|why| unknown_use_error(path, &why))? {
         Use::By(user) => return Err(used_error(path, &user)),
-        Use::Hidden(why) if !allows_unseen => return Err(hidden_use_error(path, &why, false)),
-        Use::Hidden(_) | Use::Unseen(_) | Use::Unused => {}
+        Use::NeedsConsent(why) if !allows_unseen => return Err(hidden_use_error(path, &why, false)),
+        Use::NeedsConsent(_) | Use::CannotTell(_) | Use::Unused => {}
     }
     if root.word(&format!("/sys/class/block/{name}/ro")).as_deref() == Some("1") {
         return Err(MachineError::Refused(format!(
@@ -380,9 +380,9 @@ fn hidden_use_error(path: &Path, why: &str, is_file: bool) -> MachineError {
     let sight = Sight::of_own(&Root::real());
     let instead = match (is_file, sight.in_namespace || !sight.is_root) {
         (true, true) => {
-            "name it, as root outside containers, on the file system that stores it (`findmnt` shows it), or, "
+            "run fathom as root outside containers with the file's path on the file system that stores it (`findmnt` shows it), or, "
         }
-        (true, false) => "name it on the file system that stores it (`findmnt` shows it), or, ",
+        (true, false) => "type the file's path on the file system that stores it (`findmnt` shows it), or, ",
         (false, true) => "run fathom as root outside containers, where all users can be seen, or, ",
         (false, false) => "",
     };
@@ -505,7 +505,7 @@ mod tests {
         put("sys/class/block/loop7/loop/backing_file", format!("{shown}\n"))?;
         let refusal = may_write_file(&root, &path, &path, Some(&shown), false);
         assert!(refusal.is_err_and(|e| e.to_string().contains("loop7")));
-        // A report has other options than a target.
+        // The advice for a report is another name.
         let refusal = may_replace(&root, &path);
         assert!(refusal.is_err_and(|why| why.contains("loop7") && why.ends_with("type another name")));
         Ok(())
@@ -519,7 +519,7 @@ mod tests {
         let why = || "this is a container".to_owned();
         let refusals = [
             may_replace(&Root::at("/nonexistent-prefix".into()), &path),
-            replaceable(Use::Hidden(why()), true),
+            replaceable(Use::NeedsConsent(why()), true),
             replaceable(Use::By(why()), false),
         ];
         for refusal in refusals {
@@ -527,7 +527,7 @@ mod tests {
             assert!(why.contains("type another name"), "{why}");
             assert!(!why.contains("--unseen-users") && !why.contains("target"), "{why}");
         }
-        assert_eq!(replaceable(Use::Hidden(why()), false), Ok(()), "an empty file");
+        assert_eq!(replaceable(Use::NeedsConsent(why()), false), Ok(()), "an empty file");
         Ok(())
     }
 

@@ -693,7 +693,7 @@ fn lock_stale(path: &Path) -> Option<File> {
     let is_free = is_as_made && is_seen && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     // If users are not visible, as on FUSE or in a container, the lock and the end of the process decide.
     let users = in_use::file(&Root::real(), &file, false);
-    (is_free && matches!(users, Ok(Use::Unused | Use::Unseen(_) | Use::Hidden(_)))).then_some(file)
+    (is_free && matches!(users, Ok(Use::Unused | Use::CannotTell(_) | Use::NeedsConsent(_)))).then_some(file)
 }
 
 #[cfg(test)]

@@ -251,7 +251,8 @@ pub struct SlowdownGate {
 pub enum GateOutcome {
     /// The bound that the gate compares is within the limit.
     Passed,
-    /// The bounds include the limit, there are none, or both are beyond the limit but the answer is not `SLOWER`.
+    /// The limit lies between the bounds, there are no bounds, or both bounds are beyond the limit but the answer is not
+    /// `SLOWER`.
     Undecided,
     /// A side has no number, or a finding that this command line does not accept affects its number.
     Invalid,

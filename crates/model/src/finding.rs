@@ -53,7 +53,7 @@ pub enum Severity {
     /// There is no number.
     #[serde(rename = "void")]
     Invalidates,
-    /// The number is about something else and gets that name.
+    /// The number measures something else, and is renamed to say so.
     #[serde(rename = "rename")]
     Relabels,
     /// The number is wrong in a known direction or by a known size.
@@ -237,8 +237,9 @@ pub struct CheckPage {
     pub formula: String,
     /// How to trigger the finding, usually with commands.
     pub provoke: &'static str,
-    /// How to fix the cause.
-    pub repair: String,
+    /// How to fix the cause, and when to accept the finding.
+    #[serde(rename = "repair")]
+    pub advice: String,
     /// The flag that accepts the finding for the exit code; `None` if no flag does.
     pub accept: Option<String>,
 }

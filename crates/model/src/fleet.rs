@@ -213,7 +213,8 @@ pub struct Fairness {
     /// Name of the result.
     pub name: String,
     /// The lowest rate of a host divided by the mean rate; 1 if all rates are equal.
-    pub least_by_mean: f64,
+    #[serde(rename = "least_by_mean")]
+    pub slowest_share_of_mean: f64,
     /// The host that is far slower than the others; `None` if there is none.
     pub straggler: Option<String>,
     /// One sentence about the straggler, with its evidence; empty without a straggler.
@@ -233,7 +234,8 @@ pub struct StartFigures {
     /// Largest possible clock error of a host in ns, in the worst run.
     pub clock_error_ns: u64,
     /// Number of runs in which the last host began later than the clock error explains.
-    pub outside: u32,
+    #[serde(rename = "outside")]
+    pub beyond_clock_error: u32,
     /// Share of a run's time during which the load of all hosts ran at once: the lowest of all
     /// runs.
     pub common_share: f64,

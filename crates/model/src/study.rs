@@ -563,7 +563,7 @@ pub struct LoadPoint {
 pub enum LoadState {
     /// Served without delay.
     Served,
-    /// Served, but fathom's own lateness is more than a tenth of a percentile.
+    /// Served, but fathom submitted late by more than a tenth of the latency at some percentile.
     Late,
     /// More operations arrived than were served. The latency depends on the length of the run and is withheld.
     Overload,

@@ -166,7 +166,7 @@ pub(crate) fn page_parts(page: &CheckPage) -> impl Iterator<Item = (&'static str
         ("What it reads", page.reads),
         ("Formula", &page.formula),
         (TO_FIRE, page.provoke),
-        ("What to do", &page.repair),
+        ("What to do", &page.advice),
     ];
     all.into_iter().filter(|(_, text)| !text.is_empty())
 }

@@ -15,7 +15,7 @@ mod view;
 
 pub use documentation::chapter;
 pub use formats::diskspd::{
-    NAME as DISKSPD, XML_NAME as DISKSPD_XML, front_and_back_end, profile as diskspd_profile,
+    NAME as DISKSPD, XML_NAME as DISKSPD_XML, profile as diskspd_profile, rates_above_and_below,
 };
 pub use formats::fio::{NAME as FIO, VERSION as FIO_VERSION, aggregate, verdict as fio_verdict};
 pub use formats::iometer::NAME as IOMETER;

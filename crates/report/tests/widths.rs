@@ -178,7 +178,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         reads: "counters of the device before and after",
         formula: "device bytes / bytes < 0.99".into(),
         provoke: "fathom run --rw randread --bs 4k --depth 1 --cache buffered --runs 3 --time 1s FILE",
-        repair: "Type --cache direct.".into(),
+        advice: "Type --cache direct.".into(),
         accept: Some("--accept A01".into()),
     };
     for all in [false, true] {

@@ -1,7 +1,7 @@
 //! Buffers of operations: one page-aligned piece of memory, divided into equal slots.
 //!
-//! [`Arena`] is private memory, on huge pages if available. All its pages are touched when it is made. With scattered 4 KiB pages, the
-//! segment limit of a device would split large reads. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between two
+//! [`Arena`] is private memory, on huge pages if available: with scattered 4 KiB pages, the segment limit of a device would split
+//! large reads. All its pages are touched when it is made. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between two
 //! files such as `sendfile(2)`.
 
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -183,7 +183,7 @@ impl MemoryFile {
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
         // SAFETY: the slot lies inside the mapping, whose pages are all allocated. No other process has the file. Calls that move bytes into
-        // it use the reference that `file` returns, which cannot live as long as the slot's, because that one borrows `self` mutably.
+        // it use the reference that `file` returns. The borrow checker allows no call of `file` while a slot is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), self.slot_bytes) }
     }
 }

@@ -73,8 +73,8 @@ pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     answer.map(|()| states.iter().filter(|s| **s & 1 == 1).count() as u64)
 }
 
-/// Starts to read `bytes` from an offset into the page cache, without waiting. The kernel reads at most as much at once as the larger of
-/// the device's `queue/read_ahead_kb` and `optimal_io_size`.
+/// Starts to read `bytes` from an offset into the page cache, without waiting. One call reads no more than the larger of the
+/// device's `queue/read_ahead_kb` and `optimal_io_size`.
 ///
 /// # Errors
 /// `EBADF` if the file was not opened for reading, `EINVAL` for files without pages.
@@ -85,7 +85,7 @@ pub fn readahead(file: &File, offset: u64, bytes: usize) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The call that makes written data durable.
+/// The sync call after writes. Only `All` and `Data` make the writes durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
     /// `fsync(2)`.
@@ -93,7 +93,7 @@ pub enum Flush {
     All,
     /// `fdatasync(2)`.
     Data,
-    /// `sync_file_range(2)` over the whole file, with [`RANGE_FLAGS`].
+    /// `sync_file_range(2)` over the whole file, with [`RANGE_FLAGS`]. It flushes neither metadata nor the cache of the device.
     Range,
 }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 enum Command {
     Read,
     Write,
-    /// A sync with `O_SYNC` or `O_DSYNC`.
+    /// `aio_fsync` with this `op`: `O_SYNC` or `O_DSYNC`.
     Sync(libc::c_int),
 }
 

@@ -186,16 +186,16 @@ impl Ring {
     /// If the file was opened for reading only (the last check before the kernel), or as [`Ring::read`].
     #[inline]
     pub fn write(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
-        self.write_prior(slot, file, offset, bytes, 0);
+        self.write_with_priority(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a write from a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
+    /// Queues a write from a slot. The write has this I/O priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
     ///
     /// # Panics
     /// As [`Ring::write`].
     #[expect(clippy::inline_always, reason = "without a priority this compiles to the plain operation")]
     #[inline(always)]
-    pub fn write_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
+    pub fn write_with_priority(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         self.slots.assert_writable(file);
         let address = self.slots.claim(slot, bytes, 0);
         let number = types::Fd(self.numbers[file as usize]);

@@ -1,11 +1,11 @@
 //! Group F: whether several hosts measured as one. No check of the group applies to a single host.
 //!
 //! - F01 compares the time between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
-//! - F02 compares the sizes of the hosts' targets, and the time in which all hosts ran with the longest run.
+//! - F02 compares the sizes of the hosts' targets, and the common time of all hosts with the time of the longest run.
 //! - F03 finds hosts that share storage, and computes the expected share of repeated blocks from the order of offsets: a cache may have
 //!   answered reads because another host, or the host that wrote the file, brought the blocks in.
 //! - F04 compares the kernels (boot_id) and the identities of the devices: the sum over hosts may be the rate of one machine or one device.
-//!   Shared file systems are accepted.
+//!   Shared file systems are no finding.
 //! - F05 lists differences in kernel, CPUs, memory, file system, mount options and devices.
 
 use crate::checks::prelude::*;
@@ -28,8 +28,8 @@ fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostRecord] {
     if participants.len() > 1 { participants } else { &[] }
 }
 
-/// Returns the runs of this result that have a time in which all hosts ran.
-fn timed_runs<'c>(case: &Case<'c>) -> Vec<&'c RunOnHosts> {
+/// Returns the runs of this result in which a host measured for some time.
+fn measured_runs<'c>(case: &Case<'c>) -> Vec<&'c RunOnHosts> {
     let phase_of_job = (case.job_index as u32, case.phase_index as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
     all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
@@ -145,7 +145,7 @@ const HOSTS_APART: Check = Check {
               --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
     fix: "Use a longer --time, leave a CPU free for fathom on each host, and use a network with less load \
           for MPI (`--mca btl_tcp_if_include`).",
-    accept: "Accept it if your hosts also start one after the other.",
+    accept: "Accept it if your hosts also start one after the other in production.",
     applies: |case| !hosts_of_job(case).is_empty(),
     ask: Ask::Alone(check_hosts_apart),
     #[cfg(test)]
@@ -155,7 +155,7 @@ const HOSTS_APART: Check = Check {
 };
 
 fn check_hosts_apart(case: &Case) -> Known<Answer> {
-    let starts: Vec<Start> = timed_runs(case).into_iter().filter_map(Start::of_run).collect();
+    let starts: Vec<Start> = measured_runs(case).into_iter().filter_map(Start::of_run).collect();
     let apart = starts.iter().filter(|start| start.share_apart() > APART_ABOVE).count();
     let worst = starts.iter().max_by(|a, b| a.share_apart().total_cmp(&b.share_apart()));
     let worst = worst.ok_or_else(|| {
@@ -251,7 +251,7 @@ const UNEQUAL_WORK: Check = Check {
 
 fn check_unequal_work(case: &Case) -> Known<Answer> {
     let hosts = hosts_of_job(case);
-    let runs = timed_runs(case);
+    let runs = measured_runs(case);
     if runs.is_empty() {
         return Err("no run ended on all hosts".into());
     }
@@ -314,14 +314,14 @@ const ANOTHERS_CACHE: Check = Check {
             compared with the span. No kernel file.",
     formula: formula!(
         "For a file or device that several hosts read, c = bytes read by all / span: at random, 1 - (1 - \
-         e^-c) / c of the reads are of a block that was already read, and n hosts that read it in order read \
-         each block n times, which is 1 - 1/n. Above {REPEATS_ABOVE} it is a note for direct I/O, where a \
-         server or an array may keep blocks that it has sent, and biased through the page cache of hosts \
-         that are one machine. Also a note for a file on shared storage that the reading host itself wrote: \
-         the server had it in memory, and a client of a cache-coherent file system may have it. With \
-         --shift-hosts, no host reads its own file. Biased if hosts of one machine read parts of \
-         one file (--shared) through its page cache, since the kernel reads ahead for all of \
-         them."
+         e^-c) / c of the reads are of a block that was already read, and if n hosts read it in order, they \
+         read each block n times, so 1 - 1/n of the reads are repeated. Above {REPEATS_ABOVE} it is a note \
+         for direct I/O, where a server or an array may keep blocks that it has sent, and biased through the \
+         page cache of hosts that are one machine. Also a note for a file on shared storage that the reading \
+         host itself wrote: the server had it in memory, and a client of a cache-coherent file system may \
+         have it. With --shift-hosts N, a host reads its own file only if N is a multiple of the number of \
+         hosts. Biased if hosts of one machine read parts of one file (--shared) through its page cache, \
+         since the kernel reads ahead for all of them."
     ),
     provoke: "`mpirun -np 2 ... fathom run --rw read --size 64m --ranks-per-host 2 FILE`.",
     fix: "Use --shift-hosts 1, so that each host reads another host's file, and a --size several times the \
@@ -621,7 +621,7 @@ fn starts_that_differ_in_most_runs_bias() {
 }
 
 #[test]
-fn a_long_tail_in_most_runs_biases() {
+fn uneven_ends_in_most_runs_bias() {
     let severity = |common, runs| {
         UNEQUAL_WORK.severity(&with(|f| f.runs.iter_mut().take(runs).for_each(|r| r.common_ns = common)))
     };
@@ -634,7 +634,7 @@ fn a_long_tail_in_most_runs_biases() {
     assert_eq!(UNEQUAL_WORK.severity(&lost), None, "a host that was lost has no sizes");
 }
 
-/// Two hosts that read a file on a server, together about once.
+/// Two hosts that read a file on a server. Together they read about one span.
 #[cfg(test)]
 fn shared() -> model::record::Record {
     let mut record = honest();
@@ -709,7 +709,7 @@ fn a_page_cache_shared_by_all_hosts_biases() {
 }
 
 #[test]
-fn one_serial_number_is_one_device_and_a_server_is_accepted() {
+fn one_serial_number_is_one_device_and_a_server_is_no_finding() {
     let mut record = honest();
     record.header.hosts[1].places[0].layers[0].serial = Some("S1".into());
     let Ok(Answer::Finding(found)) = COUNTED_TWICE.answer(&record) else { panic!("silent") };

@@ -470,7 +470,7 @@ const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// Returns the answer of a check that found no problem. [`to_finding`] writes its sentence from the check's assumption.
+/// Returns the answer of a check that found no problem. [`to_checked`] writes its sentence from the check's assumption.
 fn holds() -> CheckAnswer {
     holds_with("")
 }

@@ -39,9 +39,9 @@ pub struct Options {
     /// A share that is both the margin (a larger difference counts) and the tolerance (with a
     /// smaller difference, two sides are the same).
     ///
-    /// - The margin is this share, by default 1 %, or 5 % if each side is one session that was
-    ///   measured separately. It is at least 1 %, at least 2 % for percentiles, and at least the
-    ///   difference between sessions of one side.
+    /// - The margin is the largest of three: this share (default 1 %, or 5 % if each side is one
+    ///   session that was measured separately), 1 % (2 % for percentiles), and the difference
+    ///   between sessions of one side.
     /// - The tolerance is this share, by default 5 %, or 10 % for p99 and higher percentiles. It is
     ///   at least the margin.
     pub margin: Option<f64>,

@@ -241,7 +241,8 @@ fn figure_differences(replay: &Replay, figures: &[Compared], is_at_driver: bool)
                 "operations that others wait for took longer in the replay, or tasks of the original waited for each other, which a capture does not record"
             }
             ReplayPace::Dependent => "operations that others wait for took less time in the replay",
-            _ => "the last operations completed at another time",
+            _ if elapsed > 0.0 => "its last operations completed later",
+            _ => "its last operations completed earlier",
         };
         out.push(format!("The replay took {} time than the original: {why}.", by(elapsed)));
     }

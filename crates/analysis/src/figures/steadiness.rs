@@ -2,8 +2,8 @@
 //! report shows the SNIA's rule (`snia`) next to the state; the rule does not change it.
 //!
 //! Within a run:
-//! 1. Find the steps. They come first, because a step makes neighbouring values so alike that no
-//!    line can be judged.
+//! 1. Find the steps. They come first, because a step looks like autocorrelation, which
+//!    hides every trend.
 //! 2. Remove the warm-up (MSER-5).
 //! 3. Fit a line to the rest. The rate is STEADY only if the interval of its drift lies within the allowed drift. Otherwise it is UNPROVEN:
 //!    no proof of change is not a proof of steadiness.
@@ -55,24 +55,24 @@ pub(crate) fn find_steps_of_run(series: &Series) -> Change {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cliff {
     /// Index of the run with the largest step.
-    pub run: usize,
+    pub worst_run: usize,
     /// Steps of this run, in order of time.
     pub steps: Vec<Step>,
     /// Number of runs with steps.
-    pub runs: usize,
+    pub run_count: usize,
 }
 
 /// Finds the runs with steps; `None` if no run has a step.
 pub(crate) fn find_cliff(all_series: &[Series]) -> Option<Cliff> {
     let in_run = |(run, series): (usize, &Series)| Cliff {
-        run,
+        worst_run: run,
         steps: find_steps_of_run(series).steps().to_vec(),
-        runs: 1,
+        run_count: 1,
     };
     let all: Vec<Cliff> = all_series.iter().enumerate().map(in_run).filter(|c| !c.steps.is_empty()).collect();
-    let runs = all.len();
+    let run_count = all.len();
     let largest = all.into_iter().max_by(|a, b| a.largest().size().total_cmp(&b.largest().size()))?;
-    Some(Cliff { runs, ..largest })
+    Some(Cliff { run_count, ..largest })
 }
 
 impl Cliff {
@@ -271,13 +271,13 @@ impl Observations {
 
     fn steps_within(&self) -> Option<String> {
         let cliff = self.cliff.as_ref()?;
-        let levels = cliff.describe(self.all().get(cliff.run)?);
-        Some(match (self.rates.len(), cliff.runs) {
+        let levels = cliff.describe(self.all().get(cliff.worst_run)?);
+        Some(match (self.rates.len(), cliff.run_count) {
             (..=1, _) => format!("The rate was {levels}."),
             (all, with) => format!(
                 "{with} of {all} runs {} steps; in run {} the rate was {levels}.",
                 if with == 1 { "has" } else { "have" },
-                cliff.run + 1
+                cliff.worst_run + 1
             ),
         })
     }
@@ -327,7 +327,7 @@ impl Observations {
                 describe_change(&within),
                 show_share(MAX_STEADY_DRIFT),
                 times_longer(&within).map_or_else(String::new, |by| format!(
-                    "; runs of about {} would settle it",
+                    "; runs of about {} would decide it",
                     format_time(by * self.run_seconds())
                 ))
             ));
@@ -348,7 +348,7 @@ impl Observations {
                 describe_change(&over),
                 show_share(MAX_STEADY_DRIFT),
                 times_longer(&over).map_or_else(String::new, |by| format!(
-                    "; about {:.0} runs would settle it",
+                    "; about {:.0} runs would decide it",
                     (by * runs as f64).ceil()
                 ))
             ));
@@ -596,7 +596,7 @@ mod tests {
         /// The rate at a second, without noise.
         type Rate = fn(f64) -> f64;
 
-        /// A series around one: noise times the rate.
+        /// A series around 1.0: noise times the rate.
         #[derive(Clone, Copy)]
         struct Scene {
             seconds: usize,
@@ -650,8 +650,8 @@ mod tests {
             Scene { seconds, deviation, rho, rate: |_| 1.0 }
         }
 
-        /// Returns the share of the intervals within a run that hold the truth, share that is withheld, and their mean half
-        /// width.
+        /// Returns the share of the given intervals within a run that hold the truth, the share of draws without an interval,
+        /// and the mean half width of the given intervals.
         fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
             let given: Vec<(f64, f64)> = (0..draws)
                 .filter_map(|seed| {
@@ -790,7 +790,7 @@ mod tests {
             assert!(long[0] <= 0.0 && long[3] >= 0.95, "{long:?}");
         }
 
-        /// Draws of a row of the tables.
+        /// Number of simulated series per row of the tables.
         const DRAWS: u64 = 2000;
 
         #[test]

@@ -71,7 +71,7 @@ impl Question for InterfaceComparison {
     }
 
     fn why_expected(&self) -> &'static str {
-        "do not count for the verdict, because they describe how operations reach the device, which api compares"
+        "do not count for the verdict, because they describe how operations reach the device, and that is what `fathom api` compares"
     }
 }
 

@@ -63,7 +63,7 @@ impl Conclusion for Targets {
             ),
             (None, several) => {
                 let sentence = format!(
-                    "{} are faster than {first} in {test}, and which of them is the fastest is open",
+                    "{} are faster than {first} in {test}; which of them is the fastest is undecided",
                     several.join(" and ")
                 );
                 (AnswerWord::Tied, sentence)

@@ -64,7 +64,7 @@ pub(super) struct StreamText {
 #[derive(Clone, Debug, Default)]
 pub struct Fitted {
     pub(super) streams: Vec<StreamText>,
-    /// Remarks on operations that no stream has.
+    /// Remarks on captured operations that the job leaves out.
     pub(super) remarks: Vec<String>,
     pub(super) operations: u64,
     pub(super) tasks: u32,

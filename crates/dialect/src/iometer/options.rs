@@ -10,7 +10,7 @@ pub const OPTIONS: &[ToolOption] = &[
     honoured("/r", "", "file for the results, as Iometer's CSV [default: standard output]").takes(" FILE"),
     honoured("/t", "time", "run time of each test [default: that of the configuration file]").takes(" SECONDS"),
     honoured("--explain", "", "print the tests of the file with their workers and targets, and measure nothing"),
-    honoured("--destroy", "", "allow overwriting a file that fathom did not make (its path) or a device (its name or serial); may be repeated. FATHOM_DESTROY does the same, with paths separated by colons. FATHOM_UNSEEN_USERS names, in the same way, files and devices that may be written although other users of them may be hidden").takes("=NAME"),
+    honoured("--destroy", "", "allow overwriting a file that fathom did not make (its path) or a device (its name or serial); may be repeated. FATHOM_DESTROY does the same, with paths separated by colons. FATHOM_UNSEEN_USERS lists, in the same way, files and devices to write even if fathom cannot see whether another program uses them").takes("=NAME"),
     honoured("TARGET", "", "files, directories or devices that replace the targets of the file, in the order in which the file first names them; not needed if its targets are paths"),
 ];
 

@@ -111,7 +111,9 @@ impl Queue for Uring {
         let file = u32::from(op.file);
         match op.kind {
             Kind::Read if !self.nop => self.ring.read_prior(slot, file, op.offset, op.length, priority),
-            Kind::Write if !self.nop => self.ring.write_prior(slot, file, op.offset, op.length, priority),
+            Kind::Write if !self.nop => {
+                self.ring.write_with_priority(slot, file, op.offset, op.length, priority)
+            }
             _ => self.queue(slot, op),
         }
     }

@@ -38,13 +38,13 @@ const WIDE_DEVIATION: f64 = 0.4;
 pub(super) enum NextOffset {
     /// Sequential: after the last operation.
     Walk,
-    /// Any place with equal probability.
+    /// Any position with equal probability.
     Uniform(Uniform),
     /// Uniform with this probability, otherwise sequential.
     Mixed(f64, Uniform),
-    /// Each place once per pass.
+    /// Each position once per pass. All operations have one size.
     Once(Once),
-    /// Each block once per pass, with several sizes.
+    /// Each block once per pass. Operations have several sizes, in blocks.
     BlockMap(BlockMap),
     /// Zipf's law.
     Zipf(Arc<Zipf>, Permutation),
@@ -213,8 +213,8 @@ impl Uniform {
     }
 }
 
-/// Each place once per pass. A worker takes the permuted indices `worker + k * workers`, so that all workers together visit each place once
-/// at any speed. Each pass has its own permutation.
+/// Each position once per pass. All operations have one size. A worker takes the permuted indices `worker + k * workers`, so that all
+/// workers together visit each position once at any speed. Each pass has its own permutation.
 #[derive(Debug)]
 pub(super) struct Once {
     seed: u64,

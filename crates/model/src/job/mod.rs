@@ -258,7 +258,7 @@ pub const FALLOCATE: &str = "fallocate";
 pub const GROW: &str = "grow";
 
 /// Engines that change the length or the blocks of a file and move no data.
-pub const WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
+pub const ENGINES_WITHOUT_DATA: [&str; 2] = ["ftruncate", "fallocate"];
 
 /// How a worker divides its operations among several targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -502,7 +502,7 @@ impl Stream {
 
     /// Whether the engine changes only the length or the allocated blocks of files, without moving data.
     pub fn moves_no_data(&self) -> bool {
-        WITHOUT_DATA.contains(&self.engine.as_str())
+        ENGINES_WITHOUT_DATA.contains(&self.engine.as_str())
     }
 
     /// Whether the stream changes its targets, and so needs write permission. Engines that move no data change files

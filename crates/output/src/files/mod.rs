@@ -41,18 +41,18 @@ pub enum Small {
     /// A larger regular file. It was not read, because fathom may be about to measure it.
     Large,
     /// A directory, a device or another special file.
-    NoFile,
+    NotRegular,
     /// The path does not exist, or cannot be read.
-    Unread,
+    Unreadable,
 }
 
 /// Reads a regular file of at most `most` bytes. Does not read a larger one.
 pub fn read_if_small(path: &Path, most: u64) -> Small {
     match std::fs::metadata(path) {
-        Err(_) => Small::Unread,
-        Ok(facts) if !facts.is_file() => Small::NoFile,
+        Err(_) => Small::Unreadable,
+        Ok(facts) if !facts.is_file() => Small::NotRegular,
         Ok(facts) if facts.len() > most => Small::Large,
-        Ok(_) => read(path, most).map_or(Small::Unread, Small::Read),
+        Ok(_) => read(path, most).map_or(Small::Unreadable, Small::Read),
     }
 }
 

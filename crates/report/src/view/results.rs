@@ -180,7 +180,7 @@ pub(crate) const MAX_HOSTS: usize = 64;
 /// Describes how evenly the hosts share the rate.
 pub(crate) fn describe_fairness(fair: &Fairness) -> String {
     if fair.sentence.is_empty() {
-        return format!("The slowest host has {} of the mean rate.", show_share(fair.least_by_mean));
+        return format!("The slowest host has {} of the mean rate.", show_share(fair.slowest_share_of_mean));
     }
     fair.sentence.clone()
 }

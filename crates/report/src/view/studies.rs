@@ -64,7 +64,7 @@ fn describe_difference(layer: &str, against: &LayerDifference) -> String {
     format!("{} {}", in_file_system.unwrap_or(&against.name), show_change(against.factor))
 }
 
-/// Shares of a span that differ by at most this count as equal. A device that moved at most this
+/// Two shares of a span are equal if they differ by no more than this. A device that moved at most this
 /// many bytes for each byte of the program counts as idle in this direction.
 pub(crate) const COVERAGE_TOLERANCE: f64 = 0.005;
 

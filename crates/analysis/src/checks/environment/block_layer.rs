@@ -8,7 +8,7 @@
 //! D05 finds latency above the device: in a limit, a queue, a lock or a journal.
 //! 1. Divides the device's own time by the operations. Operations merged into one request share its time.
 //! 2. Subtracts it from the mean latency, together with the workers' time on a CPU (D06) and waiting for one (D08).
-//! 3. Compares the rest with limits. The kernel counts whole milliseconds, so the rest has a lower and an upper bound.
+//! 3. Compares the rest with thresholds. The kernel counts whole milliseconds, so the rest has a lower and an upper bound.
 //!
 //! D05 applies only to direct I/O that reached the device.
 
@@ -24,7 +24,7 @@ use model::record::StreamEnd;
 const TOLERANCE_BELOW: f64 = 0.1;
 /// Share by which a rate may exceed its limit.
 const TOLERANCE_ABOVE: f64 = 0.05;
-/// Time whose budget may be used in addition to the limit. The kernel distributes budgets in slices of 100 ms (20 ms on
+/// A run may exceed the limit by what the limit allows in this time. The kernel distributes budgets in slices of 100 ms (20 ms on
 /// some disks), and a run can start with one slice and end in the next.
 const BURST_NS: f64 = 200e6;
 
@@ -121,7 +121,8 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
             limit.describe()
         );
     }
-    let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
+    let mut settings: Vec<String> =
+        limits.hard.iter().map(|limit| format!("it limits {}", limit.describe())).collect();
     settings.extend(limits.soft);
     finding!(
         Severity::Note,
@@ -264,8 +265,8 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
          With other processes on the disk (D01), their device time counts as fathom's: the time above the \
          device is then a lower bound, and the check never holds. Operations merged into one request share \
          its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
-         their sum is an upper bound. The kernel shows whole ms; if that or a split decides, the check does \
-         not answer. If the job includes syncs and no limit was reached, waiting for the journal is part of \
+         their sum is an upper bound. The kernel shows whole ms; if the answer depends on this rounding or on a \
+         split, it is not checked. If the job includes syncs and no limit was reached, waiting for the journal is part of \
          the number: a note. Not checked if other streams use the device at the same time, since the \
          device's time for each stream is unknown.",
         floor = Ns(TIME_FLOOR_NS)
@@ -428,7 +429,7 @@ fn divide_latency(case: &Case, is_shared: bool) -> Known<TimeParts> {
 }
 
 /// Returns the lower and upper bound of the time inside the device per operation, in ns. Requests
-/// of other processes only add to it.
+/// of other processes make the bounds larger, never smaller.
 fn device_ns(case: &Case, issued: f64, is_shared: bool) -> Known<[f64; 2]> {
     let device = case.device_io()?;
     let total = device.total();

@@ -344,9 +344,9 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
             cgroup or the nearest one above that has them, at the start and stop of each run; `cpu.max` and \
             `cpu.cfs_quota_us` of all cgroups above.",
     formula: formula!(
-        "Paused time of all threads together above {PAUSED_ABOVE} of the runs' time: biased. Above \
-         {PAUSED_RELABELLED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in any cgroup \
-         above, there are no pauses. A quota that paused nothing is not reported."
+        "Biased if the pauses of all threads, added up, exceed {PAUSED_ABOVE} of the runs' time. Above \
+         {PAUSED_RELABELLED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in a parent \
+         cgroup there are no pauses. A quota that paused nothing is not reported."
     ),
     provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
     fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",

@@ -62,8 +62,8 @@ const SPREAD_NOTED_ABOVE: Share = Share(0.05);
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
 /// The fix advises longer runs if they should be more than this many times as long.
 const WORTH_ADVISING: f64 = 2.0;
-/// If the deviation of the runs is more than this many times what the variation within the runs
-/// causes, the finding states that something changed from run to run.
+/// If the runs deviate more than this many times as much as the variation within them explains, the
+/// finding states that something changed from run to run.
 const BEYOND_WITHIN: f64 = 3.0;
 
 pub(super) const RUNS_DISAGREE: Check = Check {

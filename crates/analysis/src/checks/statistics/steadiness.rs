@@ -94,7 +94,7 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
     Err(if drifts.each.len() < all_series.len() {
         "the runs are too short: they contain too few independent observations".into()
     } else {
-        "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would settle it"
+        "the rate varies so much that a drift can be neither shown nor ruled out; longer runs would decide it"
             .into()
     })
 }
@@ -165,14 +165,14 @@ fn check_cliff(case: &Case) -> Known<Answer> {
         if all_series.iter().any(|series| find_steps_of_run(series) == Change::Unclear) {
             return not_checked(
                 "the rate changes within a run, but in a way that could be chance or a slow drift; a longer run \
-                 would settle it",
+                 would decide it",
             );
         }
         let least = all_series.first().map_or(0.0, |c| MIN_STEP.for_run(c));
         let numbers = evidence([("smallest_step_share", least)]);
         return holds("The rate stayed on one level within each run.", numbers);
     };
-    let (Some(ran), Some(series)) = (case.runs.get(cliff.run), all_series.get(cliff.run)) else {
+    let (Some(ran), Some(series)) = (case.runs.get(cliff.worst_run), all_series.get(cliff.worst_run)) else {
         return Ok(Answer::DoesNotApply);
     };
     Ok(Answer::Finding(step_finding(case, ran, series, &cliff)))
@@ -183,7 +183,7 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     let second = series.second_of(step.at);
     let latencies = device_latencies(case, ran, series, cliff);
     let cause = cause_of_step(&step, &latencies);
-    let (runs, runs_with_step) = (case.runs.len(), cliff.runs);
+    let (runs, runs_with_step) = (case.runs.len(), cliff.run_count);
     // A name describes the result, so most of its runs must have a step.
     let is_relabelled = step.size() >= STEP_RELABELLED_FROM && 2 * runs_with_step > runs;
     let severity = if is_relabelled { Severity::Relabels } else { Severity::Biases };

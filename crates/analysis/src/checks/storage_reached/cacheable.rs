@@ -1,10 +1,10 @@
 //! Whether reads can come from a cache because of their region or their order (A15, A16, A17).
 //!
-//! A15 compares the tested region with the memory of the machine, unless A01 or A09 counted what the page cache
-//! kept, and with the caches of drives and controllers. A16 computes how many random reads return to blocks of
+//! A15 compares the tested region with the caches of drives and controllers and, unless A01 or A09 measured the
+//! page cache, with the memory of the machine. A16 computes how many random reads return to blocks of
 //! the same run, from the order of offsets, the bytes read and the span; it does not apply to distributions that
 //! repeat by design (Zipf, Pareto, normal, zones). A17 compares the first and the second read of the same
-//! blocks, made before the runs, with a rank test: caches below and lazily loaded volumes make them differ.
+//! blocks, made before the runs, with a rank test: a cache below fathom or a lazily loaded volume makes the two reads differ.
 
 use crate::checks::prelude::*;
 use crate::figures::traffic::{FLOOR_BYTES, FLOOR_IOS};

@@ -15,8 +15,8 @@ pub(super) const FILE_CHANGED: Check = Check {
             holds), and its extents (FIEMAP) if the run only reads. Programs cannot read the change cookies \
             of file systems, so the change times take their place.",
     formula: formula!(
-        "Void if the length changed in a run, unless `--engine sync:grow` or an engine that moves no data \
-         changes it, or if a later run found another file. If fathom only reads the file, also void if bytes were removed from it or its extents \
+        "Void if a later run found another file, or if the length changed in a run (except with `--engine sync:grow` \
+         or an engine that moves no data). If fathom only reads the file, also void if bytes were removed from it or its extents \
          moved, and biased if only its change times moved: another process wrote to it, renamed it or set \
          its times. Biased if a name of the file was removed or given to another file in a run: that name no \
          longer leads to the measured file. Discarded attempts are checked too, and for your own files the \

@@ -20,7 +20,7 @@ const MAX_CHEAPER: usize = 3;
 /// Minimum number of rounds before an adaptive search decides a race, unless its time is up. A single fast run may be luck.
 const FEWEST_ROUNDS: usize = 2;
 
-/// Number of cells with the highest levels that may win.
+/// Maximum number of candidates: the cells with the highest levels.
 const MAX_CANDIDATES: usize = 20;
 
 /// A cell with as much memory as the winner is cheaper if it uses less than this share of the winner's CPU time.
@@ -496,7 +496,7 @@ pub(super) struct ScoredRun {
 #[derive(Clone, Copy, Debug)]
 struct Level {
     value: f64,
-    /// Variance of one of its runs.
+    /// Variance between single runs of the cell.
     variance: f64,
     runs: f64,
 }

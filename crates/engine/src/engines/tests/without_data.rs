@@ -3,7 +3,7 @@
 use super::{FILE_BYTES, LoopDevice, one_op, op, open, opened, scratch, spec, witness};
 use crate::engines::{ENGINES, find};
 use crate::source::Op;
-use model::job::{Cache, Kind, WITHOUT_DATA};
+use model::job::{Cache, ENGINES_WITHOUT_DATA, Kind};
 use rustix::io::Errno;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn after(engine: &str, ops: &[Op]) -> Option<(Vec<i32>, u64, u64)> {
 #[test]
 fn table_and_model_agree_on_the_engines_without_data() {
     let engines = ENGINES.iter().filter(|e| e.touches_targets() && !e.moves_bytes).map(|e| e.name);
-    assert_eq!(engines.collect::<Vec<_>>(), WITHOUT_DATA);
+    assert_eq!(engines.collect::<Vec<_>>(), ENGINES_WITHOUT_DATA);
     assert!(find("null").is_some_and(|null| !null.touches_targets()));
 }
 
@@ -71,7 +71,7 @@ fn reads_of_fallocate_need_a_writable_file() {
 #[test]
 fn a_device_is_refused_with_a_message() {
     let Some(device) = LoopDevice::new() else { return };
-    for engine in WITHOUT_DATA {
+    for engine in ENGINES_WITHOUT_DATA {
         let entry = find(engine).unwrap_or_else(|| panic!("no engine {engine}"));
         let file = super::open_as(Path::new(&device.0), Cache::Buffered, true);
         let file = file.unwrap_or_else(|e| panic!("{}: {e}", device.0));

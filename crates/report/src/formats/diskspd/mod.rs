@@ -12,7 +12,7 @@ mod tests;
 mod text;
 mod xml;
 
-pub use self::text::front_and_back_end;
+pub use self::text::rates_above_and_below;
 use self::xml::{Lines, escape};
 use crate::{Content, Format};
 use jiff::Timestamp;

@@ -50,12 +50,12 @@ pub(super) fn write_text(report: &Report, style: Style, to: Out) -> io::Result<(
     if style.detail == Detail::Brief {
         return Ok(());
     }
-    write!(to, "\n{}{}", front_and_back_end(report), verdict(report))
+    write!(to, "\n{}{}", rates_above_and_below(report), verdict(report))
 }
 
 /// Returns two lines for each result that has a rate: what the test did, and what the device below
 /// completed, also for other processes. Includes results that a finding invalidates.
-pub fn front_and_back_end(report: &Report) -> String {
+pub fn rates_above_and_below(report: &Report) -> String {
     let mut out = String::new();
     for result in &report.results {
         let Some(total) = result.total.as_ref().filter(|total| total.iops > 0.0) else { continue };

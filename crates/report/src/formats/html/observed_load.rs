@@ -56,7 +56,7 @@ pub(super) fn write_capture(captured: &Captured, _: Style, to: &mut dyn Write) -
     page::write_page(to, &format!("{word} · capture"), &["capture".into(), captured.file.clone()], &sections)
 }
 
-/// Returns the CSS class of a line: one colour per kind of request on the whole page.
+/// Returns the CSS class of a line: one colour on the whole page for each of reads, writes and flushes, and one for all other requests.
 fn line_class(op: Op) -> &'static str {
     match op {
         Op::Read => "ours",
@@ -175,14 +175,14 @@ impl TimePlot {
             let y = self.y.down(limit);
             plot.draw("target", &plot::line([(0.0, y), (SIDE, y)]));
         }
-        let stop = |(at, interval): (usize, &Interval)| {
+        let crosshair_point = |(at, interval): (usize, &Interval)| {
             let known = |line: &Line| line.values.get(at).copied().filter(|value| value.is_finite());
             let values = self.lines.iter().filter_map(|line| Some((line.name, known(line)?)));
             let values = values.map(|(name, value)| format!("\n{name}: {}", (self.show)(value)));
             let middle = interval.middle;
             (x.along(middle), format!("{}{}", second_tick(middle), values.collect::<String>()))
         };
-        plot.set_stops(&intervals.iter().enumerate().map(stop).collect::<Vec<_>>());
+        plot.set_crosshair_points(&intervals.iter().enumerate().map(crosshair_point).collect::<Vec<_>>());
         plot.html()
     }
 }
@@ -387,7 +387,7 @@ mod tests {
             assert!(html.contains(text), "{text}");
         }
         assert!(html.contains("cell shade-5") && !html.contains("Offsets of writes"));
-        // Ten per second in the first half second, none in the second.
+        // Ten per second in the first half second, none in the next half.
         assert!(html.contains("0.25 s\\nreads: 10"), "{html}");
         assert!(html.contains("0.75 s\\nreads: 0"), "{html}");
     }

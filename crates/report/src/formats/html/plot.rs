@@ -78,11 +78,11 @@ impl Plot {
         }
     }
 
-    /// Sets the places where the crosshair stops, with their texts. Of more than [`MAX_STOPS`],
+    /// Sets the points at which the crosshair stops, with their texts. Of more than [`MAX_STOPS`],
     /// keeps every second, third and so on.
-    pub(crate) fn set_stops(&mut self, stops: &[(f64, String)]) {
-        let every = stops.len().div_ceil(MAX_STOPS).max(1);
-        let kept = stops.iter().step_by(every).filter(|(x, _)| x.is_finite());
+    pub(crate) fn set_crosshair_points(&mut self, points: &[(f64, String)]) {
+        let every = points.len().div_ceil(MAX_STOPS).max(1);
+        let kept = points.iter().step_by(every).filter(|(x, _)| x.is_finite());
         let json: Vec<_> = kept.map(|(x, text)| json!([x.round(), text])).collect();
         if !json.is_empty() {
             self.points = serde_json::Value::Array(json).to_string();
@@ -609,7 +609,7 @@ fn a_figure_is_described_and_foreign_text_is_escaped() {
     let mut plot = Plot { title: "<b>".into(), description: "\"x\"".into(), height: 100, ..Plot::default() };
     plot.draw("o", "M0 0");
     plot.draw("o", "");
-    plot.set_stops(&[(1.0, "<i>'\"".into())]);
+    plot.set_crosshair_points(&[(1.0, "<i>'\"".into())]);
     let html = plot.html();
     assert!(
         html.contains("<path class=\"o\" d=\"M0 0\"/>") && html.matches("class=\"o\"").count() == 1,

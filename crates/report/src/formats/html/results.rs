@@ -277,7 +277,7 @@ fn draw_densities(all: &[Histogram], axis: &Axis, device: Option<f64>, link: &st
         plot.labels.push(Label { at, text: format!("device mean {}", time(ns)), class });
     }
     stops.sort_by(|a, b| a.0.total_cmp(&b.0));
-    plot.set_stops(&stops);
+    plot.set_crosshair_points(&stops);
     plot
 }
 
@@ -335,7 +335,7 @@ fn draw_tails(all: &[Histogram], axes: &CommonAxes, result: &Measured, link: &st
     }
     plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
     stops.sort_by(|a, b| a.0.total_cmp(&b.0));
-    plot.set_stops(&stops);
+    plot.set_crosshair_points(&stops);
     plot
 }
 

@@ -80,7 +80,7 @@ pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -
             let text = format!("{}\n{}", show_block(u64::from(*size)), lines.join("\n"));
             (x.along(f64::from(*size)), with_micro_sign(&text))
         });
-        plot.set_stops(&stops.collect::<Vec<_>>());
+        plot.set_crosshair_points(&stops.collect::<Vec<_>>());
         (title.to_owned(), plot.html())
     };
     let panels = [panel("Operations per second", |c| c.iops), panel("MB/s", |c| c.mb_per_s)];

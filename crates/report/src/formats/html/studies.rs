@@ -479,7 +479,7 @@ impl<'c> CurveDrawing<'c> {
         self.draw_lines(&mut plot, x, y);
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         let stops = self.curve.points.iter().map(|p| (x.along(self.load(p)), self.describe_point(p)));
-        plot.set_stops(&stops.collect::<Vec<_>>());
+        plot.set_crosshair_points(&stops.collect::<Vec<_>>());
         plot
     }
 
@@ -543,7 +543,9 @@ impl<'c> CurveDrawing<'c> {
     fn describe_point(&self, point: &LoadPoint) -> String {
         let state = match point.state {
             LoadState::Served => "",
-            LoadState::Late => "\nlate: fathom's own lateness is more than a tenth of a percentile",
+            LoadState::Late => {
+                "\nlate: fathom submitted late by more than a tenth of the latency at some percentile"
+            }
             LoadState::Overload => "\noverload: more operations arrived than were served",
             LoadState::Void => "\nvoid: a finding invalidates it",
         };

@@ -217,7 +217,7 @@ impl TimeDrawing<'_> {
         if let Some(value) = self.result.quoted_rate().value {
             plot.right.push(Label { at: y.down(value), text: show_rate(value), class: "strong" });
         }
-        plot.set_stops(&self.describe_seconds(unit));
+        plot.set_crosshair_points(&self.describe_seconds(unit));
         plot
     }
 
@@ -279,7 +279,7 @@ impl TimeDrawing<'_> {
         }
         plot.right = spread_labels(std::mem::take(&mut plot.right), LABEL_DISTANCE);
         self.draw_marks(&mut plot);
-        plot.set_stops(&self.describe_latencies(time_series, &directions));
+        plot.set_crosshair_points(&self.describe_latencies(time_series, &directions));
         plot
     }
 
@@ -336,7 +336,7 @@ impl TimeDrawing<'_> {
         let stops = ours().map(|(extent, depth)| {
             (self.middle(extent), format!("{}\n{} in flight", extent.describe(), show_rate(depth)))
         });
-        plot.set_stops(&stops.collect::<Vec<_>>());
+        plot.set_crosshair_points(&stops.collect::<Vec<_>>());
         plot
     }
 
@@ -752,7 +752,7 @@ pub(super) fn draw_strips(result: &Measured, timeline: &Timeline, link: &str) ->
         let text = format!("run {}{}", run.run.saturating_add(1), values.collect::<String>());
         Some((f64::midpoint(from, to), text))
     });
-    plot.set_stops(&stops.collect::<Vec<_>>());
+    plot.set_crosshair_points(&stops.collect::<Vec<_>>());
     Some(plot)
 }
 

@@ -6,7 +6,8 @@ use crate::view::findings::affects_number;
 use crate::view::report::describe_ending;
 use crate::view::results::command_table;
 use crate::view::table::or_dash;
-use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse, Exit};
+use model::Known;
+use model::command::{CommandResult, CommandResults, CommandRun, DeviceUse, Exit, Syncs};
 use model::finding::{Outcome, Severity};
 use model::report::Report;
 use model::units::{show_bytes, show_count, show_ns, show_share};
@@ -75,7 +76,7 @@ fn show_command(out: &mut Page, report: &Report, command: &CommandResult) {
     let cpu = [run.user_seconds, run.system_seconds].map(time);
     let used = format!("{}; CPU {} user, {} system; memory {memory}", time(run.seconds), cpu[0], cpu[1]);
     fact(out, "used", &used);
-    fact(out, "calls", &format!("{}; {}", describe_calls(run), describe_syncs(run)));
+    fact(out, "calls", &format!("{}; {}", describe_calls(run), describe_syncs(&run.syncs)));
     let moved = |device: &&DeviceUse| device.read_bytes + device.written_bytes > 0;
     for device in run.devices.iter().flatten().filter(moved).take(MAX_DEVICES) {
         fact(out, &device.name, &describe_device(device));
@@ -135,11 +136,15 @@ fn describe_times(command: &CommandResult) -> String {
     }
 }
 
-fn describe_syncs(run: &CommandRun) -> String {
-    let Ok(syncs) = &run.syncs else { return "syncs not checked".into() };
-    let opened = if syncs.sync_opens > 0 { ", O_SYNC or O_DSYNC" } else { "" };
+fn describe_syncs(syncs: &Known<Syncs>) -> String {
+    let Ok(syncs) = syncs else { return "syncs not checked".into() };
+    let opened = match syncs.sync_opens {
+        0 => String::new(),
+        1 => ", 1 open with O_SYNC or O_DSYNC".into(),
+        n => format!(", {} opens with O_SYNC or O_DSYNC", show_count(n as f64)),
+    };
     if syncs.count() == 0 {
-        return format!("no syncs{opened}");
+        return if opened.is_empty() { "no syncs".into() } else { format!("no sync calls{opened}") };
     }
     let median = syncs.median_ns.map_or_else(String::new, |ns| format!(" of {}", show_ns(ns as f64)));
     match syncs.calls.iter().next() {
@@ -280,4 +285,21 @@ fn unknown_figures(run: &CommandRun) -> Vec<(&'static str, String)> {
         ("I/O charged to the command's cgroup", run.charged_bytes.as_ref().err().cloned()),
     ];
     all.into_iter().filter_map(|(what, why)| Some((what, why?))).collect()
+}
+
+#[test]
+fn files_opened_for_synchronous_writes_are_named_with_and_without_sync_calls() {
+    let describe = |calls: &[(&str, u64)], sync_opens| {
+        let calls = calls.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let median_ns = Some(1_000_000);
+        describe_syncs(&Ok(Syncs { calls, sync_opens, median_ns, p99_ns: None, max_ns: None, total_ns: 0 }))
+    };
+    assert_eq!(describe(&[], 0), "no syncs");
+    assert_eq!(describe(&[], 1), "no sync calls, 1 open with O_SYNC or O_DSYNC");
+    assert_eq!(describe(&[], 2), "no sync calls, 2 opens with O_SYNC or O_DSYNC");
+    let one = describe(&[("fsync", 3)], 2);
+    assert!(one.starts_with("3 fsync of 1") && one.ends_with(", 2 opens with O_SYNC or O_DSYNC"), "{one}");
+    let two = describe(&[("fsync", 3), ("fdatasync", 1)], 0);
+    assert!(two.starts_with("4 syncs of 1") && !two.contains("O_SYNC"), "{two}");
+    assert_eq!(describe_syncs(&Err("only root can count them".into())), "syncs not checked");
 }
