@@ -553,7 +553,7 @@ impl<E: Engine, R: Recorder> Loop<'_, E, R> {
         self.recorder.begin(slot, op, self.engine.slot_mut(slot));
         match self.recorder.priority(slot) {
             0 => self.engine.queue(slot, op),
-            priority => self.engine.queue_prior(slot, op, priority),
+            priority => self.engine.queue_with_priority(slot, op, priority),
         }
     }
 

@@ -19,7 +19,7 @@ pub trait Queue {
     /// Queues an operation on a slot without submitting it.
     fn queue(&mut self, slot: u32, op: &Op);
     /// Queues an operation with its own priority (class and level as in `ioprio_set(2)`). Engines without priorities ignore the priority.
-    fn queue_prior(&mut self, slot: u32, op: &Op, _priority: u16) {
+    fn queue_with_priority(&mut self, slot: u32, op: &Op, _priority: u16) {
         self.queue(slot, op);
     }
     /// Submits the queued operations and waits for `wait` completions. The wait lasts at most 100

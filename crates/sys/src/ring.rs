@@ -155,7 +155,7 @@ impl Ring {
     /// If the slot is in flight, too small or does not exist, or the file does not exist: defects of the caller.
     #[inline]
     pub fn read(&mut self, slot: u32, file: u32, offset: u64, bytes: u32) {
-        self.read_prior(slot, file, offset, bytes, 0);
+        self.read_with_priority(slot, file, offset, bytes, 0);
     }
 
     /// Queues a read into a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
@@ -164,7 +164,7 @@ impl Ring {
     /// As [`Ring::read`].
     #[expect(clippy::inline_always, reason = "without a priority this compiles to the plain operation")]
     #[inline(always)]
-    pub fn read_prior(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
+    pub fn read_with_priority(&mut self, slot: u32, file: u32, offset: u64, bytes: u32, priority: u16) {
         let address = self.slots.claim(slot, bytes, 0);
         let number = types::Fd(self.numbers[file as usize]);
         let entry = if self.fixed_buffers {

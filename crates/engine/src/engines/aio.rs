@@ -92,7 +92,7 @@ impl Engine for Libaio {
 }
 
 impl_queue!(Libaio {
-    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+    fn queue_with_priority(&mut self, slot: u32, op: &Op, priority: u16) {
         self.queue(slot, op);
         self.aio.prioritize(priority);
     }

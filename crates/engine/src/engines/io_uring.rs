@@ -107,12 +107,14 @@ impl Queue for Uring {
         }
     }
 
-    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+    fn queue_with_priority(&mut self, slot: u32, op: &Op, priority: u16) {
         let file = u32::from(op.file);
         match op.kind {
-            Kind::Read if !self.nop => self.ring.read_prior(slot, file, op.offset, op.length, priority),
+            Kind::Read if !self.nop => {
+                self.ring.read_with_priority(slot, file, op.offset, op.length, priority);
+            }
             Kind::Write if !self.nop => {
-                self.ring.write_with_priority(slot, file, op.offset, op.length, priority)
+                self.ring.write_with_priority(slot, file, op.offset, op.length, priority);
             }
             _ => self.queue(slot, op),
         }

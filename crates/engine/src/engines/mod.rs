@@ -335,9 +335,9 @@ impl Queue for Boxed {
         self.queue.queue(slot, op);
     }
 
-    fn queue_prior(&mut self, slot: u32, op: &Op, priority: u16) {
+    fn queue_with_priority(&mut self, slot: u32, op: &Op, priority: u16) {
         self.depth.iter_mut().for_each(|depth| depth.queued += 1);
-        self.queue.queue_prior(slot, op, priority);
+        self.queue.queue_with_priority(slot, op, priority);
     }
 
     fn submit(&mut self, wait: u32) -> io::Result<()> {
