@@ -121,8 +121,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
             limit.describe()
         );
     }
-    let mut settings: Vec<String> =
-        limits.hard.iter().map(|limit| format!("it limits {}", limit.describe())).collect();
+    let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
     settings.extend(limits.soft);
     finding!(
         Severity::Note,
