@@ -220,10 +220,8 @@ fn both_sides_alternate_until_the_comparison_is_settled() {
     assert!(runs(&report) > 5 && runs(again) == runs(&report), "{} {}", runs(&report), runs(again));
     let order: Vec<bool> =
         out.stderr.lines().filter(|l| l.starts_with("run ")).map(|l| l.contains(", again")).collect();
-    assert!(
-        order.len() == 2 * runs(&report) && order.chunks(2).all(|round| round[0] != round[1]),
-        "{order:?}"
-    );
+    // In a pipe, not every run after the tenth has a line.
+    assert!(order.len() >= 10 && order[..10].chunks(2).all(|round| round[0] != round[1]), "{order:?}");
     // Both sides do the same work, so the gate must not fail.
     assert_ne!(report["answer"]["word"], "FAIL", "{:#}", report["answer"]);
     assert_eq!(report["against"]["beside"]["gate"]["limit"], 0.03);
