@@ -202,12 +202,9 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns this case without the runs of which less was read than of others; `None` if the same was read of all
-    /// runs.
-    pub(crate) fn with_read_runs(&self) -> Option<Self> {
-        let most = self.runs.iter().map(CaseRun::count_read).max()?;
-        let runs: Vec<CaseRun> = self.runs.iter().copied().filter(|ran| ran.count_read() == most).collect();
-        (runs.len() < self.runs.len()).then(|| Self { runs, ..self.clone() })
+    /// Returns this case with other runs.
+    pub(crate) fn with_runs(&self, runs: Vec<CaseRun<'a>>) -> Self {
+        Self { runs, ..self.clone() }
     }
 
     /// Failed syncs and closes after a run, of the targets that this stream writes.
@@ -594,37 +591,6 @@ impl<'a> CaseRun<'a> {
         self.planned.get(stream.stream).is_none_or(|planned| !planned.moves_no_data())
     }
 
-    /// Returns the number of facts about this run that were read: kernel files, states of targets, and counts of the
-    /// workers. Leaves out snapshots while the workers run, because a longer run has more of them.
-    fn count_read(&self) -> usize {
-        let of_target = |t: &TargetState| {
-            let known = [
-                is_known(t.extents.as_ref()),
-                is_known(t.backing.as_ref()),
-                is_known(t.file.as_ref()),
-                is_known(t.room.as_ref()),
-            ];
-            usize::from(t.pages.is_ok()) + known.into_iter().filter(|known| *known).count()
-        };
-        let of_snapshot = |s: &Snapshot| {
-            let files = s.files.values().filter(|text| text.is_ok()).count();
-            1 + files + s.targets.iter().map(of_target).sum::<usize>()
-        };
-        let of_worker = |w: &WorkerEnd| usize::from(w.io.is_ok()) + usize::from(w.ready_ns.is_ok());
-        let stops = self.end.stops.as_ref().and_then(|stops| stops.as_ref().ok());
-        let others = [
-            self.sync_ns().is_some(),
-            stops.is_some(),
-            stops.is_some_and(|stops| is_known(stops.workers.as_ref())),
-            self.stream.data.is_some(),
-            self.run.intervals.iter().any(|row| row.stream == self.stream.stream),
-        ];
-        let snapshots = self.run.evidence.iter().filter(|s| s.moment != Moment::During);
-        snapshots.map(of_snapshot).sum::<usize>()
-            + self.end.workers.iter().map(of_worker).sum::<usize>()
-            + others.into_iter().filter(|known| *known).count()
-    }
-
     /// Returns the time of the final sync in ns, 0 if the run wrote nothing, and `None` if the sync failed.
     pub(crate) fn sync_ns(&self) -> Option<u64> {
         let changes = |s: &StreamEnd| {
@@ -751,11 +717,6 @@ impl<'a> CaseRun<'a> {
     fn amount(&self, ops: u64, bytes: u64) -> Amount {
         Amount { ops, bytes: if self.carries_data() { bytes } else { 0 } }
     }
-}
-
-/// Whether a fact was asked for and read.
-fn is_known<T>(fact: Option<&Known<T>>) -> bool {
-    matches!(fact, Some(Ok(_)))
 }
 
 /// Returns the cgroup's count for a device number; `None` if the cgroup's files do not list the device.

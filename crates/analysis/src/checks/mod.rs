@@ -138,19 +138,37 @@ impl Check {
         }
     }
 
-    /// Runs the check with the answers so far. A run that was not read hides no finding about the other runs: if the
-    /// check cannot answer about all runs, its finding about those that were read stands.
+    /// Runs the check with the answers so far. A run that was not read hides no finding about the other runs:
+    ///
+    /// 1. If the check cannot answer, it is asked about each run alone. A run that gives the same reason was not read.
+    /// 2. The check is asked again about the other runs, until it answers or no such run is left.
+    /// 3. Only a finding counts. No belief holds if a run was not read.
+    ///
+    /// A check that lacks runs or operations gives another reason for a single run, so no run is left out for it.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
         let answer = self.ask_about(case, answers);
-        let Err(why) = &answer else { return answer };
-        let Some(read) = case.with_read_runs() else { return answer };
-        match self.ask_about(&read, answers) {
-            Ok(Answer::Finding(mut found)) => {
-                let (checked, all) = (read.runs.len(), case.runs.len());
-                found.sentence += &format!(" Only {checked} of {all} runs could be checked: {why}.");
-                found.found()
+        let Err(first_why) = &answer else { return answer };
+        let (mut part, mut why) = (case.clone(), first_why.clone());
+        let mut single = case.with_runs(Vec::new());
+        loop {
+            let all = part.runs.len();
+            part.runs.retain(|ran| {
+                single.runs = vec![*ran];
+                !matches!(self.ask_about(&single, answers), Err(alone) if alone == why)
+            });
+            let read = part.runs.len();
+            if read == 0 || read == all {
+                return answer;
             }
-            _ => answer,
+            match self.ask_about(&part, answers) {
+                Ok(Answer::Finding(mut found)) => {
+                    found.sentence +=
+                        &format!(" Only {read} of {} runs could be checked: {first_why}.", case.runs.len());
+                    return found.found();
+                }
+                Ok(_) => return answer,
+                Err(next) => why = next,
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Tests of all checks: each fires on its fixture and stays silent on honest records, and each decides about a single
 //! stream when two streams run at the same time, on one disk or on two.
 
-use crate::case::cases;
-use crate::checks::{Answer, Answers, Check, Earlier, all, evidence, hosts};
+use crate::case::{Case, cases};
+use crate::checks::{Answer, Answers, Ask, Check, Detail, Earlier, all, evidence, hosts};
 use crate::findings::ask_all;
 use crate::fixture::{Fixture, two_streams, two_streams_on_two_disks, without_worker_counts};
 use crate::{Judging, judge};
@@ -206,6 +206,47 @@ fn a_certain_finding_about_a_run_stands_if_another_run_was_not_read() {
     let found = all_read.answer(&with_unread_run(all_read.fires.unwrap()()));
     let sentence = if let Ok(Answer::Finding(f)) = &found { f.sentence.as_str() } else { "" };
     assert!(sentence.ends_with(" runs could be checked: run 1 has no snapshot at its start."), "{found:?}");
+}
+
+/// Returns the answer of a check with this question about the honest record.
+fn ask_with(question: fn(&Case) -> Known<Answer>) -> Known<Answer> {
+    let dirty = all().find(|check| check.id == CheckId::D02).unwrap();
+    let check = Check { ask: Ask::Alone(question), applies: |_| true, ..*dirty };
+    check.answer(&Fixture::honest().record())
+}
+
+fn found(sentence: &str) -> Known<Answer> {
+    Detail::new(Severity::Note, sentence.to_owned(), evidence([])).found()
+}
+
+#[test]
+fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
+    let repeats = |case: &Case| case.runs.iter().map(|ran| ran.run.start.repeat).collect::<Vec<_>>();
+    let all_runs = repeats(&cases(&Fixture::honest().record())[0]);
+    assert_eq!(all_runs.len(), 5);
+    // Two runs lack different files. The other three have the finding.
+    let answer = ask_with(|case| {
+        for ran in &case.runs {
+            match ran.run.start.repeat {
+                1 => return Err("no file a".into()),
+                3 => return Err("no file b".into()),
+                _ => {}
+            }
+        }
+        found(&format!("{} runs.", case.runs.len()))
+    });
+    let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
+    let rest = all_runs.iter().filter(|repeat| ![1, 3].contains(*repeat)).count();
+    assert_eq!(sentence, format!("{rest} runs. Only {rest} of 5 runs could be checked: no file a."));
+    // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
+    let undecided = ask_with(|case| match case.runs.len() {
+        5 => Err("the runs vary too much".into()),
+        1 => Err("one run does not vary".into()),
+        _ => found("decided"),
+    });
+    assert_eq!(undecided, Err("the runs vary too much".into()));
+    // No run was read.
+    assert_eq!(ask_with(|_| Err("no file".into())), Err("no file".into()));
 }
 
 #[test]
