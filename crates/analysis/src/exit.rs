@@ -7,7 +7,7 @@ use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer
 use std::collections::BTreeSet;
 
 /// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has
-/// no answer: then the verdict is printed. The word is `INVALID`
+/// no answer: then the verdict is printed. A PASS explains a verdict of SUSPECT. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
@@ -19,7 +19,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
         return Some(ReportAnswer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
     if exit_code_of_findings(report) == 0 {
-        return Some(explain_suspect(report, answer));
+        return Some(explain_suspect(answer, report.verdict, report.verdict_by));
     }
     // A relabelled number does not make the verdict INVALID, so `verdict_reason` may be about another finding. Prefer
     // the finding that relabels.
@@ -44,20 +44,15 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     Some(ReportAnswer { word: AnswerWord::Invalid, sentence })
 }
 
-/// Adds to a PASS how it agrees with a verdict of SUSPECT. A condition is decided on the numbers as they were measured. A finding that
-/// biases them, or one that the user accepted, does not change the decision.
-fn explain_suspect(report: &Report, answer: ReportAnswer) -> ReportAnswer {
-    if (answer.word, report.verdict) != (AnswerWord::Pass, Verdict::Suspect) {
+/// Adds to a PASS why the verdict can be SUSPECT: a condition is decided on the numbers as they were measured. `by` is the check that
+/// decides the verdict.
+pub(crate) fn explain_suspect(answer: ReportAnswer, verdict: Verdict, by: Option<CheckId>) -> ReportAnswer {
+    if (answer.word, verdict) != (AnswerWord::Pass, Verdict::Suspect) {
         return answer;
     }
-    let is_cause = |f: &&Checked| {
-        f.outcome == Outcome::Finding && f.severity.is_some_and(|severity| severity < Severity::Note)
-    };
-    let ids: BTreeSet<CheckId> = report.checks.iter().filter(is_cause).map(|f| f.id).collect();
-    let causes = CheckId::list(&Vec::from_iter(ids), ", ");
-    let causes = if causes.is_empty() { causes } else { format!(" ({causes})") };
+    let by = by.map_or_else(String::new, |id| format!(" ({id})"));
     let sentence = format!(
-        "{} The numbers as measured pass; SUSPECT is about what else affected them{causes}.",
+        "{} PASS is about the numbers as measured; SUSPECT is about how far to trust them{by}.",
         answer.sentence
     );
     ReportAnswer { sentence, ..answer }
@@ -246,7 +241,7 @@ fn a_pass_next_to_suspect_explains_both() {
     let answer = both.answer.clone().unwrap();
     assert_eq!((answer.word, both.verdict, exit_code(&both)), (AnswerWord::Pass, Verdict::Suspect, 0));
     assert!(
-        answer.sentence.contains("SUSPECT is about what else affected them (B04)."),
+        answer.sentence.ends_with("SUSPECT is about how far to trust them (B04)."),
         "{}",
         answer.sentence
     );

@@ -475,7 +475,7 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Gat
 }
 
 /// Adds to an undecided answer what to type, unless the user already said what it counts as.
-pub(crate) fn name_option(answer: &mut Option<ReportAnswer>, counts_as: Option<CountsAs>) {
+pub(crate) fn advise_inconclusive(answer: &mut Option<ReportAnswer>, counts_as: Option<CountsAs>) {
     let undecided = answer.as_mut().filter(|a| a.word == AnswerWord::Inconclusive && counts_as.is_none());
     if let Some(answer) = undecided {
         answer.sentence = format!("{} {PASS_UNLESS_PROVEN}", answer.sentence);

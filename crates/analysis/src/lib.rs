@@ -90,7 +90,7 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     report.answer = exit::printed_answer(&report);
     let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     report.counts_as = options.inconclusive.filter(|_| is_open);
-    gate::name_option(&mut report.answer, options.inconclusive);
+    gate::advise_inconclusive(&mut report.answer, options.inconclusive);
     report
 }
 

@@ -14,6 +14,7 @@ use crate::checks::{
     FOREIGN_ABOVE, LimitUnit, hard_limits, show_part,
 };
 use crate::compare::{self, CommandTimes};
+use crate::exit::explain_suspect;
 use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::{Judging, findings, notes, unknown_machine, verdict};
 use figures::snapshot_at;
@@ -61,7 +62,8 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let reasoned = verdict_with_reason(&commands, &checks);
     let mut answer =
         crate::gate::combine_gates(&gates).or_else(|| answer_of_comparison(&commands, &compared));
-    crate::gate::name_option(&mut answer, options.inconclusive);
+    crate::gate::advise_inconclusive(&mut answer, options.inconclusive);
+    let answer = answer.map(|answer| explain_suspect(answer, reasoned.verdict, reasoned.by));
     let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
     let (per_second, unit) = if first.and_then(|one| one.seconds).is_some_and(|seconds| seconds < 1.0) {
@@ -824,8 +826,8 @@ mod tests {
     use crate::Judging;
     use crate::fixture::Fixture;
     use model::command::{
-        Cold, Command, CommandEnd, CommandRun, CommandStudy, Exit, FilesState, FinalSync, NamedFiles,
-        ProcessIo, Stream, Traced,
+        Cold, Command, CommandEnd, CommandIo, CommandRun, CommandStudy, Exit, FilesState, FinalSync,
+        NamedFiles, Stream, Traced,
     };
     use model::evidence::{Moment, Snapshot};
     use model::finding::Outcome;
@@ -845,11 +847,11 @@ mod tests {
             system_ns: 50_000_000,
             peak_bytes: 8 * MIB,
             peak_floor_bytes: 4 * MIB,
-            moved: Ok(ProcessIo {
+            moved: Ok(CommandIo {
                 read_call_bytes: 64 * MIB,
                 read_calls: Some(64),
                 fetched_bytes,
-                ..ProcessIo::default()
+                ..CommandIo::default()
             }),
             still_running: Vec::new(),
             page_bytes: 4096,
@@ -1105,7 +1107,7 @@ mod tests {
         let (report, run) = judged(end(68 * MIB), [0, 0]);
         assert_eq!(run.unused_read_ahead_bytes, Ok(4 * MIB));
         assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
-        let mapped = ProcessIo { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..ProcessIo::default() };
+        let mapped = CommandIo { read_call_bytes: MIB, fetched_bytes: 64 * MIB, ..CommandIo::default() };
         let (report, run) = judged(CommandEnd { moved: Ok(mapped), ..end(0) }, [0, 0]);
         assert!(run.unused_read_ahead_bytes.is_err() && run.cached_read_bytes.is_err(), "{run:?}");
         assert!(sentence(&report).contains("read 64 MiB in"), "{}", sentence(&report));
@@ -1133,11 +1135,11 @@ mod tests {
     /// 64 MiB written; `dirty_bytes` were dirty in the file at the end.
     fn writer(dirty_bytes: u64, final_sync: FinalSync) -> CommandEnd {
         let mut end = end(0);
-        end.moved = Ok(ProcessIo {
+        end.moved = Ok(CommandIo {
             write_call_bytes: 64 * MIB,
             write_calls: 64,
             dirtied_bytes: 64 * MIB,
-            ..ProcessIo::default()
+            ..CommandIo::default()
         });
         end.named[0].before = Ok(FilesState::default());
         end.named[0].after = Ok(FilesState {
@@ -1305,12 +1307,12 @@ mod tests {
         };
         let mut tar = end(0);
         tar.stdout = Stream::Pipe;
-        tar.moved = Ok(ProcessIo {
+        tar.moved = Ok(CommandIo {
             read_call_bytes: 64 * MIB,
             read_calls: Some(9),
             write_call_bytes: 64 * MIB,
             write_calls: 9,
-            ..ProcessIo::default()
+            ..CommandIo::default()
         });
         assert_eq!(limiter(tar.clone(), &["tar", "c", "data"]), "the other end of a pipe");
         // Its standard output is a pipe that carried no data.
@@ -1328,7 +1330,7 @@ mod tests {
         for end in [
             end(64 * MIB),
             writer(0, FinalSync::Off),
-            CommandEnd { moved: Ok(ProcessIo::default()), ..end(0) },
+            CommandEnd { moved: Ok(CommandIo::default()), ..end(0) },
         ] {
             let text = described(end);
             assert_eq!(text.matches("ended with exit code 2").count(), 1, "{text}");
