@@ -14,11 +14,16 @@ const CONFIGFS: &str = "/sys/kernel/config";
 
 /// A kind of export: the pattern of its directories below configfs, the attribute that names the file or device, and the attribute that is
 /// `1` while it is open, if there is one. A name may end with `*`.
-const KINDS: [(&str, &str, Option<&str>); 3] = [
+const KINDS: [(&str, &str, Option<&str>); 4] = [
     ("nvmet/subsystems/*/namespaces/*", "device_path", Some("enable")),
+    ("nvmet/subsystems/*/passthru", "device_path", Some("enable")),
     ("target/core/fileio_*/*", "udev_path", Some("enable")),
     ("usb_gadget/*/functions/mass_storage.*/lun.*", "file", None),
 ];
+
+/// The kernel modules that export, and the directory below configfs that each makes.
+const MODULES: [(&str, &str); 3] =
+    [("nvmet", "nvmet"), ("target_core_mod", "target"), ("libcomposite", "usb_gadget")];
 
 /// An open file or device.
 pub(crate) struct Export {
@@ -35,11 +40,18 @@ impl Export {
     }
 }
 
-/// Returns all exports; none if configfs is not mounted.
+/// Returns all exports.
 ///
 /// # Errors
-/// Why they cannot be listed.
+/// Why they cannot be listed, for example because configfs is not mounted here.
 pub(crate) fn exports(root: &Root) -> Known<Vec<Export>> {
+    for (module, dir) in MODULES {
+        if root.has(&format!("/sys/module/{module}")) && !root.has(&format!("{CONFIGFS}/{dir}")) {
+            return Err(format!(
+                "what the kernel module {module} exports is unknown: no configfs at {CONFIGFS}"
+            ));
+        }
+    }
     let mut found = Vec::new();
     for (pattern, path, enable) in KINDS {
         let mut places = vec![CONFIGFS.to_owned()];
@@ -80,7 +92,13 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
     if enable.is_none() && name.as_ref().is_ok_and(String::is_empty) {
         return None;
     }
-    let opened = name.and_then(|name| identity::from_name(root, &name));
+    let opened = name.and_then(|name| {
+        // The name of a controller does not tell which devices are its namespaces.
+        if place.ends_with("/passthru") {
+            return Err(format!("it exports all namespaces of {name}"));
+        }
+        identity::from_name(root, &name)
+    });
     // It may have been removed meanwhile.
     (opened.is_ok() || root.has(&place)).then_some(Export { place, opened })
 }
@@ -147,6 +165,16 @@ fn open_exports_are_found_and_unreadable_ones_are_unknown() {
         let all = exports(&root).unwrap_or_else(|why| panic!("{why}"));
         assert!(unknown_export(&all).is_some_and(|why| why.contains("namespaces/3 is unknown")), "{path}");
     }
+    // A whole controller is exported.
+    config("nvmet/subsystems/nqn/namespaces/3/enable", "0\n");
+    config("nvmet/subsystems/nqn/passthru/device_path", "/dev/nvme0\n");
+    config("nvmet/subsystems/nqn/passthru/enable", "1\n");
+    let why = exports(&root).ok().and_then(|all| unknown_export(&all));
+    assert!(why.is_some_and(|why| why.contains("all namespaces of /dev/nvme0")));
+    // The module is loaded, and this mount namespace has no configfs.
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    put(dir.path(), "sys/module/nvmet/refcnt", "0\n");
+    assert!(exports(&Root::at(dir.path().to_owned())).is_err_and(|why| why.contains("no configfs")));
     // A file in place of the directory stands for a directory that cannot be listed.
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     put(dir.path(), "sys/kernel/config/nvmet/subsystems", "");

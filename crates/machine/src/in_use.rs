@@ -311,8 +311,8 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
 
 /// Finds the user of an open file. Fails if the use is unknown.
 ///
-/// 1. The file itself: swap, a mount, a loop device, or a program that has it open for writing.
-/// 2. If a program mirrors a directory: swap, mounts and loop devices of the mirrored file. Its
+/// 1. The file itself: swap, a mount, a loop device, an export, or a program that has it open for writing.
+/// 2. If a program mirrors a directory: swap, mounts, loop devices and exports of the mirrored file. Its
 ///    writers do not count, because the mirroring program itself opens the file for writing as soon
 ///    as a user writes.
 /// 3. If the file is in an overlay: the file that holds its data.
@@ -388,8 +388,8 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
         return Ok(Use::By(export.describe()));
     }
     let writers = writer_of_file(root, file);
-    // If the kernel reports no writer, the file is neither swap, nor below a writable loop device, nor exported, because the kernel has
-    // such files open for writing. A search of all processes does not show this.
+    // If the kernel reports no writer, the file is neither swap, nor below a writable loop device, nor exported for writing, because the
+    // kernel has such files open for writing. A search of all processes does not show this.
     let settled = matches!(writers, Use::Unused) && lease(file) == Ok(false);
     let unseen_export = exports.map_or_else(Some, |all| unknown_export(&all));
     let unseen = swaps.err().or(unseen_export).filter(|_| !settled);

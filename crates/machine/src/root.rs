@@ -189,9 +189,9 @@ impl Root {
         self.genuine(path).is_ok_and(|path| path.exists())
     }
 
-    /// Whether a path is a directory, or may be one.
+    /// Whether a path is a directory. True if that cannot be read.
     pub(crate) fn is_dir(&self, path: &str) -> bool {
-        self.genuine(path).is_ok_and(|path| path.metadata().map_or(true, |found| found.is_dir()))
+        self.genuine(path).map_or(true, |path| path.metadata().map_or(true, |found| found.is_dir()))
     }
 
     /// Returns `major:minor` of the block device at a path such as `/dev/mapper/data`. A recorded copy has no device nodes, so there the
