@@ -91,6 +91,14 @@ const SHARED: [u64; 20] = [
 /// changes no time of the file.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
+/// ZFS, f2fs and bcachefs: a compressed file has only its compressed bytes allocated.
+const ALLOCATE_COMPRESSED: [u64; 3] = [0x2fc1_2fc1, 0xf2f5_2010, 0xca45_1a4e];
+
+/// Whether the allocated bytes of a file may be fewer than its data; false if the file system is unknown.
+pub(crate) fn allocates_compressed(file: &File) -> bool {
+    kind(file).is_ok_and(|kind| ALLOCATE_COMPRESSED.contains(&kind))
+}
+
 /// Returns the `f_type` of the file system that a file is on.
 fn kind(file: &File) -> Result<u64, String> {
     let metadata = fstatfs(file).map_err(|e| describe(&e.into()))?;

@@ -7,7 +7,7 @@
 //!    directory are not followed.
 
 use crate::root::Root;
-use crate::{extents, page_cache, resolve};
+use crate::{extents, file_systems, page_cache, resolve};
 use model::Known;
 use model::command::FilesState;
 use model::evidence::SECTOR_BYTES;
@@ -153,7 +153,7 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
         files: sum.files + 1,
         bytes: sum.bytes.saturating_add(bytes),
         hole_bytes: sum.hole_bytes.saturating_add(if is_file {
-            hole_bytes(&file, bytes, allocated)
+            hole_bytes(&file, bytes, allocated, file_systems::allocates_compressed(&file))
         } else {
             0
         }),
@@ -163,17 +163,19 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     })
 }
 
-/// Returns the bytes of a file in holes. A compressed file has fewer allocated bytes than data, so the ranges decide. Ranges that were
-/// allocated but never written may count as holes there, so the allocated bytes decide too.
-fn hole_bytes(file: &File, bytes: u64, allocated: u64) -> u64 {
+/// Returns the bytes of a file in holes: those that are not allocated. On a file system that allocates only the compressed bytes, at most
+/// the ranges without data. Other file systems may report the whole file as data.
+fn hole_bytes(file: &File, bytes: u64, allocated: u64, allocates_compressed: bool) -> u64 {
     let missing = bytes.saturating_sub(allocated);
+    if !allocates_compressed {
+        return missing;
+    }
     let (mut at, mut holes) = (0, 0_u64);
     while at < bytes && holes < missing {
         let data = match seek(file, SeekFrom::Data(at)) {
             Ok(data) => data,
             // No data follows.
             Err(Errno::NXIO) => bytes,
-            // The file system does not tell.
             Err(_) => return missing,
         };
         holes = holes.saturating_add(data - at);
@@ -237,8 +239,13 @@ mod tests {
         assert_eq!(state.hole_bytes, 1 << 20);
         // A compressed file has all its data in fewer allocated bytes; a sparse one has a hole.
         let dense = File::open(dir.path().join("a"))?;
-        assert_eq!((hole_bytes(&dense, 8192, 512), hole_bytes(&sparse, 1 << 20, 0)), (0, 1 << 20));
-        assert_eq!(hole_bytes(&sparse, 1 << 20, (1 << 20) - 512), 512);
+        assert_eq!(
+            (hole_bytes(&dense, 8192, 512, true), hole_bytes(&sparse, 1 << 20, 0, true)),
+            (0, 1 << 20)
+        );
+        assert_eq!(hole_bytes(&sparse, 1 << 20, (1 << 20) - 512, true), 512);
+        // A file system without holes in its answers, such as NFS 3, reports a sparse file as data.
+        assert_eq!(hole_bytes(&dense, 8192, 512, false), 7680);
         assert!(state.cached_bytes.is_none_or(|cached| cached >= 8192), "{state:?}");
         assert_eq!(super::state(&dir.path().join("none"), false).map(|state| state.files), Ok(0));
         let endless = dir.path().join("endless");
