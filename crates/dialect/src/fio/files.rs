@@ -29,7 +29,7 @@ pub(super) fn region(
     job.refuse_if(fills_files, "fill_device", why)?;
     let appends = job.on("file_append", false)? && !on_devices(job, files, environment);
     job.refuse_if(appends, "file_append", "fathom does not append to files; remove the option")?;
-    let repeats = job.count("loops", 1)?.unwrap_or(1) > 1 || is_time_based(job)?;
+    let repeats = job.count("loops", 1)?.unwrap_or(1) > 1 || is_time_based(job)? || has_io_size(job)?;
     let unlinks = job.on("unlink_each_loop", false)? && repeats && !on_devices(job, files, environment);
     job.refuse_if(unlinks, "unlink_each_loop", "fathom keeps files between passes; remove the option")?;
     let shares = Shares { job, environment, files, least: smallest_block(stream) };
@@ -441,7 +441,6 @@ fn set_end(
         }
         (Some(bytes), _) => {
             // As in fio, the last operation may exceed io_size, but not the size.
-            let least = u64::from(smallest_block(stream));
             let whole = if io_size.is_some() { bytes.div_ceil(least) } else { bytes / least } * least;
             job.refuse_if(whole == 0, "io_size", "the size is less than one block; type a larger size")?;
             let ends_by_pass = matches!(stream.random, None | Some(Order::Once)) && rw.step == 0;
@@ -471,7 +470,6 @@ fn set_end(
             // If the size is not a multiple of the number of files, the files together are smaller than the size, but fio moves the full
             // size.
             let region = size.map_or_else(|| shares.region("size", stream), Ok)?;
-            let least = u64::from(shares.least);
             // fio starts another operation as long as any byte of the size is left.
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
             // The last operation may have the largest block size, and must not exceed the bytes.

@@ -420,9 +420,12 @@ fn a_device_is_filled_and_a_file_system_is_not() {
 
 #[test]
 fn options_that_change_files_have_no_effect_on_devices() {
-    for options in
-        ["file_append=1", "unlink_each_loop=1\nloops=2", "unlink_each_loop=1\ntime_based\nruntime=1"]
-    {
+    for options in [
+        "file_append=1",
+        "unlink_each_loop=1\nloops=2",
+        "unlink_each_loop=1\ntime_based\nruntime=1",
+        "unlink_each_loop=1\nio_size=2m",
+    ] {
         let lines =
             |path: &str, options: &str| format!("[j]\nfilename={path}\n{options}\nrw=write\nsize=1m\n");
         assert_eq!(job(&lines("/dev/sdx", options)).phases.len(), 1, "{options}");
