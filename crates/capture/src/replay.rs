@@ -27,10 +27,6 @@ use trace::row::{Names, Row, RowKind};
 /// Maximum number of queued writes with a flush that were not issued yet. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
-/// Longest wait of a flush in ns. The kernel resets a device that has not answered for so long, so an older request is one
-/// whose issue the recording lost.
-const LONGEST_FLUSH_NS: u64 = 60_000_000_000;
-
 /// An operation of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
@@ -60,8 +56,9 @@ pub(crate) struct Operation {
 pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
-    /// Queued writes with a flush that were not issued yet, as (sector, time of queueing, number). A sector may have several.
-    queued: BTreeSet<(u64, u64, u64)>,
+    /// Queued writes with a flush that were not issued yet, as (sector, time of queueing, number, time of completion if
+    /// known). A sector may have several.
+    queued: BTreeSet<(u64, u64, u64, Option<u64>)>,
     /// Serial number that the next queued write with a flush gets.
     next_queued: u64,
     /// Changes to apply to the operations.
@@ -100,7 +97,8 @@ impl Operations {
             (RowKind::RequestedFlush, _) if row.sectors == 0 => Kind::Sync,
             (RowKind::RequestedFlush, _) => {
                 if flags.has_preflush() && self.queued.len() < MAX_REQUESTED_FLUSHES {
-                    self.queued.insert((row.sector, row.issue_ns, self.next_queued));
+                    let done_ns = row.latency_ns.map(|ns| row.issue_ns.saturating_add(ns));
+                    self.queued.insert((row.sector, row.issue_ns, self.next_queued, done_ns));
                     self.next_queued += 1;
                 }
                 return;
@@ -144,14 +142,15 @@ impl Operations {
     }
 
     /// Removes the oldest queued write at the sector of an issued one and returns when it was queued; `None` if the capture
-    /// does not have it.
+    /// does not have it. A write that completed before had another issue, which the recording lost.
     fn take_queued(&mut self, row: &Row) -> Option<u64> {
-        let until = (row.sector, row.issue_ns, u64::MAX);
+        let until = (row.sector, row.issue_ns, u64::MAX, None);
         loop {
-            let oldest = self.queued.range((row.sector, 0, 0)..=until).next().copied()?;
+            let oldest = self.queued.range((row.sector, 0, 0, None)..=until).next().copied()?;
             self.queued.remove(&oldest);
-            if row.issue_ns - oldest.1 <= LONGEST_FLUSH_NS {
-                return Some(oldest.1);
+            let (_, queued_ns, _, done_ns) = oldest;
+            if done_ns.is_none_or(|done_ns| done_ns >= row.issue_ns) {
+                return Some(queued_ns);
             }
         }
     }
