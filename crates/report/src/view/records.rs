@@ -8,7 +8,7 @@ use crate::view::lists::distinct;
 use crate::view::numbers::percentile_ns;
 use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
-use model::command::{ProcessIo, Syncs};
+use model::command::{CommandIo, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;
 use model::figures::AtDevice;
@@ -18,6 +18,7 @@ use model::report::{Figures, Measured, Report, Verdict};
 use model::study::{Api, ApiRow, Studied};
 use model::sweep::{CellFigures, Setting, Sweep};
 use model::watch::{DeviceInterval, Latencies, Latency, Requests, Watched, WatchedDevice};
+use std::collections::BTreeSet;
 
 /// Returns a known value; `None` if it could not be read.
 fn known<T: Copy>(value: &model::Known<T>) -> Option<T> {
@@ -109,7 +110,7 @@ pub(crate) fn report_records(report: &Report) -> Records {
     }
 }
 
-fn moved(moved: &model::Known<ProcessIo>, count: fn(&ProcessIo) -> Option<u64>) -> Option<u64> {
+fn moved(moved: &model::Known<CommandIo>, count: fn(&CommandIo) -> Option<u64>) -> Option<u64> {
     moved.as_ref().ok().and_then(count)
 }
 
@@ -408,6 +409,7 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
         .value("device", |one| one.row.device.clone())
         .value("targets", |one| one.row.targets.join(";"))
         .value("tags", |one| one.row.tags.join(";"));
+    let mut names_so_far = BTreeSet::new();
     for (at, column) in sessions.columns.iter().enumerate() {
         // Sessions of different work share a column in tables for people.
         let figures = sessions.rows.iter().filter_map(|row| row.figures.get(at)?.as_ref());
@@ -419,13 +421,15 @@ pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
         for (name, unit) in names {
             let figure = |one: &ReportedRow| one.figure(at, name, unit).cloned();
             let heading = format!("{name} {unit}");
+            // One name may have figures in two units.
+            let title = if names_so_far.insert(name.to_owned()) { name.to_owned() } else { heading.clone() };
             all = all
                 .value(heading.clone(), |one| figure(one)?.value)
                 .value(format!("{heading} low"), |one| figure(one)?.interval.map(|[low, _]| low))
                 .value(format!("{heading} high"), |one| figure(one)?.interval.map(|[_, high]| high))
-                .value(format!("{name} verdict"), |one| figure(one).map(|f| f.verdict.word()));
+                .value(format!("{title} verdict"), |one| figure(one).map(|f| f.verdict.word()));
             if !sessions.reports.is_empty() {
-                all = all.value(format!("{name} measured"), |one| {
+                all = all.value(format!("{title} measured"), |one| {
                     one.true_name(one.figure(at, name, unit)?).map(str::to_owned)
                 });
             }
