@@ -356,9 +356,12 @@ pub(super) const NOT_QUICK: [&str; 13] = [
 fn advise_time(command: &str, value: &str, line: &[String]) -> Option<String> {
     let is_typed = |flag: &str| line.iter().any(|word| word.split('=').next() == Some(flag));
     match command {
-        "bench" if !NOT_QUICK.iter().any(|flag| is_typed(&format!("--{}", flag.replace('_', "-")))) => Some(
-            format!("--quick, which takes 10 s in all, or --time {value}, which is the time of each run"),
-        ),
+        "bench" if is_typed("--quick") => Some("--quick alone, which has its own times".into()),
+        "bench" if !NOT_QUICK.iter().any(|flag| is_typed(&format!("--{}", flag.replace('_', "-")))) => {
+            Some(format!(
+                "--quick, which takes 10 s for each target, or --time {value}, which is the time of each run"
+            ))
+        }
         "sweep" | "limit" | "api" => Some(format!(
             "--budget {value}, which is the time of all runs together, or --time {value}, which is that of each run"
         )),
@@ -373,7 +376,7 @@ fn advise_time(command: &str, value: &str, line: &[String]) -> Option<String> {
 /// Returns the flag that a command needs to take a key, or an empty text; `None` if it does not take the key in this line.
 fn flag_for(command: &str, key: &str, line: &[String]) -> Option<&'static str> {
     let is_typed = |flag: &str| line.iter().any(|word| word == flag);
-    let profile = line.iter().position(|word| word == "--profile").and_then(|at| line.get(at + 1));
+    let profile = find_typed("--profile", line).and_then(|(_, value)| value);
     let is_profile = |p: &&Profile| profile.is_none_or(|typed| p.name.eq_ignore_ascii_case(typed));
     match (command, key) {
         // The tests of most profiles define their threads, and some have a single operation in flight.
@@ -605,7 +608,7 @@ fn tips_name_flag_value_and_command() {
         ("bench --iodepth_batch 8", "type fathom run --batch 8"),
         ("sweep --loops 3", "type --exhaustive --runs 3"),
         ("sweep --exhaustive --loops 3", "type --runs 3"),
-        ("bench --duration 10", "type --quick, which takes 10 s in all, or --time 10s"),
+        ("bench --duration 10", "type --quick, which takes 10 s for each target, or --time 10s"),
         ("bench -d60", "DISKSPD's -d is --time; type --quick, which"),
         ("bench --runs 3 --runtime=10", "fio's --runtime is --time; type --time 10s"),
         ("sweep --duration 60", "type --budget 60s, which is the time of all runs together, or --time 60s"),
