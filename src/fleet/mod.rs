@@ -168,16 +168,16 @@ impl Fleet {
     /// # Errors
     /// If the measurement ended elsewhere.
     pub fn all_made(&self) -> Result<(), Failure> {
-        self.agree_to_continue(None).map(|_| ())
+        self.first_reason(None).map(|_| ())
     }
 
-    /// Waits until every host has reached this step. Returns the first reason why a host cannot continue, the same on all hosts. With
+    /// Waits until every host has reached this step. Returns the first reason that a host reports, the same on all hosts. With
     /// several hosts the reason begins with the name of the host.
     ///
     /// # Errors
     /// If the measurement ended elsewhere.
-    pub fn agree_to_continue(&self, own: Option<String>) -> Result<Option<String>, Failure> {
-        several!(self, hosts => hosts.agree_to_continue(own), alone => Ok(own))
+    pub fn first_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
+        several!(self, hosts => hosts.first_reason(own), alone => Ok(own))
     }
 
     /// Registers a flag that is set when the measurement ends on another host.

@@ -35,7 +35,7 @@ use machine::cgroup::MemoryLimit;
 use machine::root::Root;
 use model::evidence::FileState;
 use model::job::{Access, Job, Order, Phase, Stream};
-use model::plan::{EarlierSession, MAKING_NS, Plan, Planned, Role, Strategy, Target};
+use model::plan::{BaselineSession, MAKING_NS, Plan, Planned, Role, Strategy, Target};
 use model::record::Record;
 use model::report::Report;
 use model::spec::number::MAX_TIME_NS;
@@ -436,7 +436,7 @@ fn append_baseline_jobs(
     jobs: &mut Vec<Job>,
     targets: &mut Targets,
     origins: &mut Origins,
-) -> Result<EarlierSession, Failure> {
+) -> Result<BaselineSession, Failure> {
     let fail = |why: &str| Failure::Usage(format!("--against {word}: {why}"));
     if matches!(strategy, Strategy::Steady { .. }) {
         return Err(fail(
@@ -477,7 +477,7 @@ fn append_baseline_jobs(
     origins.note("--against", Some(words), Clone::clone);
     let mut baseline_report = judge_baseline(&record, &file);
     baseline_report.results.retain(|r| jobs[first_job..].iter().any(|j| j.name == r.job.name));
-    Ok(EarlierSession {
+    Ok(BaselineSession {
         session,
         first_job,
         headline: first_job + headline,

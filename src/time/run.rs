@@ -22,7 +22,7 @@ use machine::root::Root;
 use machine::snapshot::SnapshotReader;
 use model::Known;
 use model::command::{
-    Cold, CommandEnd, Exit, FilesState, FinalSync, NamedFiles, Neighbour, ProcessIo, Requests, Stream, Traced,
+    Cold, CommandEnd, CommandIo, Exit, FilesState, FinalSync, NamedFiles, Neighbour, Requests, Stream, Traced,
 };
 use model::evidence::Moment;
 use model::histogram::Histogram;
@@ -148,7 +148,7 @@ impl Runner<'_> {
                 let after = moved?;
                 let grown = after.since(&before).ok_or("the counters of /proc/self/io went backwards")?;
                 let has_many_calls = single_process == Ok(true) && grown.read_calls >= MANY_READ_CALLS;
-                Ok(ProcessIo {
+                Ok(CommandIo {
                     read_call_bytes: grown.rchar.saturating_sub(exec_bytes),
                     read_calls: (exec_reads.is_some() || has_many_calls)
                         .then_some(grown.read_calls.saturating_sub(exec_calls)),
@@ -343,7 +343,7 @@ impl Runner<'_> {
     }
 
     /// Writes back the command's dirty data, unless --no-sync was typed or no data are dirty.
-    fn final_sync(&self, moved: &Known<ProcessIo>) -> FinalSync {
+    fn final_sync(&self, moved: &Known<CommandIo>) -> FinalSync {
         if !self.request.study.final_sync {
             return FinalSync::Off;
         }

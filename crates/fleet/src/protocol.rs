@@ -466,12 +466,12 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until every host is at this step. Returns the first reason against continuing, with
+    /// Waits until every host is at this step. Returns the first reason that a host reports, with
     /// the name of its host; `None` if no host has one.
     ///
     /// # Errors
     /// If the measurement ended early.
-    pub fn agree_to_continue(&self, own: Option<String>) -> Result<Option<String>, Failure> {
+    pub fn first_reason(&self, own: Option<String>) -> Result<Option<String>, Failure> {
         if self.rank > 0 {
             self.send(0, Message::Reason(own));
             return match self.receive(0)? {

@@ -312,7 +312,7 @@ fn hosts_wait_until_all_have_made_their_files() {
         for round in 1..=2 {
             std::thread::sleep(Duration::from_millis(20 * (hosts.rank as u64 + round) % 50));
             made.fetch_add(1, Ordering::SeqCst);
-            let reason = hosts.agree_to_continue(None).unwrap_or_else(|why| panic!("{why:?}"));
+            let reason = hosts.first_reason(None).unwrap_or_else(|why| panic!("{why:?}"));
             assert!(made.load(Ordering::SeqCst) >= 3 * round as usize && reason.is_none());
         }
         hosts.leave();
@@ -323,7 +323,7 @@ fn hosts_wait_until_all_have_made_their_files() {
 fn all_hosts_learn_the_first_reason_and_its_host() {
     met(4, |hosts| {
         let own = (hosts.rank >= 2).then(|| format!("a file of rank {} is sparse", hosts.rank));
-        let reason = hosts.agree_to_continue(own).unwrap_or_else(|why| panic!("{why:?}"));
+        let reason = hosts.first_reason(own).unwrap_or_else(|why| panic!("{why:?}"));
         assert_eq!(reason.as_deref(), Some("h2: a file of rank 2 is sparse"));
         hosts.leave();
     });

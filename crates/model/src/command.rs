@@ -84,7 +84,7 @@ pub struct CommandEnd {
     pub peak_floor_bytes: u64,
     /// Bytes and calls of the command and of all descendants that have ended, by the kernel's accounting of tasks
     /// (`/proc/PID/io`).
-    pub moved: Known<ProcessIo>,
+    pub moved: Known<CommandIo>,
     /// Processes of the command that still run, such as `postgres (4711)`. `moved` does not include their bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_running: Vec<String>,
@@ -146,7 +146,7 @@ impl Exit {
 /// Bytes and calls of processes (`proc_pid_io(5)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Moved"))]
-pub struct ProcessIo {
+pub struct CommandIo {
     /// Bytes that read calls returned, from files, pipes and terminals (`rchar`).
     pub read_call_bytes: u64,
     /// Number of read calls (`syscr`). `None` if it is unknown how many of them the kernel made to start programs.
@@ -335,7 +335,7 @@ pub struct CommandRun {
     /// Largest resident memory of one process, in bytes; unknown if it is smaller than fathom's.
     pub peak_bytes: Known<u64>,
     /// Bytes of the command's calls, and bytes that the kernel charged to the command.
-    pub moved: Known<ProcessIo>,
+    pub moved: Known<CommandIo>,
     /// Bytes of the command's reads that the page cache served.
     pub cached_read_bytes: Known<u64>,
     /// Bytes that the kernel read ahead and the command did not read.

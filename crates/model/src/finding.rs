@@ -339,8 +339,7 @@ impl DoctorAnswer {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the answer is a finding that changes what a measurement shows. The
-    /// limit of a cgroup counts as one: a fast enough load would measure this limit instead of the device.
+    /// Whether the answer is a finding that changes what a measurement shows. The limit of a cgroup counts as one: a fast enough load would measure this limit instead of the device.
     pub fn affects_measurement(&self) -> bool {
         self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_cgroup_limit())
     }
@@ -364,9 +363,8 @@ impl DoctorAnswer {
 }
 
 impl Diagnosis {
-    /// Returns all findings, worst first. Findings of equal severity keep their order. The
-    /// limit of a cgroup counts as
-    /// a finding that biases a number.
+    /// Returns all findings, worst first. Findings of equal severity keep their order. The limit of a cgroup counts as a
+    /// finding that biases a number.
     pub fn worst_first(&self) -> Vec<&DoctorAnswer> {
         let answers = self.groups.iter().flat_map(|group| &group.answers);
         let mut findings: Vec<&DoctorAnswer> = answers.filter(|a| a.outcome == Outcome::Finding).collect();

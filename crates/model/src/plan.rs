@@ -79,7 +79,7 @@ pub struct Plan {
     pub expect_device: Option<String>,
     /// The earlier session whose jobs are measured again next to those of this session; `None` without `--against`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<EarlierSession>,
+    pub against: Option<BaselineSession>,
     /// The question that the jobs answer together.
     #[serde(flatten)]
     pub study: Study,
@@ -288,7 +288,7 @@ pub enum Strategy {
 
 /// An earlier session whose jobs are measured again next to those of this session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EarlierSession {
+pub struct BaselineSession {
     /// Id of the earlier session.
     pub session: String,
     /// Index of the first job in this plan that is from the earlier session. All later jobs are from the earlier

@@ -641,7 +641,7 @@ fn pool_results(reports: &[Report]) -> Vec<PooledResult<'_>> {
 /// Compares the reports of a rerun: the session's own jobs with the repeated ones, which were measured in turns, and the repeated jobs with
 /// the earlier session. The user knows what changed since then, so the own jobs may be different work. The repeated jobs may not.
 pub(crate) fn compare_rerun(
-    earlier: &plan::EarlierSession,
+    earlier: &plan::BaselineSession,
     plan: &Plan,
     own: &Report,
     rerun: Report,
@@ -722,7 +722,7 @@ pub(crate) fn fixture() -> Record {
     let before = Fixture { name: "before".into(), ops: 8_000, ..Fixture::honest() };
     let then = judge(&before.record(), &Judging::default());
     let mut record = together(&[Fixture::honest(), before]);
-    record.header.plan.against = Some(model::plan::EarlierSession {
+    record.header.plan.against = Some(model::plan::BaselineSession {
         session: "1".into(),
         first_job: 1,
         headline: 1,

@@ -3,7 +3,7 @@
 
 use crate::view::numbers::{device_rate, half_width, percentile, verdict_mark, with_supported_digits};
 use crate::view::table::{Columns, Table, or_dash};
-use model::command::{CommandResults, CommandRun, ProcessIo};
+use model::command::{CommandIo, CommandResults, CommandRun};
 use model::fleet::{Fairness, FleetFigures, HostFigures, HostRate};
 use model::replay::{Figure, FitCheck, ReplayComparison};
 use model::report::{Figures, Measured, Rates, Report, Verdict};
@@ -306,7 +306,7 @@ fn in_unit(value: f64, unit: &str) -> String {
 /// Returns a row for each run.
 pub(crate) fn command_table(results: &CommandResults) -> Table {
     let seconds = |seconds: f64| show_ns(seconds * 1e9);
-    let moved = |run: &CommandRun, amount: fn(&ProcessIo) -> u64| {
+    let moved = |run: &CommandRun, amount: fn(&CommandIo) -> u64| {
         or_dash(run.moved.as_ref().map(amount).ok(), show_bytes)
     };
     let runs = results
