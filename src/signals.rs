@@ -96,7 +96,7 @@ pub fn watch_until_gone(
 ///
 /// # Errors
 /// Returns why the handlers cannot be installed.
-pub fn pass_on(mut received: impl FnMut(i32, bool) + Send + 'static) -> Result<(), Failure> {
+pub fn pass_on(received: impl Fn(i32, bool) + Send + 'static) -> Result<(), Failure> {
     let all = sys::thread::ending_signals().into_iter().chain([SIGUSR1]);
     let handled = all.filter(|signal| !sys::process::is_ignored(*signal));
     let mut signals = SignalsInfo::<WithOrigin>::new(handled).map_err(refused)?;

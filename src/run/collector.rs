@@ -157,8 +157,8 @@ impl Collector {
         all.supported_quantile_ns(0.99)
     }
 
-    /// Takes the rows that end before `until_ns` and can no longer grow. Merges neighbours to keep
-    /// the file small. `None` if there are no such rows.
+    /// Takes the intervals that end before `until_ns` and can no longer grow. Merges neighbours to keep
+    /// the file small. `None` if there are no such intervals.
     pub fn take_intervals(&mut self, until_ns: u64) -> Option<Intervals> {
         let old: Vec<_> = self.pending.iter().filter(|(_, r)| r.end_ns < until_ns).map(|(k, _)| *k).collect();
         let mut rows: Vec<(usize, PendingInterval)> =

@@ -252,7 +252,7 @@ impl Measurement {
             }
             None => None,
         };
-        self.fleet.agree_to_continue(all)
+        self.fleet.first_reason(all)
     }
 
     /// Number of runs per job that would decide an undecided condition; `None` without such a
@@ -316,13 +316,13 @@ impl Measurement {
         let limit_iops = analysis::under_way::limit_iops(&self.last_run);
         let own = Summary { disturbed, limit_iops, ..Summary::from_phases(*at, phases) };
         let last_shown = std::cell::Cell::new(Instant::now());
-        let tell = |messages: &[String]| {
+        let report = |messages: &[String]| {
             for message in messages {
                 self.live.say_even_if_quiet(message);
             }
             self.show_hosts(&last_shown);
         };
-        let (summary, end) = self.fleet.merge_run(&self.last_run.runs, &self.interval_series, own, tell)?;
+        let (summary, end) = self.fleet.merge_run(&self.last_run.runs, &self.interval_series, own, report)?;
         // A run on other hosts has no data here.
         if let Some(disturbed) = summary.disturbed.as_ref().filter(|_| !self.last_run.runs.is_empty()) {
             self.session.append(&Frame::Disturbed(disturbed.clone()))?;
@@ -568,7 +568,7 @@ impl Measurement {
         let neighbour =
             strategy::disturbed::find_neighbour(&self.last_run).map(|neighbour| neighbour.sentence());
         // Hosts that measure together must agree on repeats.
-        let Some(mut sentence) = self.fleet.agree_to_continue(neighbour)? else { return Ok(()) };
+        let Some(mut sentence) = self.fleet.first_reason(neighbour)? else { return Ok(()) };
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
         if !is_chosen && self.plan.attempts > 1 {
             self.plan.attempts = 1;

@@ -306,10 +306,10 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
     if inside < MIN_DEVICE_SHARE {
         return limiter_above_device(case, inside, &times, per_op, numbers);
     }
-    // Each request took much less time than the operation, so the parts did not run in parallel but one after the other.
+    // Each request took much less time than the operation: splitting it made it slower.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < MIN_DEVICE_SHARE {
         let sentence = format!(
-            "Each operation became {} requests to the device, which took {} each, one after the other; an operation took {}.",
+            "Each operation became {} requests to the device, which took {} each; an operation took {}.",
             show_rate(per_op),
             show_ns(device_ns / per_op),
             show_ns(latency_ns)

@@ -221,7 +221,7 @@ pub(crate) fn type_accept(ids: &BTreeSet<CheckId>) -> String {
     format!("Type {} to decide on this number all the same.", accept_flags(ids))
 }
 
-/// Describes a finding as the rest of a sentence that ends with `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
+/// Describes a finding for use after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
 pub(crate) fn describe_doubt(finding: &Checked) -> String {
     format!("{} {}: {}", finding.id, finding.name, finding.sentence)
 }

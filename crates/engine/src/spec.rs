@@ -12,7 +12,7 @@ use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
 /// At this block size in bytes or above, the loop fills the buffer of the next write while the
-/// queue is full. That takes a second submitting call per turn of the loop, which costs more than it saves with
+/// queue is full. That takes a second submitting call per iteration of the loop, which costs more than it saves with
 /// smaller blocks.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.

@@ -252,9 +252,8 @@ impl State {
         append(&mut self.notes, [message.to_owned()], NOTES_MAX);
     }
 
-    /// Handles the key `q`: ends after the current run. Ends at once if no run is
-    /// under way, or if the
-    /// key was pressed before.
+    /// Handles the key `q`: ends after the current run. Ends at once if no run is under way, or if the key was pressed
+    /// before.
     pub(super) fn ask_to_end(&mut self) {
         self.end = if self.run_depth.is_some() && self.end == End::No { End::AfterRun } else { End::Now };
     }

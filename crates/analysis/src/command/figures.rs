@@ -9,8 +9,8 @@
 use crate::figures::kernel_text::{number_of_key, pressure_us};
 use model::Known;
 use model::command::{
-    Command, CommandEnd, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface, NamedFiles,
-    ProcessIo, Requests, Stream, Syncs,
+    Command, CommandEnd, CommandIo, CommandRun, DeviceUse, Exit, FilesState, FinalSync, Interface,
+    NamedFiles, Requests, Stream, Syncs,
 };
 use model::evidence::{BlockStat, Moment, Snapshot, cgroup_v1, cgroup_v2, meminfo_bytes};
 use model::machine::{Layer, LayerKind, Machine};
@@ -61,8 +61,8 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         user_seconds: end.user_ns as f64 / 1e9,
         system_seconds: end.system_ns as f64 / 1e9,
         peak_bytes: {
-            let floor = end.peak_floor_bytes.saturating_add(FLOOR_TOLERANCE_BYTES) >> 20 << 20;
-            if end.peak_bytes > floor {
+            let floor = end.peak_floor_bytes.saturating_add(FLOOR_TOLERANCE_BYTES).next_multiple_of(1 << 20);
+            if end.peak_bytes >= floor {
                 Ok(end.peak_bytes)
             } else {
                 Err(format!("below {}", show_bytes(floor)))
@@ -244,7 +244,7 @@ fn unused_read_ahead_bytes(end: &CommandEnd) -> Known<u64> {
 
 /// Returns the bytes that the command wrote to storage or to the page cache, without the bytes that it truncated again.
 pub(super) fn written_bytes(end: &CommandEnd) -> Known<u64> {
-    end.moved.clone().map(|moved: ProcessIo| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
+    end.moved.clone().map(|moved: CommandIo| moved.dirtied_bytes.saturating_sub(moved.cancelled_bytes))
 }
 
 /// Returns the dirty bytes of the machine, including those in write-back.

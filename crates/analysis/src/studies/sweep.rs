@@ -408,7 +408,7 @@ fn quoted_cell<'s>(sweep: &'s Sweep, results: &[Measured]) -> Option<&'s CellFig
         let void = |c: &CellFigures| c.result.and_then(|at| results.get(at)).is_none_or(|r| r.void);
         let measured = || sweep.cells.iter().filter(|c| c.result.is_some());
         let most = measured().filter(|c| c.iops.is_some() && !void(c));
-        // Of equally fast cells take the first, which has the smallest size.
+        // Of equally fast cells take the first of the grid.
         let more =
             |a: &&CellFigures, b: &&CellFigures| a.iops.partial_cmp(&b.iops).unwrap_or(Ordering::Equal);
         return most.rev().max_by(more).or(measured().next());
@@ -719,7 +719,7 @@ fn build_works(grid: &Grid, cells: &[CellFigures], answered: &[CaseAnswers]) -> 
         let valid: Vec<&CellFigures> =
             cells.iter().filter(|c| c.setting.work() == name && !void(c) && c.mib_per_s.is_some()).collect();
         let is_random = grid.cells.iter().any(|c| c.setting.work() == name && c.setting.is_random());
-        // Sizes differ, so bytes per second rank them. Of equally fast cells take the first, which has the smallest size.
+        // Sizes differ, so bytes per second rank them. Of equally fast cells take the first of the grid.
         let faster = |a: &&&CellFigures, b: &&&CellFigures| {
             a.mb_per_s.partial_cmp(&b.mb_per_s).unwrap_or(Ordering::Equal)
         };
@@ -752,14 +752,16 @@ fn describe_best_once(best: Option<&CellFigures>, cells: usize) -> String {
     };
     let Setting { block_bytes, depth, workers, .. } = cell.setting;
     let seen = if cells == 1 {
-        "the only cell with a number".to_owned()
+        "the only cell with a number).".to_owned()
     } else {
-        format!("best seen of {cells} cells")
+        format!(
+            "best seen of {cells} cells). Each cell was measured once, so a slightly slower one may be as fast."
+        )
     };
     let workers =
         if workers == 1 { "1 worker".to_owned() } else { format!("{} workers", show_count(workers.into())) };
     format!(
-        "depth {depth}, {}, {workers}: {} MB/s ({seen}). Each cell was measured once, so a slightly slower one may be as fast.",
+        "depth {depth}, {}, {workers}: {} MB/s ({seen}",
         show_bytes(block_bytes.into()),
         show_rate(mb_per_s)
     )

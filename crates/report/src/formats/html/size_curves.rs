@@ -25,8 +25,8 @@ struct Series<'c> {
 }
 
 /// Draws the curves of these cells. Empty if they have fewer than [`MIN_SIZES`] block sizes, or if
-/// a cell has an access specification. If there are too many lines, keeps only cells that differ
-/// from the best cell in block size, depth and threads. Without a best cell, compares with the first one.
+/// a cell has an access specification. If there are too many lines, keeps only cells with the access path (cache mode, engine)
+/// of the best cell, or of the first one without a best cell.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();
