@@ -441,7 +441,8 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Option
                 format!("Whether it is slower by more than {by} cannot be told: {numbers}.")
             };
             // For runs in turns, the answer of the session names the option.
-            let names_option = options.run_order == RunOrder::Apart && options.inconclusive.is_none();
+            let names_option =
+                are_bounded && options.run_order == RunOrder::Apart && options.inconclusive.is_none();
             let option = if names_option { format!(" {PASS_UNLESS_PROVEN}") } else { String::new() };
             sentence + &describe_needed_runs(runs_needed, options.run_order) + &option
         }
@@ -473,8 +474,15 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
     let all: Vec<(&str, &SlowdownGate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
-    let sentences = all.iter().map(|(name, gate)| format!("{name}: {}", gate.sentence));
-    let sentence = sentences.collect::<Vec<_>>().join(" ");
+    // The advice for an undecided gate comes once, and not next to a failed one.
+    let has_advice = |gate: &SlowdownGate| gate.sentence.ends_with(PASS_UNLESS_PROVEN);
+    let advice = all.iter().any(|(_, gate)| has_advice(gate)) && worst.outcome == GateOutcome::Undecided;
+    let sentence_of =
+        |gate: &SlowdownGate| gate.sentence.trim_end_matches(PASS_UNLESS_PROVEN).trim_end().to_owned();
+    let mut sentences: Vec<String> =
+        all.iter().map(|(name, gate)| format!("{name}: {}", sentence_of(gate))).collect();
+    sentences.extend(advice.then(|| PASS_UNLESS_PROVEN.to_owned()));
+    let sentence = sentences.join(" ");
     Some(SlowdownGate { sentence, ..(*worst).clone() })
 }
 
