@@ -516,34 +516,47 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
             uncounted.join(" and ")
         ));
     }
-    match calls_in_runs(case) {
-        _
-    if counted.is_empty() => {}
-        Ok(NfsCalls { writes: 0, commits: 0 }) if case.syncs_within_window() && count_requested_syncs(case) > 0 => {
-        let syncs = show_count(count_requested_syncs(case) as f64);
-        let numbers = evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]);
-        return detail!(
-            Severity::Relabels,
-            numbers,
-            "{syncs} syncs were requested, but no write was sent to the server."
-        )
-        .relabelled(Rename::Condition("not durable".into()))
-        .found();
-    }
-        Ok(NfsCalls { writes, commits }) => sentences.push(format!(
-        "The server acknowledged {} writes and {} commits, but this machine cannot see whether they are on \
-         its media.",
-        show_count(writes as f64),
-        show_count(commits as f64)
-    )),
-        Err(why) if sentences.is_empty() => return Err(why),
-        Err(why) => sentences.push(format!("The calls to the server of {} are unknown: {why}.", counted.join(" and "))),
+    if !counted.is_empty() {
+        let name = counted.join(" and ");
+        match check_nfs_calls(case, &name) {
+            Ok(found) if found.severity == Severity::Relabels => return found.found(),
+            Ok(note) => sentences.push(note.sentence),
+            Err(why) if sentences.is_empty() => return Err(why),
+            Err(why) => sentences.push(format!("{name} acknowledged an unknown number of writes: {why}.")),
+        }
     }
     if sentences.is_empty() {
         all_known?;
         return holds("No server is between a write and its storage.", evidence([]));
     }
     Detail::new(Severity::Note, sentences.join(" "), evidence([])).found()
+}
+
+/// Returns a note on the calls to the servers of the NFS file systems `name`, or a relabelling finding if syncs sent them
+/// nothing.
+///
+/// # Errors
+/// Why the calls are unknown.
+fn check_nfs_calls(case: &Case, name: &str) -> Known<Detail> {
+    let NfsCalls { writes, commits } = calls_in_runs(case)?;
+    let syncs = if case.syncs_within_window() { count_requested_syncs(case) } else { 0 };
+    if writes == 0 && commits == 0 && syncs > 0 {
+        return Ok(detail!(
+            Severity::Relabels,
+            evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
+            "{name} sent no write to its server, although {} syncs were requested.",
+            show_count(syncs as f64)
+        )
+        .relabelled(Rename::Condition("not durable".into())));
+    }
+    Ok(detail!(
+        Severity::Note,
+        evidence([]),
+        "{name} acknowledged {} writes and {} commits, but this machine cannot see whether they are on the media of \
+         its server.",
+        show_count(writes as f64),
+        show_count(commits as f64)
+    ))
 }
 
 /// WRITE and COMMIT calls to NFS servers.
@@ -945,14 +958,14 @@ fn every_remote_file_system_is_reported_and_an_unknown_one_is_not_checked() {
     let next_to_local = sentence(&with_second_target(Fixture::honest_write().record(), Some("cifs")));
     assert!(next_to_local.starts_with("cifs acknowledged"), "{next_to_local}");
     let next_to_nfs = sentence(&with_second_target(nfs(Some((7, 11_000, 0))), Some("cifs")));
-    assert!(next_to_nfs.starts_with("cifs ack") && next_to_nfs.contains("22,000 writes"), "{next_to_nfs}");
+    let of_nfs = " nfs4 acknowledged 22,000 writes and 0 commits";
+    assert!(next_to_nfs.starts_with("cifs ack") && next_to_nfs.contains(of_nfs), "{next_to_nfs}");
     let uncounted = sentence(&with_second_target(nfs(None), Some("cifs")));
-    assert!(uncounted.contains("The calls to the server of nfs4 are unknown"), "{uncounted}");
+    assert!(uncounted.contains(" nfs4 acknowledged an unknown number of writes: "), "{uncounted}");
     // A server that got nothing is worse than another server's note.
-    assert_eq!(
-        REMOTE_ACK.severity(&with_second_target(nfs(Some((7, 0, 0))), Some("cifs"))),
-        Some(Severity::Relabels)
-    );
+    let nothing_sent = with_second_target(nfs(Some((7, 0, 0))), Some("cifs"));
+    assert_eq!(REMOTE_ACK.severity(&nothing_sent), Some(Severity::Relabels));
+    assert!(sentence(&nothing_sent).starts_with("nfs4 sent no write"), "{}", sentence(&nothing_sent));
     assert!(sentence(&with_second_target(cifs(), None)).starts_with("cifs acknowledged"));
     let unknown = with_second_target(Fixture::honest_write().record(), None);
     assert!(REMOTE_ACK.answer(&unknown).is_err_and(|why| why.contains("hidden")));

@@ -13,6 +13,7 @@
 //! D05 applies only to direct I/O that reached the device.
 
 use super::cpu::waited_for_cpu;
+use super::file_system::is_remote;
 use crate::checks::io_as_requested::has_queue;
 use crate::checks::prelude::*;
 use crate::figures::{RATED_KINDS, kernel_text, traffic};
@@ -39,7 +40,8 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
          the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
-         an unknown part of the stack.",
+         an unknown part of the stack. Limits of devices do not apply to a network file system, or to one of a \
+         virtual machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
@@ -105,7 +107,8 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     let limits = read_limits(case)?;
     if limits.hard.is_empty() && limits.soft.is_empty() {
         // A limit on another device may apply to the part of the stack that is unknown.
-        let why_unknown = case.places().find_map(|place| place.blind.clone());
+        let why_unknown =
+            case.places().filter(|place| may_use_devices(place)).find_map(|place| place.blind.clone());
         if let Some(why) = why_unknown.filter(|_| limits_any_device(case)) {
             return Err(format!(
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
@@ -181,12 +184,17 @@ fn read_limits(case: &Case) -> Known<Limits> {
     Ok(out)
 }
 
+/// Whether the target may be on a block device of this machine. A program (FUSE) may use one.
+fn may_use_devices(place: &Place) -> bool {
+    let is_elsewhere = |kind: &str| is_remote(kind) && !kind.starts_with("fuse");
+    !place.file_system.as_ref().is_some_and(|fs| is_elsewhere(&fs.kind))
+}
+
 /// Whether a cgroup limits any device in a direction of this case.
 fn limits_any_device(case: &Case) -> bool {
     let text = case.machine.and_then(|machine| machine.fact(LIMITS).ok()).unwrap_or_default();
-    let device_of = |line: &'_ str| Some(line.rsplit_once(": ")?.1.split(' ').next()?.to_owned());
-    let devices: Vec<String> = text.lines().filter_map(device_of).collect();
-    let numbers: Vec<&str> = devices.iter().map(String::as_str).collect();
+    let settings = text.lines().filter_map(|line| line.rsplit_once(": "));
+    let numbers: Vec<&str> = settings.filter_map(|(_, setting)| setting.split(' ').next()).collect();
     parse_limits(text, &numbers).hard.iter().any(|limit| case.does(limit.kind))
 }
 
@@ -642,6 +650,25 @@ fn limits_of_an_unknown_device_are_not_checked() {
     assert!(matches!(answer("/c/io.max: 254:0 riops=10000"), Ok(Answer::Finding(_))));
     assert!(matches!(answer("/c/io.max: 8:0 wiops=10000"), Ok(Answer::Holds(..))), "the job only reads");
     assert!(matches!(answer("/c/cpu.max: 50000 100000"), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn limits_of_devices_do_not_apply_to_remote_file_systems() {
+    let answer = |kind: &str| {
+        let mut record = limited("/c/io.max: 8:0 riops=10000");
+        let place = &mut record.header.hosts[0].places[0];
+        (place.layers, place.tops) = (Vec::new(), Vec::new());
+        place.blind = Some(format!("{kind} has no block device that could be seen"));
+        place.file_system.as_mut().unwrap().kind = kind.into();
+        IO_LIMIT_CONFIGURED.answer(&record)
+    };
+    for remote in ["nfs4", "cifs", "virtiofs"] {
+        assert!(matches!(answer(remote), Ok(Answer::Holds(..))), "{remote}: {:?}", answer(remote));
+    }
+    // A program may use a limited device, and gfs2 and overlay are on one.
+    for local in ["fuse.bindfs", "fuse.sshfs", "fuseblk", "gfs2", "overlay"] {
+        assert!(answer(local).is_err_and(|why| why.contains("no block device")), "{local}");
+    }
 }
 
 #[test]

@@ -345,8 +345,8 @@ pub(in crate::checks) const CPU_QUOTA: Check = Check {
             `cpu.cfs_quota_us` of all cgroups above.",
     formula: formula!(
         "Biased if the pauses of all threads, added up, exceed {PAUSED_ABOVE} of the runs' time. Above \
-         {PAUSED_RELABELLED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in a parent \
-         cgroup there are no pauses. A quota that paused nothing is not reported."
+         {PAUSED_RELABELLED_ABOVE} the result is relabelled, since the quota decides it. Without a quota in \
+         fathom's cgroup or one above it, there are no pauses. A quota that paused nothing is not reported."
     ),
     provoke: "systemd-run --scope -p CPUQuota=20% fathom run --rw randread --bs 4k --depth 32 .",
     fix: "Start fathom outside that cgroup, or raise its quota (`cpu.max`; in a container its CPU limit).",

@@ -24,7 +24,8 @@ pub(super) const THERMAL: Check = Check {
             `/sys/class/hwmon/` (drivers `nvme` and `drivetemp`), at start and stop of each run.",
     formula: formula!(
         "Biased if a sensor comes within {near} degrees of `temp1_max`, the limit that the drive itself \
-         reports. Not checked if another drive below has no sensor. Does not apply to a virtual disk without a sensor.",
+         reports. Not checked if a drive below has no sensor or no limit, or if a part of the stack is \
+         unknown. Does not apply to a virtual disk without a sensor.",
         near = NEAR_MILLIDEGREES / 1000
     ),
     provoke: "A drive without heat sink, `fathom run --rw write --bs 1m --depth 32 --time 10m --size 64g \
@@ -57,13 +58,17 @@ fn check_thermal(case: &Case) -> Known<Answer> {
     ]);
     if limit.saturating_sub(reading) > NEAR_MILLIDEGREES {
         all_known?;
-        // Old sessions do not record which drive a sensor belongs to.
-        let (with_sensor, without): (Vec<&Layer>, Vec<&Layer>) = case
-            .places()
-            .flat_map(Place::lowest_layers)
-            .partition(|drive| drive.device.contains_key("hwmon"));
-        if let (Some(_), Some(drive), false) = (with_sensor.first(), without.first(), is_virtual(case)) {
-            return Err(format!("{} reports no temperature", drive.name));
+        case.need_resolved_stack()?;
+        let (with_sensor, without): (Vec<&Layer>, Vec<&Layer>) =
+            lowest_layers(case).into_iter().partition(|drive| drive.device.contains_key("hwmon"));
+        if let Some(drive) = without.first().filter(|_| !is_virtual(case)) {
+            if !with_sensor.is_empty() {
+                return Err(format!("{} reports no temperature", drive.name));
+            }
+            // Old sessions do not record which drive a sensor belongs to.
+            if without.len() > 1 {
+                return not_checked("the session does not record which drive each sensor belongs to");
+            }
         }
         return holds("The drives stayed below the temperature at which they throttle.", numbers);
     }
@@ -75,6 +80,11 @@ fn check_thermal(case: &Case) -> Known<Answer> {
         reading as f64 / 1e3,
         limit as f64 / 1e3
     )
+}
+
+/// Returns the known lowest layers below the targets, each once, even without valid counters.
+fn lowest_layers<'a>(case: &Case<'a>) -> Vec<&'a Layer> {
+    case.layers(|layer| layer.below.is_empty())
 }
 
 /// The sensor closest to its limit.
@@ -90,7 +100,8 @@ struct Sensor {
     at_s: f64,
 }
 
-/// Returns the sensor closest to its limit, or `None` if no sensor reports a limit, and why sensors were not read.
+/// Returns the sensor closest to its limit, or `None` if no sensor reports a limit, and why a temperature or a limit is
+/// unknown.
 fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
     let mut hottest: Option<Sensor> = None;
     let mut all_known = case.need_run();
@@ -103,8 +114,18 @@ fn find_hottest(case: &Case) -> (Option<Sensor>, Known<()>) {
                 continue;
             }
         };
-        for (place, sensor) in sensors_below(case, text) {
-            let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else { continue };
+        let sensors = sensors_below(case, text);
+        let folder = |drive: &Layer| Some(drive.device.get("hwmon")?.rsplit('/').next()?.to_owned());
+        let is_silent = |drive: &&Layer| folder(drive).is_some_and(|name| !sensors.contains_key(&name));
+        if let Some(drive) = lowest_layers(case).into_iter().find(is_silent) {
+            all_known = all_known.and(Err(format!("{} reports no temperature", drive.name)));
+        }
+        for (place, sensor) in sensors {
+            let (Some(reading), Some(limit)) = (sensor.now, sensor.most.filter(|m| *m > 0)) else {
+                let missing = if sensor.now.is_none() { "temperature" } else { "limit" };
+                all_known = all_known.and(Err(format!("the drive's sensor {place} reports no {missing}")));
+                continue;
+            };
             let headroom = |h: &Sensor| h.limit.saturating_sub(h.reading);
             if hottest.as_ref().is_none_or(|h| limit.saturating_sub(reading) < headroom(h)) {
                 let kind = sensor.name.map_or_else(String::new, |n| format!(" ({n})"));
@@ -156,7 +177,7 @@ struct LinkState {
 }
 
 fn check_link_degraded(case: &Case) -> Known<Answer> {
-    let leaves: Vec<&Layer> = case.places().flat_map(Place::lowest_layers).collect();
+    let leaves = lowest_layers(case);
     if leaves.is_empty() {
         return Err("no block device is known below".into());
     }
@@ -175,6 +196,7 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
             return Ok(Answer::DoesNotApply);
         }
         all_known?;
+        case.need_resolved_stack()?;
         let numbers = evidence([("link_bytes_per_s", slowest.unwrap_or(f64::NAN))]);
         return holds("The links to the drives run at full speed and width.", numbers);
     };
@@ -516,6 +538,54 @@ fn a_drive_without_a_sensor_hides_no_hot_drive_and_does_not_pass() {
 }
 
 #[test]
+fn every_drive_needs_a_temperature_and_a_limit() {
+    let with_second = |sensor: &str, records_sensors: bool, millidegrees| {
+        let mut record = heated(&format!("{NVME}{sensor}"), millidegrees);
+        let place = &mut record.header.hosts[0].places[0];
+        let mut second = place.layers[0].clone();
+        (second.name, second.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());
+        if records_sensors {
+            place.layers[0].device.insert("hwmon".into(), "/sys/class/hwmon/hwmon3".into());
+            second.device.insert("hwmon".into(), "/sys/class/hwmon/hwmon7".into());
+        }
+        place.layers.push(second);
+        THERMAL.answer(&record)
+    };
+    let (input, max) =
+        ("/sys/class/hwmon/hwmon7/temp1_input: 30000\n", "/sys/class/hwmon/hwmon7/temp1_max: 84850\n");
+    let name = "/sys/class/hwmon/hwmon7/name: nvme\n";
+    let both = format!("{name}{input}{max}");
+    assert!(matches!(with_second(&both, true, 40_000), Ok(Answer::Holds(..))));
+    for (sensor, missing) in [
+        (format!("{name}{input}"), "hwmon7 reports no limit"),
+        (format!("{name}{max}"), "hwmon7 reports no temperature"),
+        (String::new(), "vdb reports no temperature"),
+    ] {
+        let answer = with_second(&sensor, true, 40_000);
+        assert!(answer.as_ref().is_err_and(|why| why.contains(missing)), "{missing}: {answer:?}");
+        assert!(matches!(with_second(&sensor, true, 83_850), Ok(Answer::Finding(_))), "{missing}");
+    }
+    // A session that does not record which drive a sensor belongs to.
+    assert!(with_second(&both, false, 40_000).is_err());
+}
+
+#[test]
+fn an_unknown_part_of_the_stack_may_hold_a_hot_drive_or_a_slow_link() {
+    let partly_unknown = |mut record: model::record::Record| {
+        record.header.hosts[0].places[0].blind = Some("the disks below md0 are unknown".into());
+        record
+    };
+    for (check, honest, found) in [
+        (&THERMAL, heated(NVME, 40_000), heated(NVME, 83_850)),
+        (&LINK_DEGRADED, linked(NVME_X4), linked(NVME_X2)),
+    ] {
+        let answer = check.answer(&partly_unknown(honest));
+        assert!(answer.as_ref().is_err_and(|why| why.contains("below md0")), "{answer:?}");
+        assert_eq!(check.severity(&partly_unknown(found.clone())), check.severity(&found));
+    }
+}
+
+#[test]
 fn missing_sensors_are_not_checked_and_virtual_disks_do_not_apply() {
     assert!(THERMAL.answer(&Fixture::honest().record()).is_err());
     assert!(THERMAL.answer(&heated("/sys/class/hwmon/hwmon0/temp1_input: NOW\n", 99_000)).is_err());
@@ -564,6 +634,19 @@ fn a_narrow_link_biases_only_if_it_limits_the_rate() {
 }
 
 #[test]
+fn a_drive_below_several_targets_carries_the_whole_rate() {
+    let mut record = linked(&[("sata_spd", "6.0 Gbps\n"), ("sata_spd_limit", "12.0 Gbps\n")]);
+    let one = LINK_DEGRADED.answer(&record);
+    assert!(matches!(&one, Ok(Answer::Finding(f)) if f.severity == Severity::Biases), "{one:?}");
+    let plan = &mut record.header.plan;
+    plan.targets = vec![plan.targets[0].clone(); 4];
+    plan.jobs[0].phases[0].streams[0].targets = vec![0, 1, 2, 3];
+    let place = record.header.hosts[0].places[0].clone();
+    record.header.hosts[0].places = vec![place; 4];
+    assert_eq!(LINK_DEGRADED.answer(&record), one);
+}
+
+#[test]
 fn a_slow_sata_link_biases() {
     let slow = [("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")];
     assert_eq!(LINK_DEGRADED.severity(&linked(&slow)), Some(Severity::Biases));
@@ -587,19 +670,18 @@ fn an_unknown_link_is_not_checked_and_virtual_disks_do_not_apply() {
         place.layers.insert(0, unknown);
         LINK_DEGRADED.answer(&record)
     };
-    // Of two slow links, the slowest limits the rate.
-    let mut slower = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")]);
-    let place = &mut slower.header.hosts[0].places[0];
-    let mut faster = linked(NVME_X2).header.hosts[0].places[0].layers[0].clone();
-    faster.stat_file = "/sys/block/vdb/stat".into();
-    place.layers.insert(0, faster);
-    let sentence = match LINK_DEGRADED.answer(&slower) {
-        Ok(Answer::Finding(found)) => found.sentence,
-        other => panic!("{other:?}"),
-    };
-    assert!(sentence.contains("3 Gbit/s") || sentence.contains("3.0 Gbps"), "{sentence}");
     assert!(matches!(next_to_unknown(NVME_X2), Ok(Answer::Finding(_))), "{:?}", next_to_unknown(NVME_X2));
     assert!(next_to_unknown(NVME_X4).is_err());
+}
+
+#[test]
+fn the_slowest_of_two_slow_links_is_named() {
+    let mut record = linked(&[("sata_spd", "3.0 Gbps\n"), ("sata_spd_limit", "6.0 Gbps\n")]);
+    let mut faster = linked(NVME_X2).header.hosts[0].places[0].layers[0].clone();
+    (faster.name, faster.stat_file) = ("vdb".into(), "/sys/block/vdb/stat".into());
+    record.header.hosts[0].places[0].layers.insert(0, faster);
+    let Ok(Answer::Finding(found)) = LINK_DEGRADED.answer(&record) else { panic!("silent") };
+    assert!(found.sentence.starts_with("The link to vda runs at 3 Gbit/s of 6;"), "{}", found.sentence);
 }
 
 /// A record whose first `runs` runs start with an operation of `ns`.

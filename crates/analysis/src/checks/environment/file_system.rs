@@ -14,6 +14,7 @@ use crate::checks::storage_reached::page_cache::{
 use crate::figures::kernel_text::{discarded_bytes, growth_in_run};
 use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
+use model::plan::Role;
 
 /// Recorded kernel threads that exist only while they work for a file system: start of the name, file system, and work.
 /// Other threads, such as `btrfs-cleaner`, exist as long as the mount. Programs and work queues, such as those that scrub,
@@ -236,8 +237,8 @@ pub(super) const REMOTE_FS: Check = Check {
          a program (FUSE), or to a cluster that shares the disk (gfs2, ocfs2). The name also states if the \
          program is known to use the network (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...). On \
          NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
-         is reported above {CACHED_ABOVE}, and from {CACHED_RELABELLED_FROM} the number is named after that \
-         cache. Caches of the server are invisible."
+         is reported above {CACHED_ABOVE}, and from {CACHED_RELABELLED_FROM} on the mounts of all targets the number \
+         is named after that cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
@@ -256,6 +257,10 @@ pub(super) const REMOTE_FS: Check = Check {
 
 fn check_remote_fs(case: &Case) -> Known<Answer> {
     let (mut file_systems, all_known) = split_known(Ok(case.file_systems()));
+    // Whether the caches of network file systems answered most reads of every target.
+    let has_device = case.targets().iter().any(|(_, target)| target.role == Role::Device);
+    let all_count_reads = file_systems.iter().all(|fs| WITH_READ_COUNTS.contains(&fs.kind.as_str()));
+    let mut is_cached = all_known.is_ok() && !has_device && all_count_reads && case.does(Kind::Read);
     file_systems.retain(|fs| describe_location(&fs.kind).is_some());
     file_systems.sort_by(|a, b| (&a.kind, &a.mount_point).cmp(&(&b.kind, &b.mount_point)));
     file_systems.dedup_by(|a, b| (&a.kind, &a.mount_point) == (&b.kind, &b.mount_point));
@@ -263,7 +268,7 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
         all_known?;
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     }
-    let (mut sentences, mut numbers, mut media) = (Vec::new(), evidence([]), None);
+    let (mut sentences, mut numbers) = (Vec::new(), evidence([]));
     for fs in &file_systems {
         let location = describe_location(&fs.kind).unwrap_or_default();
         sentences.push(format!("This is {} ({}): {location}.", fs.kind, fs.source));
@@ -272,30 +277,39 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
         }
         match client_hit_share(case, fs) {
             Ok(share) => {
-                numbers.insert("client_hit_share".into(), share);
+                let is_only = file_systems.len() == 1;
+                let mount = if is_only { String::new() } else { format!(" {}", fs.mount_point) };
+                numbers.insert(format!("client_hit_share{mount}"), share);
                 let severity = severity_of_cached_share(share);
                 if severity.is_some() {
-                    sentences.push(format!("{} of the reads never left this machine.", show_share(share)));
+                    sentences.push(format!(
+                        "{} of the reads from {} never left this machine.",
+                        show_share(share),
+                        fs.mount_point
+                    ));
                 }
-                if severity == Some(Severity::Relabels) && file_systems.len() == 1 {
-                    media = Some(Rename::Medium(format!("page cache above {}", fs.kind)));
-                }
+                is_cached &= severity == Some(Severity::Relabels);
             }
             Err(why) => {
-                sentences
-                    .push(format!("The share that this machine's own cache answered is unknown: {why}."));
+                sentences.push(format!(
+                    "The share of the reads from {} that this machine's own cache answered is unknown: {why}.",
+                    fs.mount_point
+                ));
+                is_cached = false;
             }
         }
     }
-    let conditions: BTreeSet<String> = file_systems.iter().map(|fs| condition(&fs.kind)).collect();
-    let conditions = conditions.into_iter().collect::<Vec<_>>().join(" and ");
+    let joined = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(" and ");
+    let rename = if is_cached {
+        let kinds = joined(file_systems.iter().map(|fs| fs.kind.clone()).collect());
+        Rename::Medium(format!("page cache above {kinds}"))
+    } else {
+        Rename::Condition(joined(file_systems.iter().map(|fs| condition(&fs.kind)).collect()))
+    };
     let cure = file_systems.iter().any(|fs| ON_SHARED_DISK.contains(&fs.kind.as_str())).then(|| {
         "Make sure that no other machine of the cluster uses the disk, and measure again.".to_owned()
     });
-    Detail::new(Severity::Relabels, sentences.join(" "), numbers)
-        .with_cure(cure)
-        .relabelled(media.unwrap_or(Rename::Condition(conditions)))
-        .found()
+    Detail::new(Severity::Relabels, sentences.join(" "), numbers).with_cure(cure).relabelled(rename).found()
 }
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
@@ -568,6 +582,50 @@ fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
 }
 
 #[test]
+fn only_the_caches_above_all_targets_relabel() {
+    /// Adds a target to reads on an NFS mount at `/` whose client answered `hit_percent` percent. It is on `/other`.
+    fn with_second(hit_percent: u64, kind: &str, second_hit_percent: u64) -> Record {
+        let mut record = on_nfs(&Fixture::honest(), Ok(hit_percent));
+        let plan = &mut record.header.plan;
+        plan.targets.push(plan.targets[0].clone());
+        plan.jobs[0].phases[0].streams[0].targets = vec![0, 1];
+        let mut place = record.header.hosts[0].places[0].clone();
+        let fs = place.file_system.as_mut().unwrap();
+        (fs.kind, fs.mount_point) = (kind.into(), "/other".into());
+        record.header.hosts[0].places.push(place);
+        let mut requested = 0;
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let Some(Ok(text)) = snapshot.files.get_mut(MOUNT_STATS) else { continue };
+            let served = requested / 100 * (100 - second_hit_percent);
+            *text = text.replace("\tbytes:\t9 9 9 9 9 ", &format!("\tbytes:\t{requested} 0 0 0 {served} "));
+            requested += 100_000_000;
+        }
+        record
+    }
+    let cached = || Some(Rename::Medium("page cache above nfs4".into()));
+    let both = remote_finding(&with_second(90, "nfs4", 80));
+    assert_eq!(both.renames, cached());
+    assert!(both.sentence.contains("90 % of the reads from / never left this machine"), "{}", both.sentence);
+    assert!(both.sentence.contains("80 % of the reads from /other never left"), "{}", both.sentence);
+    let shares: Vec<f64> = both.evidence.values().copied().collect();
+    assert_eq!(shares.len(), 2, "{:?}", both.evidence);
+    assert!((shares[0] - 0.9).abs() < 1e-3 && (shares[1] - 0.8).abs() < 1e-3, "{shares:?}");
+    let condition = |name: &str| Some(Rename::Condition(name.into()));
+    assert_eq!(remote_finding(&with_second(90, "nfs4", 0)).renames, condition("through nfs4"));
+    for local in ["ext4", "cifs"] {
+        let renames = remote_finding(&with_second(90, local, 0)).renames;
+        assert!(matches!(renames, Some(Rename::Condition(_))), "{local}: {renames:?}");
+    }
+    let mut unknown = with_second(90, "nfs4", 90);
+    let place = &mut unknown.header.hosts[0].places[1];
+    (place.file_system, place.blind) = (None, Some("the mount is hidden".into()));
+    assert_eq!(remote_finding(&unknown).renames, condition("through nfs4"));
+    let mut device = with_second(90, "nfs4", 90);
+    device.header.plan.targets[1].role = model::plan::Role::Device;
+    assert_eq!(remote_finding(&device).renames, condition("through nfs4"));
+}
+
+#[test]
 fn what_was_not_read_hides_no_work_of_the_file_system() {
     let mut record = with_thread("4711: ext4lazyinit");
     let is_start = |s: &&mut Snapshot| s.moment == Moment::Start;
@@ -582,7 +640,7 @@ fn client_cache_hits_are_reported_and_many_relabel() {
     assert!(!few_hits.sentence.contains("never left"), "{}", few_hits.sentence);
     assert_eq!(few_hits.renames, Some(Rename::Condition("through nfs4".into())));
     let some_hits = remote_finding(&on_nfs(&Fixture::honest(), Ok(6)));
-    assert!(some_hits.sentence.contains("6.0 % of the reads never left"), "{}", some_hits.sentence);
+    assert!(some_hits.sentence.contains("6.0 % of the reads from / never left"), "{}", some_hits.sentence);
     let most_hits = remote_finding(&on_nfs(&Fixture::honest(), Ok(90)));
     assert_eq!(most_hits.renames, Some(Rename::Medium("page cache above nfs4".into())));
 }

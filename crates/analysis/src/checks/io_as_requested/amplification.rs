@@ -251,14 +251,16 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the bytes of the pages that the writes touch, counted once for each write, if the job makes each write stable before the next one;
-/// else `requested`. The kernel must write these pages, so other processes wrote none of these bytes.
+/// Returns the bytes of the pages that the writes touch, counted once for each write, if the job makes each write stable
+/// before the next one; else `requested`. The kernel must write these pages, so other processes wrote none of these
+/// bytes.
 ///
-/// A write of `size` bytes touches `(size - step) / page + 1` pages on average, if it begins at each multiple of `step` in the
-/// page equally often, and `step` divides `size`. Random writes touch at least `size` rounded up to pages.
+/// A write of `size` bytes touches `(size - step) / page + 1` pages on average, if it begins at each multiple of `step`
+/// in the page equally often, and `step` divides `size`. Random writes touch at least `size` rounded up to pages.
 fn stable_page_bytes(case: &Case, requested: u64) -> f64 {
     let (stream, page) = (&case.stream, page_bytes(case));
-    let is_stable = stream.cache.is_sync() || stream.flush.is_some_and(|flush| flush.every == 1);
+    let flushes_each = stream.flush.is_some_and(|flush| flush.every == 1);
+    let is_stable = stream.cache.is_sync() || flushes_each && case.syncs_within_window();
     let size = stream.access.block_bytes().map(u64::from).filter(|size| *size > 0);
     let ([line], Some(size)) = (stream.access.lines.as_slice(), size) else { return requested as f64 };
     if !is_stable || stream.cache.is_direct() || stream.total_depth() != 1 {
@@ -508,7 +510,7 @@ fn the_sentence_names_file_system_and_page_cache_only_where_they_are() {
 #[test]
 fn whole_pages_that_the_job_makes_stable_are_a_note() {
     use model::job::{Cache, Flush, SyncCall};
-    let severity = |delivered, block_bytes, cache, every: Option<u32>| {
+    let severity_with = |delivered, block_bytes, cache, every: Option<u32>, call| {
         let fixture = Fixture {
             delivered,
             block_bytes,
@@ -519,8 +521,11 @@ fn whole_pages_that_the_job_makes_stable_are_a_note() {
         };
         let mut record = fixture.record();
         let stream = &mut record.header.plan.jobs[0].phases[0].streams[0];
-        stream.flush = every.map(|every| Flush { call: SyncCall::default(), every, calls: 1, drain: true });
+        stream.flush = every.map(|every| Flush { call, every, calls: 1, drain: true });
         WRITE_AMPLIFIED.severity(&record)
+    };
+    let severity = |delivered, block_bytes, cache, every| {
+        severity_with(delivered, block_bytes, cache, every, SyncCall::Fsync)
     };
     let (note, biased) = (Some(Severity::Note), Some(Severity::Biases));
     // Each 2300 B touch 1.56 pages on average, and 512 B one page.
@@ -532,6 +537,9 @@ fn whole_pages_that_the_job_makes_stable_are_a_note() {
     // A page that several writes share before a sync is written once.
     assert_eq!(severity(2.78, 2300, Cache::Buffered, Some(4)), biased);
     assert_eq!(severity(2.78, 2300, Cache::Buffered, None), biased);
+    let after_each = |call| severity_with(2.78, 2300, Cache::Buffered, Some(1), call);
+    assert_eq!(after_each(SyncCall::Fdatasync), note);
+    assert_eq!(after_each(SyncCall::SyncFileRange), biased, "nothing is stable");
     // Direct writes and whole pages need no other pages.
     assert_eq!(severity(2.0, 4096, Cache::DirectDsync, None), biased);
     assert_eq!(severity(2.0, 4096, Cache::Buffered, Some(1)), biased);

@@ -55,7 +55,8 @@ pub(super) fn has_queue(layer: &Layer) -> bool {
     matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)
 }
 
-/// Returns the disks and loop devices below the targets, each once, and why there may be others. These layers have their own request queue.
+/// Returns the disks and loop devices below the targets, each once, and why there may be others. These layers have their
+/// own request queue.
 fn layers_with_queues<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
     let layers = case.layers(has_queue);
     let no_layer = || Err("no disk is known below the target".into());

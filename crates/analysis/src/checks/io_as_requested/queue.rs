@@ -156,28 +156,22 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     // An unknown disk may accept more.
     let (layers, all_known) = layers_with_queues(case);
     all_known?;
-    let (mut narrowest, mut all_known): (Option<(u64, &str)>, _) = (None, Ok(()));
     // A loop device passes its requests to the disk below, so each kind is a separate limit.
-    for kind in [LayerKind::Loop, LayerKind::Disk] {
+    let limit_of_kind = |kind: LayerKind| -> Option<Known<(u64, &str)>> {
         let mut layers_of_kind = layers.iter().filter(|layer| layer.kind == kind);
-        let Some(first) = layers_of_kind.clone().next() else { continue };
-        let accepts = layers_of_kind.try_fold(0_u64, |sum, layer| -> Known<u64> {
-            Ok(sum.saturating_add(count_accepted_requests(layer)?))
-        });
-        match accepts {
-            Ok(accepts) if narrowest.is_none_or(|(l, _)| accepts < l) => {
-                narrowest = Some((accepts, &first.name));
-            }
-            Ok(_) => {}
-            Err(why) => all_known = all_known.and(Err(why)),
-        }
-    }
-    let Some((accepts, name)) = narrowest else {
-        return all_known.and(not_checked("no disk is known below the target"));
+        let first = layers_of_kind.clone().next()?;
+        let accepts = layers_of_kind
+            .try_fold(0_u64, |sum, layer| Ok(sum.saturating_add(count_accepted_requests(layer)?)));
+        Some(accepts.map(|accepts| (accepts, first.name.as_str())))
+    };
+    let limits = [LayerKind::Loop, LayerKind::Disk].into_iter().filter_map(limit_of_kind).collect();
+    let (limits, all_counted) = split_known(Ok(limits));
+    let Some((accepts, name)) = limits.into_iter().min_by_key(|(accepts, _)| *accepts) else {
+        return all_counted.map(|()| Answer::DoesNotApply);
     };
     let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
     if depth <= accepts as f64 {
-        all_known?;
+        all_counted?;
         return holds("The device's queue held all operations in flight.", numbers);
     }
     detail!(

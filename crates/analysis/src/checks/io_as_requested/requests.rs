@@ -42,6 +42,11 @@ impl Requests {
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
     }
 
+    /// The number of requests beyond one for each operation.
+    fn extra_requests(&self) -> u64 {
+        self.device.ios.saturating_sub(self.issued.ops)
+    }
+
     fn own_requests_per_op(&self) -> f64 {
         share(self.least_own_requests() as f64, self.issued.ops as f64)
     }
@@ -317,17 +322,20 @@ fn check_split(case: &Case) -> Known<Answer> {
         all_known?;
         return holds("The device got about one request for each operation.", numbers(&worst));
     }
-    let extra_requests = worst.device.ios.saturating_sub(worst.issued.ops);
-    if extra_requests <= incidental_requests(case) {
+    let extra_requests = worst.extra_requests();
+    let by_limit = split_by_queue_limit(case);
+    let is_certain = by_limit.is_some();
+    // Neither a journal nor requests of other processes in one direction may hide a split of the other.
+    let incidental = incidental_requests(case);
+    let is_split = |r: &Requests| r.requests_per_op() > SPLIT_ABOVE && r.extra_requests() > incidental;
+    let ratio = if is_certain { Requests::requests_per_op } else { Requests::own_requests_per_op };
+    let split = split_known(requests_by_kind(case)).0.into_iter().filter(is_split);
+    let Some(worst) = split.max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else {
         return Err(format!(
             "the device did {extra_requests} more requests than operations, too few to distinguish splitting \
              from a journal; measure for longer"
         ));
-    }
-    let by_limit = split_by_queue_limit(case);
-    let is_certain = by_limit.is_some();
-    // Requests of other processes in one direction must not hide a split of the other.
-    let worst = if is_certain { worst } else { worst_requests(case, Requests::own_requests_per_op)?.0 };
+    };
     let per_op = worst.requests_per_op();
     let known_cause = by_limit.or_else(|| split_by_extents(case, &worst));
     let limit = if known_cause.is_some() { SPLIT_ABOVE } else { UNEXPLAINED_ABOVE };
@@ -449,14 +457,16 @@ fn check_not_random(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
     let merged = |r: &Requests| share(r.device.merges as f64, r.device.merges as f64 + r.device.ios as f64);
-    let (worst, all_known) = worst_requests(case, merged)?;
+    // A few merges of one direction must not hide those of the other.
+    let counted = |r: &Requests| if r.device.merges > incidental { merged(r) } else { 0.0 };
+    let (worst, all_known) = worst_requests(case, counted)?;
     let part = merged(&worst);
     let numbers = evidence([
         ("merged_share", part),
         ("merged_by_chance", chance),
         ("merges", worst.device.merges as f64),
     ]);
-    if part <= MERGED_BEYOND_CHANCE + chance || worst.device.merges <= incidental {
+    if counted(&worst) <= MERGED_BEYOND_CHANCE + chance {
         all_known?;
         return holds("Random offsets reached the device as random I/O.", numbers);
     }
@@ -713,4 +723,51 @@ fn a_direction_that_cannot_be_compared_hides_no_finding_about_the_other() {
     };
     assert!(matches!(with_foreign_reads(4, 3), Ok(Answer::Finding(_))), "{:?}", with_foreign_reads(4, 3));
     assert!(with_foreign_reads(1, 3).is_err_and(|why| why.contains("of reads")));
+}
+
+/// A record whose runs each read `ops[0]` times and write `ops[1]` times, with these requests and merges of reads and writes.
+#[cfg(test)]
+fn mixed(ops: [u64; 2], ios: [u64; 2], merges: [u64; 2]) -> model::record::Record {
+    let mut record = Fixture { read_percent: 50, ..Fixture::honest() }.record();
+    let mut runs = 0;
+    for run in &mut record.runs {
+        for stream in run.end.iter_mut().flat_map(|end| &mut end.streams) {
+            let reads = stream.issued[&Kind::Read].clone();
+            for (kind, ops) in Kind::MOVING.into_iter().zip(ops) {
+                let issued = model::record::Issued { ops, bytes: ops * 4096, ..reads.clone() };
+                stream.issued.insert(kind, issued);
+            }
+        }
+        for snapshot in &mut run.evidence {
+            let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+            runs += u64::from(snapshot.moment == model::evidence::Moment::Stop);
+            let mut fields: Vec<u64> = text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect();
+            for (direction, first) in [0, 4].into_iter().enumerate() {
+                fields[first] = ios[direction] * runs;
+                fields[first + 1] = merges[direction] * runs;
+                fields[first + 2] = ops[direction] * 8 * runs;
+            }
+            *text = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+        }
+    }
+    record
+}
+
+#[test]
+fn a_few_odd_requests_of_one_direction_hide_no_finding_about_the_other() {
+    let sentence = |check: &Check, record| match check.answer(&record) {
+        Ok(Answer::Finding(found)) => found.sentence,
+        other => panic!("{other:?}"),
+    };
+    let merged = sentence(&NOT_RANDOM, mixed([6, 20_000], [4, 15_000], [2, 5_000]));
+    assert!(merged.contains("random writes") && merged.contains("25,000 merges"), "{merged}");
+    let holds = NOT_RANDOM.answer(&mixed([6, 20_000], [4, 20_000], [2, 0]));
+    assert!(matches!(holds, Ok(Answer::Holds(..))), "{holds:?}");
+    let split = sentence(&SPLIT, mixed([4, 20_000], [40, 60_000], [0, 0]));
+    assert!(split.contains("Each write of 4 KiB became 3.00 requests"), "{split}");
+    // The few reads may have been split.
+    for writes in [20_000, 21_000] {
+        let unclear = SPLIT.answer(&mixed([4, 20_000], [12, writes], [0, 0]));
+        assert!(unclear.as_ref().is_err_and(|why| why.contains("too few")), "{unclear:?}");
+    }
 }

@@ -55,17 +55,16 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     let ops: u64 = RATED_KINDS.iter().map(|k| case.in_windows(*k).ops).sum();
     let served = share(ops as f64 / seconds.max(f64::MIN_POSITIVE), requested);
     let unserved = falls_short(ops as f64, requested, seconds, arrivals);
-    let late = late_percentiles(case)?;
+    let late = late_percentiles(case);
     let worst = Kind::ALL.iter().filter_map(|k| case.open_loop(*k)?.lateness.quantile_ns(0.99)).max();
+    let worst_ns = worst.map_or(f64::NAN, |ns| ns as f64);
     let numbers = evidence([
         ("asked_iops", requested),
         ("served_share", served),
-        ("lateness_p99_ns", worst.unwrap_or(0) as f64),
-        ("withheld", late.len() as f64),
+        ("lateness_p99_ns", worst_ns),
+        ("withheld", late.as_ref().map_or(f64::NAN, |late| late.len() as f64)),
     ]);
-    if !unserved && late.is_empty() {
-        return holds("Operations were submitted on schedule.", numbers);
-    }
+    // An overload is certain even if the lateness is unknown.
     if unserved {
         return finding!(
             Severity::Invalidates,
@@ -76,12 +75,16 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
             show_rate(requested)
         );
     }
+    let late = late?;
+    if late.is_empty() {
+        return holds("Operations were submitted on schedule.", numbers);
+    }
     finding!(
         Severity::Biases,
         numbers,
         "Submissions were late, by {} at the 99th percentile. At p{}, the lateness is more than {} \
          of the latency. A report withholds these percentiles; `fathom limit` shows them as upper bounds.",
-        show_ns(worst.unwrap_or(0) as f64),
+        show_ns(worst_ns),
         late.join(", p"),
         Share(LATE_SHARE)
     )
@@ -251,6 +254,13 @@ use crate::fixture::Fixture;
 fn unserved_operations_are_void_and_late_ones_bias() {
     let overloaded = Fixture { open_loop: Some((20_000.0, Some(1_000))), ..Fixture::honest() };
     assert_eq!(GENERATOR_LATE.severity(&overloaded.record()), Some(Severity::Invalidates));
+    let without_lateness = Fixture { open_loop: Some((20_000.0, None)), ..Fixture::honest() };
+    let Ok(Answer::Finding(found)) = GENERATOR_LATE.answer(&without_lateness.record()) else {
+        panic!("an overload is certain without the lateness")
+    };
+    assert_eq!(found.severity, Severity::Invalidates);
+    assert!(!found.evidence.contains_key("withheld"), "{:?}", found.evidence);
+    assert!(!found.evidence.contains_key("lateness_p99_ns"), "{:?}", found.evidence);
     let late = Fixture { open_loop: Some((10_000.0, Some(1_000_000))), ..Fixture::honest() };
     assert_eq!(GENERATOR_LATE.severity(&late.record()), Some(Severity::Biases));
     assert_eq!(GENERATOR_LATE.answer(&Fixture::honest().record()), Ok(Answer::DoesNotApply));

@@ -26,7 +26,8 @@ pub(super) const ZERO_DATA: Check = Check {
         "zero share = blocks that hold only zeros / blocks read. Above {ZEROS_BIASED_ABOVE} the number is biased: \
          real files have a few empty blocks. From {ZEROS_VOID_FROM} on it is void if the storage can answer zeros \
          without its medium: a block device, an SSD or a virtual disk. A hard disk reads written zeros like \
-         any other data. Not checked with fewer than {FEWEST_BLOCKS} blocks. The blocks are read \
+         any other data. Targets that could not be sampled may hold data, so the result is void only if \
+         the zeros are that share of all targets. Not checked with fewer than {FEWEST_BLOCKS} blocks. The blocks are read \
          before the first phase, so the share of the region that earlier phases of the job then \
          filled with other data is subtracted, as if they wrote no block twice. If at most \
          {ZEROS_BIASED_ABOVE} is left, the check does not answer."
@@ -70,12 +71,20 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
             "an earlier phase of the job may have overwritten the zeros that fathom had read",
         );
     }
-    let is_void = remaining >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
+    // Targets without a sample may hold data.
+    let span_of = |targets: &[usize]| targets.iter().map(|at| case.span_bytes_of(*at) as f64).sum::<f64>();
+    let sampled_part =
+        if all_known.is_ok() { 1.0 } else { share(span_of(&targets), span_of(&case.stream.targets)) };
+    let is_void = remaining * sampled_part >= ZEROS_VOID_FROM.0 && zeros_are_free(case);
+    let unsampled = match case.stream.targets.len() - targets.len() {
+        0 => String::new(),
+        count => format!(" {count} of {} targets were not sampled.", case.stream.targets.len()),
+    };
     finding!(
         if is_void { Severity::Invalidates } else { Severity::Biases },
         numbers,
         "{}{} of {} sampled blocks hold only zeros: drives, thin volumes and clouds answer such reads from \
-         their map without reading the medium.",
+         their map without reading the medium.{unsampled}",
         if written > 0.0 { "At least " } else { "" },
         show_share(remaining),
         show_count(blocks as f64)
@@ -240,6 +249,24 @@ fn zeros_on_a_spinning_disk_only_bias() {
     assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Biases));
     record.header.hosts[0].virtual_by = Ok(Some("KVM".into()));
     assert_eq!(ZERO_DATA.severity(&record), Some(Severity::Invalidates));
+}
+
+#[test]
+fn zeros_invalidate_only_if_the_targets_without_a_sample_cannot_outweigh_them() {
+    let next_to_unsampled = |targets: usize| {
+        let mut record = with_zeros(&Fixture::honest(), 64);
+        let plan = &mut record.header.plan;
+        plan.targets = vec![plan.targets[0].clone(); targets];
+        plan.jobs[0].phases[0].streams[0].targets = (0..targets).collect();
+        let place = record.header.hosts[0].places[0].clone();
+        record.header.hosts[0].places = vec![place; targets];
+        let Ok(Answer::Finding(found)) = ZERO_DATA.answer(&record) else { panic!("silent") };
+        (found.severity, found.sentence)
+    };
+    assert_eq!(next_to_unsampled(2).0, Severity::Invalidates, "half of all is zeros");
+    let (severity, sentence) = next_to_unsampled(8);
+    assert_eq!(severity, Severity::Biases);
+    assert!(sentence.contains("7 of 8 targets were not sampled"), "{sentence}");
 }
 
 #[test]

@@ -153,12 +153,18 @@ fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<(
     for ran in attempts {
         let [start, stop] =
             [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment).and_then(|s| state(s, target)));
-        let between_runs = last.map(|last| (last, start.clone(), never_written));
-        for (then, now, only_read) in between_runs.into_iter().chain([(start, stop.clone(), only_read)]) {
+        let between_runs = last.clone().map(|last| (last, start.clone(), never_written));
+        for (then, now, only_read) in
+            between_runs.into_iter().chain([(start.clone(), stop.clone(), only_read)])
+        {
             let added = then.and_then(|then| add_changes(then, now?, only_read, &mut out));
             all_known = all_known.and(added);
         }
-        last = is_users_file.then_some(stop);
+        // An attempt that was not read hides no change between the attempts before and after it.
+        let is_read = |state: &Known<&TargetState>| state.clone().and_then(facts).is_ok();
+        if is_users_file && let Some(known) = [stop, start].into_iter().find(is_read) {
+            last = Some(known);
+        }
     }
     out.retain(|change| !(grows && matches!(change, Change::Length(..))));
     (out, all_known)
@@ -305,4 +311,35 @@ fn an_attempt_that_was_not_read_hides_no_change() {
     assert!(matches!(&found, Ok(Answer::Finding(f)) if f.severity == Severity::Invalidates), "{found:?}");
     let same = with_unread_attempt(Fixture::honest().record());
     assert!(same.is_err_and(|why| why.contains("has no snapshot")));
+}
+
+#[test]
+fn a_change_while_nothing_was_read_is_found() {
+    let fixture = Fixture { role: Role::File, ..Fixture::honest() };
+    let files = |run: &mut model::record::Run, change: fn(&mut Known<FileState>)| {
+        let targets = run.evidence.iter_mut().flat_map(|s| &mut s.targets);
+        targets.filter_map(|t| t.file.as_mut()).for_each(change);
+    };
+    let unread: [fn(&mut model::record::Run); 2] = [
+        |run| run.evidence.clear(),
+        |run| {
+            let targets = run.evidence.iter_mut().flat_map(|s| &mut s.targets);
+            targets.filter_map(|t| t.file.as_mut()).for_each(|f| *f = Err("hidden".into()));
+        },
+    ];
+    for unread in unread {
+        let mut record = fixture.record();
+        let mut attempt = record.runs[1].clone();
+        unread(&mut attempt);
+        attempt.start.at_ns = record.runs[2].start.at_ns - 1;
+        record.uncounted_runs.push(attempt);
+        assert!(FILE_CHANGED.answer(&record).is_err());
+        record.runs[2..].iter_mut().for_each(|run| files(run, |file| file.as_mut().unwrap().inode += 1));
+        assert_eq!(FILE_CHANGED.severity(&record), Some(Severity::Invalidates));
+    }
+    // The start of a run was read, and its end was not.
+    let mut record = fixture.record();
+    record.runs[1].evidence.retain(|s| s.moment == Moment::Start);
+    record.runs[2..].iter_mut().for_each(|run| files(run, |file| file.as_mut().unwrap().inode += 1));
+    assert_eq!(FILE_CHANGED.severity(&record), Some(Severity::Invalidates));
 }
