@@ -6,8 +6,9 @@ use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
 
-/// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has
-/// no answer: then the verdict is printed. A PASS explains a verdict of SUSPECT. The word is `INVALID`
+/// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has no
+/// answer: then the verdict is printed. If the answer is PASS and the verdict SUSPECT, the sentence explains why both
+/// are true. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,

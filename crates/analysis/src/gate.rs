@@ -140,9 +140,9 @@ struct GatedNumber<'a> {
     may_decide_twice: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
-    /// The runs that count; `None` if all runs of the result count.
+    /// The runs that the number is computed from; `None` for all runs of the result.
     cell_runs: Option<&'a [CellRun]>,
-    /// The findings that act on results.
+    /// The findings that affect results: all except those that the study expects.
     counted_checks: &'a [Checked],
 }
 
@@ -747,7 +747,7 @@ mod tests {
         }
 
         /// Simulates sessions whose true latency is `truth` times the limit. Returns the shares of PASS and of FAIL, and the mean number of
-        /// runs. The first runs may call for up to ten times as many, once.
+        /// runs. After the first runs, a session may measure once more, up to ten times as many runs in total.
         fn simulate_sessions(sessions: u64, first: u32, truth: f64, may_decide_twice: bool) -> [f64; 3] {
             let mut all = [0.0; 3];
             for seed in 0..sessions {

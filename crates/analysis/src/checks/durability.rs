@@ -99,8 +99,8 @@ fn sum_flushes_of_disk(runs: &[&CaseRun], disk: &Layer, until: Moment) -> Known<
     Ok(sum)
 }
 
-/// Minimum number of flushes for each sync, before it is divided by the depth. At depth 1, each
-/// sync causes exactly one flush.
+/// Minimum number of flushes for each sync at depth 1, at which each sync causes exactly one flush. At a higher depth,
+/// this number is divided by the depth.
 const FLUSHED_FROM: f64 = 0.5;
 /// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
 const FLUSHES_OF_A_SYNC: u64 = 2;
@@ -290,8 +290,8 @@ const FLUSH_TOO_CHEAP: Check = Check {
          {flash} on flash (programming a page takes longer) and {spinning} on a hard disk (half a \
          turn at 15,000 rpm): nothing was written to a medium. A note below {guest} in a virtual \
          machine (a round trip to the host and a medium), where `rotational` means nothing. The \
-         kernel shows whole ms, so each run may be off by one; if that decides, the check does not \
-         answer.",
+         kernel shows whole ms, so each run may be off by one; not checked if the answer depends on \
+         that.",
         flash = Ns(FLASH_NS),
         spinning = Ns(SPINNING_NS),
         guest = Ns(VIRTUAL_NS)
@@ -388,8 +388,8 @@ const NO_FINAL_SYNC: Check = Check {
             and `queue/write_cache` of the lowest disks.",
     formula: formula!(
         "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
-         since most people measure this, and the number is right for it. A run that wrote and whose final \
-         sync failed: biased, since the writes may not have arrived. If A09 finds the writes in memory, only \
+         since this is what most people measure. A run that wrote and whose final sync failed: biased, \
+         since the writes may not have arrived. If A09 finds the writes in memory, only \
          A09 reports them."
     ),
     provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache is \
@@ -609,7 +609,7 @@ const SYNC_HIDES_TAIL: Check = Check {
     formula: formula!(
         "Time of the final syncs / measured time, over all runs: biased above {HIDDEN_ABOVE}, \
          because the rate is off by as much. Syncs below {floor} on average are ignored: a commit \
-         and a flush take as long. If A09 finds the writes in memory, it reports the rate that \
+         and a flush alone take up to that long. If A09 finds the writes in memory, it reports the rate that \
          includes the sync, and this check is silent.",
         floor = Ns(SYNC_FLOOR_NS)
     ),

@@ -388,7 +388,7 @@ fn decide_shared_storage(case: &Case, storage: &Storage, ranks: &[usize]) -> Kno
     decide_same_target(case, ranks, numbers)
 }
 
-/// Whether hosts read what they wrote themselves before the first run.
+/// Whether each host reads what it wrote itself before the first run.
 fn reads_own_writes(case: &Case) -> bool {
     let all = case.record.fleet.as_ref().map_or(1, |fleet| fleet.hosts.len());
     let among = if case.stream.shared.is_some() { hosts_of_job(case).len() } else { all };
@@ -576,7 +576,7 @@ pub(super) fn honest() -> model::record::Record {
     record
 }
 
-/// An honest record of two hosts, after `change` to their observations.
+/// An honest record of two hosts whose observations were changed by `change`.
 #[cfg(test)]
 fn with(change: impl FnOnce(&mut Fleet)) -> model::record::Record {
     let mut record = honest();

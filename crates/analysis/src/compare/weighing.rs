@@ -1,7 +1,7 @@
 //! Weighs the runs of two sides: which numbers are compared, which word each one gets, and whether the gate `--fail-if-slower` passes.
 //!
 //! The word comes from the 95 % interval of the ratio on logarithms: Welch's, or for percentiles with six runs or more on each side that of
-//! a bootstrap over runs. The first that applies is the word:
+//! a bootstrap over runs. The word is the first of these that applies:
 //! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
 //!    it.
 //! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
@@ -9,7 +9,7 @@
 //!    or the interval allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
 //!
-//! The gate has four outcomes. The worst of its numbers decides, in the order FAIL, INVALID, INCONCLUSIVE, PASS:
+//! The gate has four outcomes. The worst outcome of its numbers decides; from worst to best: FAIL, INVALID, INCONCLUSIVE, PASS.
 //! 1. INVALID: a side has no number, or depends on an accepted finding that this command line does not accept.
 //! 2. FAIL: both one-sided 95 % bounds of the slowdown are beyond the limit, and the number is SLOWER.
 //! 3. PASS: the upper bound of the slowdown is within the limit.

@@ -1,7 +1,7 @@
 //! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
 //!
-//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks sleep for I/O in the kernel. Waiting for a
-//! program in user space does not count.
+//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks sleep for I/O in the kernel. It leaves out
+//! waiting for a program in user space.
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;
@@ -153,7 +153,7 @@ pub(crate) struct Sensor {
 }
 
 /// Returns the sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not
-/// record which drive a sensor belongs to, all sensors count.
+/// record which drive a sensor belongs to, returns all sensors.
 pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor> {
     let folder = |layer: &Layer| Some(layer.device.get("hwmon")?.rsplit('/').next()?.to_owned());
     let mut layers = case.record.header.hosts.iter().flat_map(|host| &host.places).flat_map(|p| &p.layers);

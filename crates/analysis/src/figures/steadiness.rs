@@ -27,8 +27,8 @@ use stats::series::{
 };
 use stats::steady_state;
 
-/// Smallest steps that count. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third for a while, so there
-/// only a halving counts.
+/// Minimum size of a step. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third of its rate for a while,
+/// so there a step is at least a halving.
 pub(crate) const MIN_STEP: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Largest drift that is allowed: 5 % over a minute or more, and more in shorter runs, which cannot prove 5 %.
 pub(crate) const MAX_DRIFT: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
@@ -123,7 +123,7 @@ impl Drifts {
         }
     }
 
-    /// Whether the intervals of most runs are beyond the allowed drift, in one direction.
+    /// Whether the drift of most runs, with its whole confidence interval, is larger than allowed and in one direction.
     pub(crate) fn most_exceed(&self) -> bool {
         self.holds_for_most(|d, limit| d.exceeds(limit) && d.share < 0.0)
             || self.holds_for_most(|d, limit| d.exceeds(limit) && d.share > 0.0)
@@ -134,7 +134,7 @@ impl Drifts {
         2 * self.settling > self.runs
     }
 
-    /// Whether the intervals of most runs are within the allowed drift.
+    /// Whether the drift of most runs, with its whole confidence interval, is within the allowed drift.
     pub(crate) fn most_are_within(&self) -> bool {
         self.holds_for_most(Drift::is_within)
     }
@@ -465,7 +465,7 @@ mod tests {
     use stats::series::generate_series;
 
     /// Returns the steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time
-    /// that has passed. The series have one value per second, and at least a hundred values.
+    /// that has passed. Each series has one value per second, but at least a hundred values.
     fn steadiness_of(
         runs: usize,
         seconds: f64,
@@ -722,7 +722,7 @@ mod tests {
             (states.map(|c| c / draws as f64), rule.map(|c| c / draws as f64))
         }
 
-        /// Returns a warm-up that doubles the rate and dies away.
+        /// Returns the rate of a run that starts at twice its final rate and approaches that rate.
         fn warming<const SECONDS: u32>(at: f64) -> f64 {
             1.0 + (-at / f64::from(SECONDS)).exp()
         }

@@ -141,9 +141,8 @@ fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     }
 }
 
-/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Returns
-/// none with synchronous writes, or with file systems that are not in [`MODEST_FILE_SYSTEMS`], because their
-/// overhead has no known bound.
+/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Returns zero for synchronous
+/// writes, or for file systems that are not in [`MODEST_FILE_SYSTEMS`], because their overhead has no known bound.
 fn foreign_writes(case: &Case, device: BlockFlow, own: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return excess(device, own);
@@ -210,8 +209,8 @@ fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     None
 }
 
-/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables
-/// or data to copy. Plain mirrors count, although they write the same data to several disks.
+/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables or data to copy.
+/// Also true for plain mirrors, although they write the same data to several disks.
 fn only_forwards(place: &Place, layer: &Layer) -> bool {
     let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
@@ -353,7 +352,8 @@ pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run:
     record
 }
 
-/// Traffic of others below the loop device, per run.
+/// Returns the reads and writes of others on the disk below the loop device, per run, and whether fathom's part was
+/// inferred.
 #[cfg(test)]
 fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
     let cases = crate::case::cases(record);

@@ -20,8 +20,8 @@ use crate::figures::{RATED_KINDS, kernel_text, traffic};
 use model::evidence::LIMITS;
 use model::record::StreamEnd;
 
-/// Share by which a rate may stay below the limit that it waits for. With one operation at a time, a part of each slice
-/// is lost (91 % of the limit were observed).
+/// Share by which a rate may be below a limit and still be limited by it. With one operation at a time, a part of each
+/// slice is lost (91 % of the limit were observed).
 const TOLERANCE_BELOW: f64 = 0.1;
 /// Share by which a rate may exceed its limit.
 const TOLERANCE_ABOVE: f64 = 0.05;
@@ -184,7 +184,8 @@ fn read_limits(case: &Case) -> Known<Limits> {
     Ok(out)
 }
 
-/// Whether the target may be on a block device of this machine. A program (FUSE) may use one.
+/// Whether the target may be on a block device of this machine. The program of a FUSE file system may use such a
+/// device.
 fn may_use_devices(place: &Place) -> bool {
     let is_elsewhere = |kind: &str| is_remote(kind) && !kind.starts_with("fuse");
     !place.file_system.as_ref().is_some_and(|fs| is_elsewhere(&fs.kind))
@@ -247,10 +248,10 @@ fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
 const TIME_BIASED_ABOVE: f64 = 0.3;
 /// If more than this share of the latency was spent above the device, the result is relabelled.
 const TIME_RELABELLED_ABOVE: f64 = 0.7;
-/// Time above the device that never counts, per operation: entering the kernel, an interrupt, waking a thread. On drives
-/// that answer in some us it is a large share.
+/// Time per operation above the device that is ignored: entering the kernel, an interrupt, waking a thread. On drives that answer in some
+/// us it is a large share.
 const TIME_FLOOR_NS: f64 = 20e3;
-/// Up to this number of requests per operation, operations count as unsplit.
+/// Operations are not split if there are at most this many requests for each.
 pub(crate) const ONE_TO_ONE: f64 = 1.1;
 /// If the kernel counted at least this share of the time above the device as I/O wait, the finding calls that time I/O
 /// wait.
@@ -270,7 +271,7 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
          operation (the time in the kernel), the latency is biased; above {TIME_RELABELLED_ABOVE}, the result is \
          relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
          With other processes on the disk (D01), their device time counts as fathom's: the time above the \
-         device is then a lower bound, and the check never holds. Operations merged into one request share \
+         device is then a lower bound, so the check can fire but not hold. Operations merged into one request share \
          its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
          their sum is an upper bound. The kernel shows whole ms; if the answer depends on this rounding or on a \
          split, it is not checked. If the job includes syncs and no limit was reached, waiting for the journal is part of \
@@ -310,7 +311,7 @@ impl TimeParts {
         [share_above(self.device_ns[1]), share_above(self.device_ns[0])]
     }
 
-    /// Whether a share above the device is large enough to count.
+    /// Whether the share `part` of the latency above the device is large enough for a finding.
     fn is_above(&self, part: f64) -> bool {
         part > TIME_BIASED_ABOVE && part * self.latency_ns > TIME_FLOOR_NS
     }

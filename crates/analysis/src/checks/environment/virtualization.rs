@@ -80,7 +80,7 @@ const CLOUDS: &[(&str, &str)] = &[
 ];
 /// Part of the model text of disks inside the host, which have limits but no credits.
 const WITHOUT_CREDIT: &str = "instance storage";
-/// Measured time from which a rate without a fall counts as sustained. It is twice the half hour that the credits of
+/// A rate that did not fall in this measured time is sustained. The time is twice the half hour that the credits of
 /// Amazon's gp2 and of Azure's disks last at full use, since a disk whose base rate is near the burst rate spends them
 /// more slowly.
 const CREDIT_NS: f64 = 3600e9;

@@ -10,7 +10,7 @@ use crate::figures::traffic::FLOOR_IOS;
 use model::evidence::SECTOR_BYTES;
 use model::units::show_block;
 
-/// The device's requests count as fathom's if the device's bytes and the issued bytes differ by at most this share. A
+/// The device's requests are fathom's if the device's bytes and the issued bytes differ by no more than this share. A
 /// difference of 5 % moves the mean request size by as much.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.05;
 
@@ -35,8 +35,8 @@ impl Requests {
         share(self.device.ios as f64, self.issued.ops as f64)
     }
 
-    /// The least number of requests that must be fathom's: the bytes beyond the issued ones may all have been
-    /// one-sector requests of other processes.
+    /// Lower bound of fathom's requests: the bytes beyond the issued ones may all have been one-sector requests of
+    /// other processes.
     fn least_own_requests(&self) -> u64 {
         let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
@@ -400,7 +400,7 @@ fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)
     })
 }
 
-/// I/O counts as random if at most this share of the operations was merged, in addition to merges by chance.
+/// I/O is random if at most this share of the operations was merged, in addition to merges by chance.
 const MERGED_BEYOND_CHANCE: f64 = 0.02;
 
 pub(super) const NOT_RANDOM: Check = Check {
@@ -499,8 +499,8 @@ fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
     }))
 }
 
-/// Returns the odds that an operation has a neighbour among the other operations in flight, taken as the share that is
-/// merged by chance. The scheduler sees no more operations than those.
+/// Returns the odds that an operation has a neighbour among the other operations in flight. This is the share that
+/// chance merges: the scheduler sees no more operations than those in flight.
 fn odds_of_neighbour(case: &Case) -> f64 {
     let span = case.targets().iter().map(|(at, _)| case.span_bytes_of(*at)).min().unwrap_or(0);
     let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));

@@ -270,9 +270,9 @@ impl NewPages<'_> {
     }
 }
 
-/// Returns the new and dirty pages of the run, or of one target in a run, with the largest share of
-/// them. A block counts once however often it was touched, so the stream can have touched at most
-/// the smaller of the bytes moved and the span.
+/// Finds the run, or the target in a run, whose new and dirty pages are the largest share of the bytes that the stream
+/// can have touched. These are at most the span and at most the bytes moved, because the stream may touch a block
+/// several times.
 ///
 /// # Errors
 /// Why the pages of a target are unknown, unless those of the other targets suffice for a finding.
