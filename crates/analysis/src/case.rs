@@ -110,8 +110,8 @@ pub(crate) fn cases_of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     out
 }
 
-/// Returns the loads of a job: a single `None` if the job defines its own pace, nothing if the strategy did not reach
-/// the job.
+/// Returns the loads at which a job ran, in ascending order. A single `None` for a job that sets its own pace, even if
+/// it did not run. Empty if the strategy did not run the job.
 fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let runs = record.runs.iter().filter(|r| r.start.job == at);
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
@@ -202,12 +202,12 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns this case with other runs.
+    /// Returns this case with these runs instead of its own.
     pub(crate) fn with_runs(&self, runs: Vec<CaseRun<'a>>) -> Self {
         Self { runs, ..self.clone() }
     }
 
-    /// Failed syncs and closes after a run, of the targets that this stream writes.
+    /// Returns the syncs and closes that failed after a run, for the targets that this stream writes.
     pub(crate) fn sync_failures<'e>(&self, end: &'e RunEnd) -> impl Iterator<Item = &'e SyncFailure> {
         let written = if self.stream.changes_targets() { self.stream.targets.clone() } else { Vec::new() };
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
@@ -240,7 +240,8 @@ impl<'a> Case<'a> {
         self.member_streams().iter().any(|s| s.kinds().any(|k| k == kind))
     }
 
-    /// Whether the stream writes and makes its writes stable. The journal writes of a sync are separate requests.
+    /// Whether the stream writes and makes its writes stable. Then the device gets requests of the journal in addition
+    /// to the operations.
     pub fn syncs(&self) -> bool {
         self.does(Kind::Write) && (self.stream.cache.is_sync() || self.stream.flush.is_some())
     }
@@ -256,7 +257,7 @@ impl<'a> Case<'a> {
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
     }
 
-    /// The file system of each target, or why it is unknown. Leaves out devices.
+    /// The file system of each target, or why it is unknown. Leaves out targets that are devices.
     pub(crate) fn file_systems(&self) -> Vec<Known<&'a FileSystem>> {
         let file_system_of = |(at, target): &(usize, &Target)| {
             let place = self.machine.and_then(|m| m.places.get(*at));
@@ -308,7 +309,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the layers that `select` picks for the place of each target, each once.
+    /// Returns each layer once that `select` picks for the place of a target.
     ///
     /// # Errors
     /// Why a target has no layer, or why the counters of a layer are invalid.
@@ -332,7 +333,7 @@ impl<'a> Case<'a> {
         Some(format!("{name}/queue/iostats was 0 during run {number}, so the kernel did not count its I/O"))
     }
 
-    /// Returns the layers that `select` picks for the place of each target, each once, even without valid counters.
+    /// Returns each layer once that `select` picks for the place of a target, even without valid counters.
     fn gather(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let mut out: Vec<&Layer> = Vec::new();
         for (index, target) in &self.targets {
@@ -516,7 +517,7 @@ impl<'a> Case<'a> {
         merge(self.runs.iter().map(|r| &r.stream.submit))
     }
 
-    /// Returns the ceiling that the self test measured for the case's stream.
+    /// Returns the self test's result for the case's stream: the cost of an operation without storage.
     ///
     /// # Errors
     /// That the self test has no result for the stream.
@@ -549,7 +550,7 @@ fn add_each_once<'a>(to: &mut Vec<&'a Layer>, layers: impl IntoIterator<Item = &
     }
 }
 
-/// One run of a case that has an end.
+/// A run of a case, with its end.
 #[derive(Clone, Copy)]
 pub struct CaseRun<'a> {
     /// The run with its snapshots.

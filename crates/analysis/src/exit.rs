@@ -83,7 +83,7 @@ pub fn exit_code_of(reports: &[Report]) -> u8 {
     [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
 }
 
-/// Returns the exit code without any condition.
+/// Returns the exit code that the findings alone give, without conditions.
 fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }

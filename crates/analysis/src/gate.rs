@@ -39,11 +39,11 @@ const MIN_OPS_BEYOND: f64 = 10.0;
 /// Maximum number of runs that a sentence advises.
 const MAX_ADVISED_RUNS: u32 = 1_000;
 
-/// The outcomes of several conditions, in the order in which they decide.
+/// The outcomes of conditions, the worst first. Of several conditions, the worst outcome decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
-/// Maximum number of gates that a sentence names. It counts the others.
+/// A sentence names at most this many gates, and gives the count of the others.
 const MAX_NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
@@ -733,7 +733,7 @@ mod tests {
 
         /// The limit in ns.
         const LIMIT: f64 = 10e6;
-        /// Standard deviation of the runs, as a logarithm.
+        /// Standard deviation of the logarithms of the runs.
         const DEVIATION: f64 = 0.05;
 
         /// Returns the outcome of a condition on a latency, from its estimate.

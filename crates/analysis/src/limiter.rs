@@ -230,7 +230,7 @@ fn from_engine(case: &Case) -> Option<Limiter> {
     })
 }
 
-/// Shortages of the machine that limit every job.
+/// Returns a shortage of the machine that limits every job: of memory, or of a link's bandwidth.
 fn from_machine(case: &Case) -> Option<Limiter> {
     if let Some(part) = kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE_FILE)
         .ok()

@@ -152,7 +152,7 @@ fn is_charged_twice(case: &Case, kind: Kind) -> bool {
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
-/// Returns the difference as a share of the issued bytes (`None` if there is no such share), and in
+/// Returns by how much `counted` differs from `issued`: as a share of `issued` (`None` without such a share), and in
 /// words.
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {

@@ -60,8 +60,8 @@ fn volatile_disks<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
     (disks, all_known)
 }
 
-/// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
-/// complete.
+/// Returns the number of syncs of the stream that must reach the disk: sync calls, and writes that are stable before
+/// they complete.
 fn count_requested_syncs(case: &Case) -> u64 {
     let ops_in_run = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
     let calls =
@@ -71,7 +71,7 @@ fn count_requested_syncs(case: &Case) -> u64 {
     case.runs.iter().flat_map(|r| kinds().map(move |k| ops_in_run(r, k))).fold(0, u64::saturating_add)
 }
 
-/// Returns the syncs of the other streams that use these disks at the same time.
+/// Returns the number of syncs of the other streams that use these disks at the same time.
 fn count_syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
     let streams = case.phase_streams();
     let syncs_of_stream = |at: &usize| {
@@ -532,8 +532,8 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Note, sentences.join(" "), evidence([])).found()
 }
 
-/// Returns a note on the calls to the servers of the NFS file systems `name`, or a relabelling finding if syncs sent them
-/// nothing.
+/// Returns a note on the calls to the servers of the NFS file systems `name`, or a relabelling finding if syncs were requested but no WRITE
+/// or COMMIT was sent.
 ///
 /// # Errors
 /// Why the calls are unknown.
@@ -595,10 +595,10 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<NfsCalls> {
     Ok(NfsCalls { writes, commits: calls_named("COMMIT").ok_or_else(missing)? })
 }
 
-/// Above this share of the measured time, the final sync is reported as a part of the work.
+/// If the final sync takes more than this share of the measured time, the check reports the rate that includes it.
 const HIDDEN_ABOVE: Share = Share(0.1);
-/// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several turns, which would
-/// seem long compared with a short run.
+/// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several rotations, which
+/// would seem long compared with a short run.
 const SYNC_FLOOR_NS: f64 = 50e6;
 
 const SYNC_HIDES_TAIL: Check = Check {
@@ -930,7 +930,7 @@ fn an_unknown_disk_hides_neither_a_fast_flush_nor_a_volatile_cache() {
     assert!(NO_FINAL_SYNC.answer(&stable).is_err_and(|why| why.contains("hidden")));
 }
 
-/// Adds a target on another file system; `None` for an unknown one.
+/// Adds a target on a file system of this kind; `None` for an unknown file system.
 #[cfg(test)]
 fn with_second_target(mut record: Record, kind: Option<&str>) -> Record {
     let plan = &mut record.header.plan;
@@ -979,7 +979,8 @@ fn c04_is_silent_if_a09_fires() {
     assert_eq!(NO_FINAL_SYNC.answer(&record), Ok(Answer::DoesNotApply));
 }
 
-/// Synced writes on NFS. `calls` has the calls before the first run, and the WRITE and COMMIT calls of each run.
+/// Synced writes on NFS. `calls` has the WRITE calls before the first run (and as many COMMIT calls), and the WRITE and
+/// the COMMIT calls of each run; `None` if the calls were not recorded.
 #[cfg(test)]
 fn nfs(calls: Option<(u64, u64, u64)>) -> Record {
     let nothing_below = true;

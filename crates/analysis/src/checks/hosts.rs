@@ -206,7 +206,7 @@ struct Start {
 }
 
 impl Start {
-    /// Returns the start of a run, or `None` if a clock was not read.
+    /// Returns how far apart the hosts started in a run, or `None` if a clock was not read.
     fn of_run(run: &RunOnHosts) -> Option<Self> {
         Some(Self {
             spread_ns: run.spread_ns? as f64,
@@ -221,7 +221,8 @@ impl Start {
     }
 }
 
-/// Share of a run in which all hosts must run, so that its percentiles describe the load of all.
+/// Minimum share of a run in which all hosts run. Below it, the percentiles of the run do not describe the load of all
+/// hosts.
 const TOGETHER_FROM: Share = Share(0.9);
 
 const UNEQUAL_WORK: Check = Check {

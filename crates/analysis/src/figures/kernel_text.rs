@@ -11,8 +11,8 @@ use model::machine::Layer;
 use model::report::HostFigures;
 use std::collections::BTreeMap;
 
-/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later
-/// fields are already included in user and nice.
+/// Number of fields in the first line of `/proc/stat` that add up to all time: user, nice, system, idle, iowait, irq,
+/// softirq, steal. Later fields are already included in user and nice.
 const CPU_TIME_FIELDS: usize = 8;
 
 /// Indices of the fields for idle time, and for idle time with I/O in flight.
@@ -75,7 +75,7 @@ pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     Ok(fields.take(CPU_TIME_FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
-/// Returns the times of each CPU since the machine started; empty if the kernel does not count them.
+/// Returns the time of each CPU since the machine started, in ticks; empty if the kernel does not count it.
 pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {

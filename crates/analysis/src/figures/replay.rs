@@ -19,8 +19,8 @@ const ELAPSED_WITHIN: f64 = 0.1;
 /// Median latencies and depths of two runs of the same load usually differ by at most this share.
 const LATENCY_WITHIN: f64 = 0.15;
 
-/// Share of the operations by which the number of the driver's requests may differ, because the last requests may be
-/// missing.
+/// The number of the driver's requests may differ from that of the operations by this share, because the last requests
+/// may be missing.
 const SAME_WITHIN: f64 = 0.01;
 
 /// Compares the replay of a case with its original; `None` if the case is no replay, or no run completed.

@@ -19,10 +19,11 @@ use model::plan::Role;
 use model::units::show_bytes;
 use std::collections::BTreeSet;
 
-/// Bytes per run that never count as traffic of others: a journal commit, fathom's own session file, a log line.
+/// Bytes per run that are never taken for traffic of other processes: a journal commit, fathom's own session file, a
+/// log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 
-/// Requests per run that never count as traffic of others.
+/// Requests per run that are never taken for traffic of other processes.
 pub(crate) const FLOOR_IOS: u64 = 48;
 
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.

@@ -152,8 +152,8 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     read_limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
-/// Of the limits that are reached, returns the one that is nearest to its measured rate, and that
-/// rate; `None` if no limit is reached.
+/// Of the reached limits, returns the one that is nearest to the measured rate, with this rate; `None` if no limit is
+/// reached.
 fn find_reached_limit<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let window_ns = case.window_ns().max(1.0) / runs;
@@ -233,7 +233,7 @@ fn parse_limit(key: &str, value: &str, file: &str) -> Option<Limit> {
     Some(Limit { kind, unit, per_s, file: file.to_owned() })
 }
 
-/// Returns what a key limits: part of a file name in cgroup v1, a key of `io.max` in v2.
+/// Returns what a key limits. In cgroup v1, the key is a part of a file name, in v2 a key of `io.max`.
 fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
     Some(match key {
         "read_bps" | "rbps" => (Kind::Read, LimitUnit::Bytes),
@@ -304,7 +304,8 @@ struct TimeParts {
 }
 
 impl TimeParts {
-    /// Returns the lower and upper bound of the share spent neither in the device nor on a CPU.
+    /// Returns the lower and upper bound of the share of the latency above the device: without the time inside the
+    /// device, on a CPU, and waiting for a CPU.
     fn above(&self) -> [f64; 2] {
         let share_above =
             |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
@@ -395,7 +396,8 @@ fn has_arrived(case: &Case, is_shared: bool) -> Known<bool> {
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
-/// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it (D01).
+/// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it too
+/// (`is_shared`, D01).
 fn own_traffic(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device_io()?.total();
     let others = match traffic::traffic_of_others(case).into_iter().next() {

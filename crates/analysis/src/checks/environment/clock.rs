@@ -133,8 +133,8 @@ const ASLEEP_NS: u64 = 100_000_000;
 const DRIFT_BIASED_PPM: f64 = 1_000.0;
 /// Drift that changes rates by 1 %. A counter with a constant rate does not drift so much.
 const DRIFT_VOID_PPM: f64 = 10_000.0;
-/// Time that reading a clock may take. A CPU counter takes some ten ns, a chip on the board a microsecond or
-/// more.
+/// A clock is expensive if reading it takes longer than this. A CPU counter takes some ten ns, a chip on the board a
+/// microsecond or more.
 pub const EXPENSIVE_CLOCK_PS: u64 = 1_000_000;
 /// If reading an expensive clock takes more than this share of the median latency, the check reports it.
 const EXPENSIVE_SHARE: Share = Share(0.05);
@@ -263,8 +263,8 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// A record in which all latencies are equal, with this share of them inside the device and tasks that waited
-/// this share of the time for a CPU.
+/// A record in which all latencies are equal. `device_time_share` of them was spent inside the device, and tasks waited
+/// for a CPU for the share `ready` of the time.
 #[cfg(test)]
 fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> Record {
     let latency_ns = Some(latency_ns);

@@ -22,9 +22,9 @@ use crate::strategy::disturbed::{
 use model::record::WorkerStates;
 use stats::intervals;
 
-/// Above this share of foreign traffic on a disk, the number is biased.
+/// If other processes cause more than this share of a disk's traffic, the number is biased.
 pub(crate) const FOREIGN_ABOVE: Share = Share(0.05);
-/// Above this share of foreign traffic on a disk, the number mostly depends on the other processes.
+/// If other processes cause more than this share of a disk's traffic, the number mostly depends on them.
 const FOREIGN_VOID_ABOVE: Share = Share(0.30);
 /// If a request was in flight for less than this share of the time, the disk certainly had headroom.
 const HEADROOM_BELOW: Share = Share(0.9);

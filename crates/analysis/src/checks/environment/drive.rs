@@ -450,7 +450,7 @@ fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A Samsung 970 EVO Plus, as the driver `nvme` shows it, and a CPU that is no drive.
+/// The sensors of a Samsung 970 EVO Plus, as the driver `nvme` shows them, and of a CPU, which is no drive.
 #[cfg(test)]
 const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
 /sys/class/hwmon/hwmon1/temp1_crit: 100000
@@ -463,7 +463,7 @@ const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
 /sys/class/hwmon/hwmon3/temp1_max: 84850
 /sys/class/hwmon/hwmon3/temp1_min: -273150
 ";
-/// A SATA drive as `drivetemp` shows it, without names.
+/// The sensor of a SATA drive as `drivetemp` shows it, without a file `name`.
 #[cfg(test)]
 const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
 /sys/class/hwmon/hwmon0/temp1_input: NOW

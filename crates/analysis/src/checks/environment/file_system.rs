@@ -380,7 +380,7 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
 
 /// Bytes read since an NFS mount.
 struct NfsBytes {
-    /// Bytes that programs read from the client.
+    /// Bytes that programs read, from the client's cache or from the server.
     requested: u64,
     /// Bytes that the client read from the server.
     from_server: u64,
@@ -514,7 +514,7 @@ fn devices_do_not_apply_and_a_size_of_zero_is_not_checked() {
     assert!(NEARLY_FULL.answer(&old).is_err());
 }
 
-/// The start of the counters of an NFS 4.2 client, after another mount.
+/// The text of `/proc/self/mountstats` with an NFS 4.2 mount at `/` between two other mounts.
 #[cfg(test)]
 fn mountstats(normal: u64, direct: u64, server: u64) -> String {
     format!(

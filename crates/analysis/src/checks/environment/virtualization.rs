@@ -68,8 +68,7 @@ pub(super) fn is_virtual(case: &Case) -> bool {
     find_hypervisor(case).is_ok_and(|hypervisor| hypervisor.is_some())
 }
 
-/// Parts of the joined vendor, product and model texts of clouds with burst credits, in lower case, each with the cloud's
-/// name.
+/// Clouds with burst credits: a part of the vendor, product or model text in lower case, and the name of the cloud.
 const CLOUDS: &[(&str, &str)] = &[
     ("amazon elastic block store", "Amazon EBS"),
     ("amazon ec2", "Amazon EC2"),

@@ -188,7 +188,7 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
 const SPINNING_BELOW: u64 = 16 * MIB;
 /// Below this mean extent, requests are cut even without seeks: a usual request is 1 MiB.
 const FLASH_BELOW: u64 = MIB;
-/// Number of extents that any file system may use for any file.
+/// Harmless number of extents: any file system may need this many for a file.
 const FEW_EXTENTS: u64 = 8;
 
 pub(super) const FRAGMENTED: Check = Check {

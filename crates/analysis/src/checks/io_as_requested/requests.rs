@@ -112,8 +112,8 @@ fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<(Reque
     }
 }
 
-/// Upper bounds for a stream that shares its devices. They assume that all merges belong to this stream, and that the
-/// other streams made as few requests as possible.
+/// Upper bounds of merging and splitting for a stream that shares its devices. They assume that all merges belong to
+/// this stream, and that the other streams made as few requests as possible.
 struct SharedBounds {
     ops_per_request: f64,
     requests_per_op: f64,
@@ -265,7 +265,7 @@ fn round(bytes: f64) -> String {
 /// Above this number of requests per operation, a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
 const SPLIT_ABOVE: f64 = 1.1;
-/// The limit on requests per operation if there is no known cause of splitting.
+/// Replaces [`SPLIT_ABOVE`] if no cause of splitting is known.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const SPLIT: Check = Check {

@@ -10,10 +10,10 @@ use crate::case::{SAME_BYTES_WITHIN, new_page_bytes};
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{growth_in_run, number_of_key};
 
-/// Above this share of bytes read from the page cache, the rate is biased. A smaller share can come from pages that
-/// other readers left.
+/// If more than this share of the bytes read came from the page cache, the rate is biased. A smaller share can come
+/// from pages that other readers left.
 pub(crate) const CACHED_ABOVE: Share = Share(0.05);
-/// At this share of bytes read from the page cache or above, the result is named after the page cache.
+/// If at least this share of the bytes read came from the page cache, the result is named after the page cache.
 pub(crate) const CACHED_RELABELLED_FROM: Share = Share(0.5);
 pub(super) const CACHE_SERVED: Check = Check {
     id: CheckId::A01,
