@@ -23,7 +23,7 @@ pub(crate) use sharing::{AMPLIFICATION, amplified, new_page_bytes};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The device's bytes equal the issued bytes if the two differ by no more than this share.
+/// The bytes that a device moved and the issued bytes may differ by this share and still be the same I/O.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
 /// The cgroup's I/O counters are off if they show less than this share of the bytes that the device moved for fathom.

@@ -340,7 +340,7 @@ const COUNTED_FROM: Share = Share(0.99);
 /// Share of the bytes that the kernel must have counted if a buffer in the process may answer. The buffer cannot answer
 /// all reads of a much larger region.
 const BUFFERED_FROM: Share = Share(0.01);
-/// Only if the region is larger than this many buffers does the kernel's count prove anything.
+/// The kernel's count proves nothing unless the region is larger than this many buffers.
 const MANY_BUFFERS: u64 = 16;
 /// Largest default buffer: a block of the file system.
 const BUFFER_BYTES: u64 = 64 << 10;
