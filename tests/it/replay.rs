@@ -162,7 +162,7 @@ fn smaller_targets_get_the_touched_blocks_compacted() {
     let fits = run(&stage.file("fits", 16));
     let replay = replayed(&fits);
     assert_eq!(figure(&replay, "operations"), (128.0, 128.0));
-    assert!(replay["differs"].to_string().contains("moved together"), "{replay}");
+    assert!(replay["differs"].to_string().contains("without gaps"), "{replay}");
     assert!(fits.stdout.contains("\"dense\":true") || fits.stdout.contains("\"dense\": true"));
     // In a directory, fathom makes a file of the needed size.
     let made = run(&stage.folder("made"));

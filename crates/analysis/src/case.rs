@@ -23,11 +23,11 @@ pub(crate) use sharing::{AMPLIFICATION, amplified, new_page_bytes};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The device's bytes and the issued bytes count as the same if they differ by at most this share.
+/// The bytes that a device moved and the issued bytes may differ by this share and still be the same I/O.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.01;
 
-/// The cgroup does not count I/O if the kernel charged it less than this share of the bytes that the device moved for
-/// fathom. With cgroup v1, recent kernels count only after a limit was once set on the disk.
+/// The cgroup's I/O counters are off if they show less than this share of the bytes that the device moved for fathom.
+/// With cgroup v1, recent kernels count only after a limit was once set on the disk.
 pub(crate) const COUNTS_AT_ALL: f64 = 0.01;
 
 /// One stream of one job with its complete runs. If the strategy chooses loads, the runs are those at one load.
@@ -51,9 +51,9 @@ pub struct Case<'a> {
     pub stream: Cow<'a, Stream>,
     /// Name of the case's result.
     pub name: String,
-    /// The complete runs of the case that count.
+    /// The complete runs that the result is based on.
     pub runs: Vec<CaseRun<'a>>,
-    /// Earlier complete runs that do not count: before the steady state, or before the winner of a sweep was measured again.
+    /// Earlier complete runs that are no part of the result: before the steady state, or before the winner of a sweep was measured again.
     pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
     pub replaced: Vec<CaseRun<'a>>,
@@ -61,10 +61,10 @@ pub struct Case<'a> {
     pub unsteady_rounds: Option<usize>,
     /// Ends of all runs of the case, including failed ones.
     pub ends: Vec<&'a RunEnd>,
-    /// Indices of the streams whose operations count: the case's own stream, and after [`Case::with_sharers`] all
-    /// streams that share its devices.
+    /// Indices of the streams whose operations are added up: the case's own stream, and after [`Case::with_sharers`]
+    /// all streams that share its devices.
     members: Vec<usize>,
-    /// The `stat` files that each stream of the phase uses, by its index; see [`sharing::UsedFiles`].
+    /// The `stat` files that each stream of the phase uses, in the order of the streams; see [`sharing::UsedFiles`].
     used_files: Arc<[sharing::UsedFiles<'a>]>,
     /// The targets of the streams in `members`, each with its index in the plan.
     targets: Vec<(usize, &'a Target)>,
@@ -110,8 +110,8 @@ pub(crate) fn cases_of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
     out
 }
 
-/// Returns the loads of a job: a single `None` if the job defines its own pace, nothing if the strategy did not reach
-/// the job.
+/// Returns the loads at which a job ran, in ascending order. A single `None` for a job that sets its own pace, even if
+/// it did not run. Empty if the strategy did not run the job.
 fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let runs = record.runs.iter().filter(|r| r.start.job == at);
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();
@@ -202,12 +202,12 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns this case with other runs.
+    /// Returns this case with these runs instead of its own.
     pub(crate) fn with_runs(&self, runs: Vec<CaseRun<'a>>) -> Self {
         Self { runs, ..self.clone() }
     }
 
-    /// Failed syncs and closes after a run, of the targets that this stream writes.
+    /// Returns the syncs and closes that failed after a run, for the targets that this stream writes.
     pub(crate) fn sync_failures<'e>(&self, end: &'e RunEnd) -> impl Iterator<Item = &'e SyncFailure> {
         let written = if self.stream.changes_targets() { self.stream.targets.clone() } else { Vec::new() };
         end.sync_failures.iter().filter(move |failure| written.contains(&failure.target))
@@ -240,7 +240,8 @@ impl<'a> Case<'a> {
         self.member_streams().iter().any(|s| s.kinds().any(|k| k == kind))
     }
 
-    /// Whether the stream writes and makes its writes stable. The journal writes of a sync are separate requests.
+    /// Whether the stream writes and makes its writes stable. Then the device gets requests of the journal in addition
+    /// to the operations.
     pub fn syncs(&self) -> bool {
         self.does(Kind::Write) && (self.stream.cache.is_sync() || self.stream.flush.is_some())
     }
@@ -256,7 +257,7 @@ impl<'a> Case<'a> {
         self.targets.iter().filter_map(move |(t, _)| machine?.places.get(*t))
     }
 
-    /// The file system of each target, or why it is unknown. Leaves out devices.
+    /// The file system of each target, or why it is unknown. Leaves out targets that are devices.
     pub(crate) fn file_systems(&self) -> Vec<Known<&'a FileSystem>> {
         let file_system_of = |(at, target): &(usize, &Target)| {
             let place = self.machine.and_then(|m| m.places.get(*at));
@@ -272,7 +273,7 @@ impl<'a> Case<'a> {
     /// The topmost block layers, each once.
     ///
     /// # Errors
-    /// Why a target has none, or why the counters of a layer are invalid.
+    /// Why a target has no layer, or why the counters of a layer are invalid.
     pub fn top_layers(&self) -> Known<Vec<&'a Layer>> {
         self.layers_with_counters(|place| place.tops.iter().filter_map(|i| place.layers.get(*i)).collect())
     }
@@ -280,7 +281,7 @@ impl<'a> Case<'a> {
     /// Returns the layers that other processes may use too: the topmost layers, or the whole disk of a partition.
     ///
     /// # Errors
-    /// Why a target has none, or why the counters of a layer are invalid.
+    /// Why a target has no layer, or why the counters of a layer are invalid.
     pub fn shared_layers(&self) -> Known<Vec<&'a Layer>> {
         self.layers_with_counters(|place| {
             let tops = place.tops.iter().filter_map(|i| place.layers.get(*i));
@@ -291,7 +292,7 @@ impl<'a> Case<'a> {
     /// Returns the lowest layers, each once.
     ///
     /// # Errors
-    /// Why a target has none, that its stack was not resolved to the lowest layer, or why counters are invalid.
+    /// Why a target has no layer, which part of its stack is unknown, or why the counters of a layer are invalid.
     pub fn lowest_layers(&self) -> Known<Vec<&'a Layer>> {
         self.need_resolved_stack()?;
         self.layers_with_counters(|place| place.lowest_layers().collect())
@@ -308,10 +309,10 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the layers that `select` picks for the place of each target, each once.
+    /// Returns each layer once that `select` picks for the place of a target.
     ///
     /// # Errors
-    /// Why a target has none, or why the counters of a layer are invalid.
+    /// Why a target has no layer, or why the counters of a layer are invalid.
     fn layers_with_counters(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let layers = self.gather(select)?;
         let places: Vec<&Place> = self.places().collect();
@@ -332,7 +333,7 @@ impl<'a> Case<'a> {
         Some(format!("{name}/queue/iostats was 0 during run {number}, so the kernel did not count its I/O"))
     }
 
-    /// Returns the layers that `select` picks for the place of each target, each once, even without valid counters.
+    /// Returns each layer once that `select` picks for the place of a target, even without valid counters.
     fn gather(&self, select: impl Fn(&'a Place) -> Vec<&'a Layer>) -> Known<Vec<&'a Layer>> {
         let mut out: Vec<&Layer> = Vec::new();
         for (index, target) in &self.targets {
@@ -348,7 +349,7 @@ impl<'a> Case<'a> {
         if out.is_empty() { Err("no target has a block device".into()) } else { Ok(out) }
     }
 
-    /// Returns the layers below the targets that `accepts` selects, each once.
+    /// Returns each layer below the targets once, if `accepts` selects it.
     pub(crate) fn layers(&self, accepts: impl Fn(&Layer) -> bool) -> Vec<&'a Layer> {
         let mut out = Vec::new();
         add_each_once(&mut out, self.places().flat_map(|p| &p.layers).filter(|l| accepts(l)));
@@ -484,7 +485,7 @@ impl<'a> Case<'a> {
         self.runs.iter().map(|r| r.in_window(kind)).fold(Amount::default(), Amount::plus)
     }
 
-    /// Returns the length of all windows in ns.
+    /// Returns the total length of all windows in ns.
     pub fn window_ns(&self) -> f64 {
         self.runs.iter().map(|r| r.stream.window_ns as f64).sum()
     }
@@ -516,7 +517,7 @@ impl<'a> Case<'a> {
         merge(self.runs.iter().map(|r| &r.stream.submit))
     }
 
-    /// Returns the ceiling that the self test measured for the case's stream.
+    /// Returns the self test's result for the case's stream: the cost of an operation without storage.
     ///
     /// # Errors
     /// That the self test has no result for the stream.
@@ -549,7 +550,7 @@ fn add_each_once<'a>(to: &mut Vec<&'a Layer>, layers: impl IntoIterator<Item = &
     }
 }
 
-/// One run of a case that has an end.
+/// A run of a case, with its end.
 #[derive(Clone, Copy)]
 pub struct CaseRun<'a> {
     /// The run with its snapshots.
@@ -611,8 +612,8 @@ impl<'a> CaseRun<'a> {
     }
 
     /// Returns the time in ns in which operations could be in flight: the running time of the longest worker, at most
-    /// the time between the snapshots at start and stop. Starting and ending threads does not count, because it would
-    /// lower the mean depth of the device.
+    /// the time between the snapshots at start and stop. The time to start and end threads is left out, because it
+    /// would lower the mean depth of the device.
     ///
     /// # Errors
     /// If a snapshot is missing, or no time passed between the two.
@@ -674,8 +675,8 @@ impl<'a> CaseRun<'a> {
         self.end.workers.iter().filter(move |worker| worker.stream == stream)
     }
 
-    /// Returns all operations of a kind of the case's own stream in this run. Reads and writes without data do not
-    /// count.
+    /// Returns all operations of a kind of the case's own stream in this run. Leaves out reads and writes that move no
+    /// data.
     pub fn issued(&self, kind: Kind) -> Amount {
         self.issued_by(self.stream.stream, kind)
     }
@@ -687,7 +688,7 @@ impl<'a> CaseRun<'a> {
         issued.map_or(Amount::default(), |i| Amount { ops: i.ops, bytes: i.bytes })
     }
 
-    /// Whether the case's own reads and writes move data. If not, their sizes do not count.
+    /// Whether the case's own reads and writes move data. If not, their sizes mean nothing.
     pub(crate) fn carries_data(&self) -> bool {
         self.moves_data(self.stream)
     }
@@ -743,7 +744,8 @@ fn moment_name(moment: Moment) -> &'static str {
 }
 
 impl<'a> Case<'a> {
-    /// The probe of each of the stream's targets, with the index of the target: single reads before the first run.
+    /// Returns the probe of each of the stream's targets (single reads before the first run), with the index of the
+    /// target.
     ///
     /// # Errors
     /// That the session has no snapshot from before the runs.
@@ -903,8 +905,8 @@ impl<'a> Case<'a> {
         by_driver || self.machine.is_some_and(|m| matches!(m.virtual_by, Ok(Some(_))))
     }
 
-    /// Returns the number of bytes that the stream may touch, over all its targets. If several
-    /// hosts share a file and this is the session of one of them, only this host's part counts.
+    /// Returns the number of bytes that the stream may touch, over all its targets. If several hosts share a file and
+    /// this is the session of one of them, returns only this host's part.
     pub fn span_bytes(&self) -> u64 {
         self.stream.targets.iter().map(|target| self.span_bytes_of(*target)).fold(0, u64::saturating_add)
     }
@@ -930,7 +932,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the extents in the state of a target. `when` ends the sentence for extents that were not read.
+/// Returns the extents in the state of a target. `when` completes the error `the extents of the file were not read`.
 fn extents_in(state: Option<&TargetState>, when: &str) -> Known<Extents> {
     let extents = state.and_then(|state| state.extents.clone());
     extents.unwrap_or_else(|| Err(format!("the extents of the file were not read{when}")))
@@ -965,7 +967,7 @@ fn read_cancelled_bytes(snapshot: &Snapshot) -> Known<u64> {
     number.ok_or_else(|| format!("{FILE} has no count of cancelled writes"))
 }
 
-/// Merges histograms. `None` without any latency, or if a forged file holds more than fit into a count.
+/// Merges histograms. `None` without any latency, or if a forged file has more latencies than a `u64` can count.
 fn merge<'h>(parts: impl Iterator<Item = &'h Histogram> + Clone) -> Option<Histogram> {
     parts.clone().map(Histogram::count).try_fold(0_u64, u64::checked_add).filter(|count| *count > 0)?;
     let mut merged = Histogram::new();
@@ -988,7 +990,8 @@ fn whole_disk<'a>(place: &'a Place, layer: &'a Layer) -> &'a Layer {
     if layer.kind == LayerKind::Partition { below().unwrap_or(layer) } else { layer }
 }
 
-/// Returns why a layer's counters are invalid. The switch `iostats` of a disk applies to its partitions too.
+/// Returns why a layer's counters are invalid; `None` if they are valid. The switch `iostats` of a disk also switches
+/// the counters of its partitions.
 pub(crate) fn blind(place: &Place, layer: &Layer) -> Option<String> {
     layer.blind().or_else(|| whole_disk(place, layer).blind())
 }

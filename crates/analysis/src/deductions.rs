@@ -28,7 +28,7 @@ use stats::comparison::Ratio;
 use stats::series::Series;
 use std::collections::BTreeMap;
 
-/// Minimum ratio of two rates that count as different. A smaller ratio would change no decision.
+/// Two rates are different if one is at least this many times the other. A smaller ratio would change no decision.
 const MIN_RATIO: f64 = 1.1;
 
 /// A result that measured what its name claims.
@@ -254,7 +254,7 @@ fn deduction(name: &str, sentence: String, evidence: Evidence) -> Deduction {
 /// cliff).
 struct Burst<'a> {
     ran: &'a CaseRun<'a>,
-    /// Bytes from the first operation to the cliff. The warm-up counts: it fills the device's cache too.
+    /// Bytes from the first operation to the cliff, including the warm-up, which fills the device's cache too.
     bytes: f64,
     /// Seconds of the measured window until the cliff.
     until_s: f64,
@@ -335,8 +335,8 @@ fn bytes_written(ran: &CaseRun, from_ns: f64, to_ns: f64) -> f64 {
     intervals_of(ran).map(bytes_within).sum()
 }
 
-/// Describes the other runs of the result, ` (run 1; 3 of 5 runs fell like this, after 5.10 GiB to 5.80 GiB)`; empty
-/// for a single run.
+/// Names the run of the first burst and counts the runs with a burst, ` (run 1; 3 of 5 runs fell like this, after 5.10
+/// GiB to 5.80 GiB)`; empty for a single run.
 fn describe_other_runs(case: &Case, all: &[Burst]) -> String {
     let (runs, Some(first)) = (case.runs.len(), all.first()) else { return String::new() };
     if runs == 1 {
@@ -379,8 +379,8 @@ fn drive_temperatures(case: &Case, ran: &CaseRun) -> Option<[f64; 2]> {
     both.max_by_key(|[_, stop]| *stop).map(|pair| pair.map(|t| t as f64 / 1e3))
 }
 
-/// Returns the bytes written to the target's own devices before the run, with the names of the devices and the start of the count. Disks
-/// below a loop device do not count: they hold other data.
+/// Returns the bytes written to the target's own devices before the run, with the names of the devices and the start of the count. Leaves
+/// out disks below a loop device: they hold other data.
 fn written_before(case: &Case, ran: &CaseRun) -> Option<(u64, String, &'static str)> {
     let start = ran.snapshot(Moment::Start).ok()?;
     let written_bytes =

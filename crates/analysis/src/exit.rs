@@ -6,8 +6,9 @@ use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
 use std::collections::BTreeSet;
 
-/// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has
-/// no answer: then the verdict is printed. A PASS explains a verdict of SUSPECT. The word is `INVALID`
+/// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has no
+/// answer: then the verdict is printed. If the answer is PASS and the verdict SUSPECT, the sentence explains why both
+/// are true. The word is `INVALID`
 ///
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
@@ -82,7 +83,7 @@ pub fn exit_code_of(reports: &[Report]) -> u8 {
     [1, 4].into_iter().find(|code| codes.contains(code)).unwrap_or(0)
 }
 
-/// Returns the exit code without any condition.
+/// Returns the exit code that the findings alone give, without conditions.
 fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }

@@ -297,7 +297,7 @@ fn add_up_runs(case: &Case) -> Observed {
     }
 }
 
-/// Whether a run ended or Ctrl-C ended the session, and no run failed.
+/// Whether no run failed. False if no run ended, unless Ctrl-C ended the session.
 fn has_succeeded(case: &Case) -> bool {
     let all = case.record.end.as_ref().map(|end| &end.ending);
     let begun = !case.ends.is_empty() || all == Some(&RunEnding::Interrupted);

@@ -109,8 +109,8 @@ impl CaseAnswers<'_> {
     }
 }
 
-/// Merges the equal answers of all results. Findings come first, then checks that could not be done,
-/// then checks that hold; each group worst first.
+/// Merges the equal answers of all results. Findings come first, the worst at the top, then checks that could not be
+/// done, then checks that hold.
 pub(crate) fn merge(answered: &[CaseAnswers], accept: &[CheckId]) -> Vec<Checked> {
     let mut out: Vec<MergedCheck> = Vec::new();
     for one in answered {
@@ -270,7 +270,8 @@ fn added_conditions(renames: &[&Rename]) -> Vec<String> {
     conditions.into_iter().cloned().collect()
 }
 
-/// Describes the requested depth per worker, or the approximate depth that all workers reached together.
+/// Describes the depth: the requested depth per worker, the depths that workers reached under a latency target, or
+/// after a finding the approximate depth of all workers together.
 fn describe_depth(case: &Case, renames: &[&Rename]) -> String {
     let reached = renames.iter().find_map(|r| if let Rename::Depth(d) = r { Some(*d) } else { None });
     match reached {

@@ -39,11 +39,11 @@ const MIN_OPS_BEYOND: f64 = 10.0;
 /// Maximum number of runs that a sentence advises.
 const MAX_ADVISED_RUNS: u32 = 1_000;
 
-/// The outcomes of several conditions, in the order in which they decide.
+/// The outcomes of conditions, the worst first. Of several conditions, the worst outcome decides.
 const WORST_FIRST: [AnswerWord; 4] =
     [AnswerWord::Fail, AnswerWord::Invalid, AnswerWord::Inconclusive, AnswerWord::Pass];
 
-/// Maximum number of gates that a sentence names. It counts the others.
+/// A sentence names at most this many gates, and gives the count of the others.
 const MAX_NAMED: usize = 3;
 
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
@@ -140,9 +140,9 @@ struct GatedNumber<'a> {
     may_decide_twice: bool,
     case: &'a Case<'a>,
     result: &'a Measured,
-    /// The runs that count; `None` if all runs of the result count.
+    /// The runs that the number is computed from; `None` for all runs of the result.
     cell_runs: Option<&'a [CellRun]>,
-    /// The findings that act on results.
+    /// The findings that affect results: all except those that the study expects.
     counted_checks: &'a [Checked],
 }
 
@@ -733,7 +733,7 @@ mod tests {
 
         /// The limit in ns.
         const LIMIT: f64 = 10e6;
-        /// Standard deviation of the runs, as a logarithm.
+        /// Standard deviation of the logarithms of the runs.
         const DEVIATION: f64 = 0.05;
 
         /// Returns the outcome of a condition on a latency, from its estimate.
@@ -747,7 +747,7 @@ mod tests {
         }
 
         /// Simulates sessions whose true latency is `truth` times the limit. Returns the shares of PASS and of FAIL, and the mean number of
-        /// runs. The first runs may call for up to ten times as many, once.
+        /// runs. After the first runs, a session may measure once more, up to ten times as many runs in total.
         fn simulate_sessions(sessions: u64, first: u32, truth: f64, may_decide_twice: bool) -> [f64; 3] {
             let mut all = [0.0; 3];
             for seed in 0..sessions {

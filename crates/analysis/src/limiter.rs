@@ -230,7 +230,7 @@ fn from_engine(case: &Case) -> Option<Limiter> {
     })
 }
 
-/// Shortages of the machine that limit every job.
+/// Returns a shortage of the machine that limits every job: of memory, or of a link's bandwidth.
 fn from_machine(case: &Case) -> Option<Limiter> {
     if let Some(part) = kernel_text::pressure_share(case, kernel_text::MEMORY_PRESSURE_FILE)
         .ok()
@@ -250,7 +250,7 @@ fn from_machine(case: &Case) -> Option<Limiter> {
 }
 
 /// Returns the first device with a full link: its name, its rate, and the rate of the link in bytes per second. The
-/// work of all streams counts.
+/// rate includes the work of all streams.
 fn full_link<'a>(case: &Case<'a>) -> Option<(&'a str, f64, f64)> {
     let case = &case.with_sharers();
     let ns: f64 = case.runs.iter().map(|r| r.active_ns().ok().map(|ns| ns as f64)).sum::<Option<f64>>()?;

@@ -24,8 +24,8 @@ use model::job::{Kind, Stream};
 use model::machine::{Layer, Place};
 use model::units::show_share;
 
-/// Two counts agree if they differ by at most this share of the issued bytes: even on a quiet disk,
-/// other processes make a few requests. The report shows larger differences, and checks judge them.
+/// Two counts agree if they differ by no more than this share of the issued bytes: even on a quiet disk, other
+/// processes make a few requests. The report shows larger differences, and checks judge them.
 const AGREES_WITHIN: f64 = 0.001;
 
 /// Bytes per run that the topmost devices may read as metadata of the file system although no
@@ -152,7 +152,7 @@ fn is_charged_twice(case: &Case, kind: Kind) -> bool {
     twice as f64 > AGREES_WITHIN * case.issued(kind).bytes as f64
 }
 
-/// Returns the difference as a share of the issued bytes (`None` if there is no such share), and in
+/// Returns by how much `counted` differs from `issued`: as a share of `issued` (`None` without such a share), and in
 /// words.
 fn compare(issued: u64, counted: Known<u64>, tolerance: u64) -> (Option<f64>, String) {
     let counted = match counted {
@@ -233,8 +233,8 @@ fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) 
     }
 }
 
-/// Up to this number of requests per operation, operations count as not split: one in a hundred may cross the border of
-/// two extents.
+/// Operations are not split if there are at most this many requests for each: one operation in a hundred may cross the
+/// border of two extents.
 const NOT_SPLIT_UP_TO: f64 = 1.01;
 
 /// The engine that first submits without waiting and, if that is refused, again with waiting.
@@ -281,8 +281,8 @@ fn issued_by_retrying(case: &Case, kind: Kind) -> Amount {
     retrying_streams(case).map(|(at, _)| case.issued_by(at, kind)).fold(Amount::default(), Amount::plus)
 }
 
-/// Returns the part of `counted` that the kernel charged for refused attempts: at most the amount that streams issued
-/// whose attempts are repeated. Zero where [`why_refused`] gives no reason.
+/// Returns the part of `counted` that the kernel charged for refused attempts: at most the bytes that
+/// [`retrying_streams`] issued. Zero if [`why_refused`] finds no reason.
 pub(crate) fn charged_twice(case: &Case, counted: &CgroupIo) -> CgroupIo {
     let mut twice = CgroupIo::default();
     for kind in Kind::MOVING {

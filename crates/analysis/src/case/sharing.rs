@@ -347,8 +347,8 @@ impl<'a> Case<'a> {
         Ok(Bounds { least: own_least.max(rest).min(most), most })
     }
 
-    /// Returns the part of a device's bytes that belongs to this stream even if the other streams and the file systems
-    /// moved as much as they can.
+    /// Returns the part of a device's bytes (`done`) that belongs to this stream even if the other streams and the file
+    /// systems moved as much as they can.
     pub(crate) fn least_left(&self, kind: Kind, done: u64, others: Bounds) -> u64 {
         let theirs = if kind == Kind::Write {
             amplified(others.most)
@@ -450,7 +450,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the kernel's count for the workers of a stream of the phase, over all runs. The upper bound also has the
+    /// Returns the kernel's count for the workers of a stream of the phase, over all runs. The upper bound includes the
     /// count of threads that belong to no worker.
     pub(crate) fn counted_by_workers(&self, stream: usize, count: fn(&ThreadIo) -> u64) -> Bounds {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)

@@ -60,8 +60,8 @@ fn volatile_disks<'a>(case: &Case<'a>) -> (Vec<&'a Layer>, Known<()>) {
     (disks, all_known)
 }
 
-/// Returns the syncs of the stream that must reach the disk: sync calls, and writes that are stable before they
-/// complete.
+/// Returns the number of syncs of the stream that must reach the disk: sync calls, and writes that are stable before
+/// they complete.
 fn count_requested_syncs(case: &Case) -> u64 {
     let ops_in_run = |ran: &CaseRun, kind| ran.stream.issued.get(&kind).map_or(0, |i| i.ops);
     let calls =
@@ -71,7 +71,7 @@ fn count_requested_syncs(case: &Case) -> u64 {
     case.runs.iter().flat_map(|r| kinds().map(move |k| ops_in_run(r, k))).fold(0, u64::saturating_add)
 }
 
-/// Returns the syncs of the other streams that use these disks at the same time.
+/// Returns the number of syncs of the other streams that use these disks at the same time.
 fn count_syncs_of_sharers(case: &Case, disks: &[&Layer]) -> u64 {
     let streams = case.phase_streams();
     let syncs_of_stream = |at: &usize| {
@@ -99,8 +99,8 @@ fn sum_flushes_of_disk(runs: &[&CaseRun], disk: &Layer, until: Moment) -> Known<
     Ok(sum)
 }
 
-/// Minimum number of flushes for each sync, before it is divided by the depth. At depth 1, each
-/// sync causes exactly one flush.
+/// Minimum number of flushes for each sync at depth 1, at which each sync causes exactly one flush. At a higher depth,
+/// this number is divided by the depth.
 const FLUSHED_FROM: f64 = 0.5;
 /// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
 const FLUSHES_OF_A_SYNC: u64 = 2;
@@ -290,8 +290,8 @@ const FLUSH_TOO_CHEAP: Check = Check {
          {flash} on flash (programming a page takes longer) and {spinning} on a hard disk (half a \
          turn at 15,000 rpm): nothing was written to a medium. A note below {guest} in a virtual \
          machine (a round trip to the host and a medium), where `rotational` means nothing. The \
-         kernel shows whole ms, so each run may be off by one; if that decides, the check does not \
-         answer.",
+         kernel shows whole ms, so each run may be off by one; not checked if the answer depends on \
+         that.",
         flash = Ns(FLASH_NS),
         spinning = Ns(SPINNING_NS),
         guest = Ns(VIRTUAL_NS)
@@ -388,8 +388,8 @@ const NO_FINAL_SYNC: Check = Check {
             and `queue/write_cache` of the lowest disks.",
     formula: formula!(
         "Writes without O_SYNC, O_DSYNC, fsync or fdatasync on a disk that reports `write back`: a note, \
-         since most people measure this, and the number is right for it. A run that wrote and whose final \
-         sync failed: biased, since the writes may not have arrived. If A09 finds the writes in memory, only \
+         since this is what most people measure. A run that wrote and whose final sync failed: biased, \
+         since the writes may not have arrived. If A09 finds the writes in memory, only \
          A09 reports them."
     ),
     provoke: "fathom run --rw randwrite --bs 4k --cache direct .   # on a disk whose queue/write_cache is \
@@ -532,8 +532,8 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Note, sentences.join(" "), evidence([])).found()
 }
 
-/// Returns a note on the calls to the servers of the NFS file systems `name`, or a relabelling finding if syncs sent them
-/// nothing.
+/// Returns a note on the calls to the servers of the NFS file systems `name`, or a relabelling finding if syncs were requested but no WRITE
+/// or COMMIT was sent.
 ///
 /// # Errors
 /// Why the calls are unknown.
@@ -595,10 +595,10 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<NfsCalls> {
     Ok(NfsCalls { writes, commits: calls_named("COMMIT").ok_or_else(missing)? })
 }
 
-/// Above this share of the measured time, the final sync is reported as a part of the work.
+/// If the final sync takes more than this share of the measured time, the check reports the rate that includes it.
 const HIDDEN_ABOVE: Share = Share(0.1);
-/// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several turns, which would
-/// seem long compared with a short run.
+/// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several rotations, which
+/// would seem long compared with a short run.
 const SYNC_FLOOR_NS: f64 = 50e6;
 
 const SYNC_HIDES_TAIL: Check = Check {
@@ -609,7 +609,7 @@ const SYNC_HIDES_TAIL: Check = Check {
     formula: formula!(
         "Time of the final syncs / measured time, over all runs: biased above {HIDDEN_ABOVE}, \
          because the rate is off by as much. Syncs below {floor} on average are ignored: a commit \
-         and a flush take as long. If A09 finds the writes in memory, it reports the rate that \
+         and a flush alone take up to that long. If A09 finds the writes in memory, it reports the rate that \
          includes the sync, and this check is silent.",
         floor = Ns(SYNC_FLOOR_NS)
     ),
@@ -930,7 +930,7 @@ fn an_unknown_disk_hides_neither_a_fast_flush_nor_a_volatile_cache() {
     assert!(NO_FINAL_SYNC.answer(&stable).is_err_and(|why| why.contains("hidden")));
 }
 
-/// Adds a target on another file system; `None` for an unknown one.
+/// Adds a target on a file system of this kind; `None` for an unknown file system.
 #[cfg(test)]
 fn with_second_target(mut record: Record, kind: Option<&str>) -> Record {
     let plan = &mut record.header.plan;
@@ -979,7 +979,8 @@ fn c04_is_silent_if_a09_fires() {
     assert_eq!(NO_FINAL_SYNC.answer(&record), Ok(Answer::DoesNotApply));
 }
 
-/// Synced writes on NFS. `calls` has the calls before the first run, and the WRITE and COMMIT calls of each run.
+/// Synced writes on NFS. `calls` has the WRITE calls before the first run (and as many COMMIT calls), and the WRITE and
+/// the COMMIT calls of each run; `None` if the calls were not recorded.
 #[cfg(test)]
 fn nfs(calls: Option<(u64, u64, u64)>) -> Record {
     let nothing_below = true;

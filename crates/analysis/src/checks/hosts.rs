@@ -206,7 +206,7 @@ struct Start {
 }
 
 impl Start {
-    /// Returns the start of a run, or `None` if a clock was not read.
+    /// Returns how far apart the hosts started in a run, or `None` if a clock was not read.
     fn of_run(run: &RunOnHosts) -> Option<Self> {
         Some(Self {
             spread_ns: run.spread_ns? as f64,
@@ -221,7 +221,8 @@ impl Start {
     }
 }
 
-/// Share of a run in which all hosts must run, so that its percentiles describe the load of all.
+/// Minimum share of a run in which all hosts run. Below it, the percentiles of the run do not describe the load of all
+/// hosts.
 const TOGETHER_FROM: Share = Share(0.9);
 
 const UNEQUAL_WORK: Check = Check {
@@ -388,7 +389,7 @@ fn decide_shared_storage(case: &Case, storage: &Storage, ranks: &[usize]) -> Kno
     decide_same_target(case, ranks, numbers)
 }
 
-/// Whether hosts read what they wrote themselves before the first run.
+/// Whether each host reads what it wrote itself before the first run.
 fn reads_own_writes(case: &Case) -> bool {
     let all = case.record.fleet.as_ref().map_or(1, |fleet| fleet.hosts.len());
     let among = if case.stream.shared.is_some() { hosts_of_job(case).len() } else { all };
@@ -576,7 +577,7 @@ pub(super) fn honest() -> model::record::Record {
     record
 }
 
-/// An honest record of two hosts, after `change` to their observations.
+/// An honest record of two hosts whose observations were changed by `change`.
 #[cfg(test)]
 fn with(change: impl FnOnce(&mut Fleet)) -> model::record::Record {
     let mut record = honest();

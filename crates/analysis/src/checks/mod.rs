@@ -70,7 +70,7 @@ pub struct Check {
     pub formula: fn() -> String,
     /// Commands that make the check fire.
     pub provoke: &'static str,
-    /// How to fix the cause. Findings show this text unless they have their own [`Detail::cure`].
+    /// How to fix the cause. A finding shows this text unless it has its own [`Detail::cure`].
     pub fix: &'static str,
     /// When to accept the finding instead.
     pub accept: &'static str,
@@ -113,17 +113,17 @@ impl Earlier<'_> {
         self.named.contains(&id).then(|| self.answers.get(&id)).flatten()
     }
 
-    /// Whether the check has a finding.
+    /// Whether the check with this id has a finding.
     pub(crate) fn finds(&self, id: CheckId) -> bool {
         matches!(self.answer(id), Some(Ok(Answer::Finding(_))))
     }
 
-    /// Whether the check has a finding that relabels the result.
+    /// Whether the check with this id has a finding that relabels the result.
     pub(crate) fn relabels(&self, id: CheckId) -> bool {
         matches!(self.answer(id), Some(Ok(Answer::Finding(f))) if f.renames.is_some())
     }
 
-    /// Whether the belief of the check is known to hold.
+    /// Whether the belief of the check with this id is known to hold.
     pub(crate) fn holds(&self, id: CheckId) -> bool {
         matches!(self.answer(id), Some(Ok(Answer::Holds(..))))
     }
@@ -138,11 +138,13 @@ impl Check {
         }
     }
 
-    /// Runs the check with the answers so far. A run that was not read hides no finding about the other runs:
+    /// Runs the check with the answers so far. If the evidence of some runs is missing, the check can still have a
+    /// finding about the other runs:
     ///
-    /// 1. If the check cannot answer, it is asked about each run alone. A run that gives the same reason was not read.
-    /// 2. The check is asked again about the other runs, until it answers or no such run is left.
-    /// 3. Only a finding counts. No belief holds if a run was not read.
+    /// 1. If the check cannot answer, it is asked about each run alone. A run for which it gives the same reason lacks
+    ///    evidence.
+    /// 2. The check is asked again without these runs, until it answers or all other runs have their evidence.
+    /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
     ///
     /// A check that lacks runs or operations gives another reason for a single run, so no run is left out for it.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
@@ -228,7 +230,7 @@ pub struct Detail {
     pub severity: Severity,
     /// The sentence for the user.
     pub sentence: String,
-    /// A fix for this case in place of [`Check::fix`]. Empty for no fix.
+    /// The fix for this case. `None` for [`Check::fix`], empty for no fix.
     pub cure: Option<String>,
     /// The numbers that support the finding.
     pub evidence: Evidence,

@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 /// A part of at most this share hardly changes a result about the whole.
 const NEGLIGIBLE_SHARE: f64 = 0.02;
 
-/// Bytes that an idle machine may have dirty. Fewer bytes never change a result.
+/// Dirty bytes that even an idle machine may have. Fewer bytes never change a result.
 const NEGLIGIBLE_BYTES: u64 = 4 << 20;
 
-/// The kernel counts the memory of a process for each CPU, and adds the counts up with a delay. So the same memory may differ by this much
-/// between two of its files.
+/// The kernel counts the memory of a process for each CPU, and adds the counts up with a delay. So two files of the same process may give
+/// sizes that differ by this much.
 const FLOOR_TOLERANCE_BYTES: u64 = 2 << 20;
 
 /// Computes the figures of a run from its end and the snapshots around it.

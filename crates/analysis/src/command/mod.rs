@@ -273,7 +273,7 @@ const SYNC_BOUND_SHARE: f64 = 0.5;
 /// If the CPU and the device were each busy for less than this share of the time, neither is the limiter.
 const IDLE_SHARE: f64 = 0.5;
 
-/// A device can take turns with a CPU if it was busy for at least this share of the time and moved at least this share of the bytes.
+/// A device takes turns with a CPU only if it was busy for at least this share of the time and moved at least this share of the bytes.
 const TAKES_TURNS_SHARE: f64 = 0.2;
 
 /// Minimum bytes through a standard stream for its other end to be the limiter.
@@ -747,7 +747,7 @@ fn check_foreign_io(record: &Record, run: &CommandRun) -> Known<CheckAnswer> {
 }
 
 /// Returns the bytes that only the lowest devices of a place read: more than its topmost devices read, and more than the command may have
-/// read from other places. Of several places, the largest number counts.
+/// read from other places. Of several places, returns the largest number.
 fn read_only_below(record: &Record, run: &CommandRun) -> Known<u64> {
     let devices = run.devices.as_ref().map_err(Clone::clone)?;
     let read = |name: &str| devices.iter().find(|d| d.name == name).map_or(0, |d| d.read_bytes);

@@ -336,7 +336,7 @@ struct StrayPercentile {
     name: String,
     /// The percentile of all operations.
     all_ns: u64,
-    /// The percentile of the lowest and of the highest run.
+    /// The lowest and the highest value of the same percentile among the runs.
     runs_ns: [u64; 2],
 }
 

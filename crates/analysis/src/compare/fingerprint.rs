@@ -393,8 +393,8 @@ fn place_aspects(index: usize, place: Option<&Place>) -> Vec<Aspect> {
     all
 }
 
-/// Describes a layer by what remains after a reboot: kind, driver, model, serial number and size. The name may change, so it is included
-/// only for a layer without a serial number.
+/// Describes a layer by what remains after a reboot: kind, driver, model, serial number, size, and the cache mode of a loop device. A name
+/// may change, so it is included only without a serial number, and never for a loop device.
 fn describe_layer(layer: &Layer) -> String {
     let kind = match layer.kind {
         LayerKind::Disk => "",

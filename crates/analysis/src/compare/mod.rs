@@ -52,7 +52,7 @@ pub struct Options {
     pub accept: Vec<CheckId>,
     /// The limit of `--fail-if-slower`.
     pub fail_if_slower: Option<SlowdownLimit>,
-    /// Whether an undecided gate gives the exit code of a passed or of a failed one.
+    /// Whether an undecided gate gives the exit code of a passed or of a failed one; `None` for its own exit code (4).
     pub inconclusive: Option<CountsAs>,
     /// How the runs of both sides were measured.
     pub run_order: RunOrder,
@@ -562,7 +562,7 @@ struct SideResult<'a> {
     result: &'a Measured,
 }
 
-/// The same result in all sessions of a side that have it. Empty only for an index without a result in [`compare_in_turns`].
+/// The same result in all sessions of a side that have it. Empty only in [`compare_in_turns`], if an index has no result.
 type PooledResult<'a> = Vec<SideResult<'a>>;
 
 /// The results of both sides, matched.

@@ -1,7 +1,7 @@
 //! Weighs the runs of two sides: which numbers are compared, which word each one gets, and whether the gate `--fail-if-slower` passes.
 //!
 //! The word comes from the 95 % interval of the ratio on logarithms: Welch's, or for percentiles with six runs or more on each side that of
-//! a bootstrap over runs. The first that applies is the word:
+//! a bootstrap over runs. The word is the first of these that applies:
 //! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
 //!    it.
 //! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
@@ -9,7 +9,7 @@
 //!    or the interval allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
 //!
-//! The gate has four outcomes. The worst of its numbers decides, in the order FAIL, INVALID, INCONCLUSIVE, PASS:
+//! The gate has four outcomes. The worst outcome of its numbers decides; from worst to best: FAIL, INVALID, INCONCLUSIVE, PASS.
 //! 1. INVALID: a side has no number, or depends on an accepted finding that this command line does not accept.
 //! 2. FAIL: both one-sided 95 % bounds of the slowdown are beyond the limit, and the number is SLOWER.
 //! 3. PASS: the upper bound of the slowdown is within the limit.
@@ -39,7 +39,7 @@ use std::collections::BTreeSet;
 /// The noise floor is this quantile of the differences between sessions of one side.
 const FLOOR_PERCENTILE: f64 = 0.95;
 
-/// The runs of one number on both sides, before the number of comparisons is known.
+/// A number with its runs on both sides. Its answer is still open, because it depends on how many numbers are compared.
 pub(super) struct WeighedNumber {
     measure: Measure,
     /// Logarithms of the values of all runs of A.
@@ -122,7 +122,8 @@ impl WeighedNumber {
         self.shift.map_or(1.0, |s| s.p_beyond(self.margin.ln_1p()))
     }
 
-    /// Returns the number with its answer. `chance` is already corrected for `numbers` numbers.
+    /// Returns the number with its answer. `chance` is the p-value of its difference, already corrected for the count
+    /// of all compared numbers, `numbers`.
     pub(super) fn into_metric(self, chance: f64, numbers: usize) -> Metric {
         let (answer, why) = self.answer(chance, numbers);
         let limits = [self.margin, self.tolerance].map(f64::ln_1p);
@@ -379,7 +380,7 @@ fn read_percentile<'r>(kind: Kind, rank: &'static str) -> NumberReader<'r> {
     }
 }
 
-/// Maximum number of numbers that a sentence names. It counts the others.
+/// A sentence names at most this many numbers, and gives the count of the others.
 const MAX_NAMED: usize = 3;
 
 /// A number compared with the limit.
@@ -387,7 +388,7 @@ struct LimitedNumber {
     outcome: GateOutcome,
     /// The number with its change.
     description: String,
-    /// Whether the description states by how much the number is slower at most.
+    /// Whether the description has an upper bound of the slowdown.
     is_bounded: bool,
     /// Number of runs on each side that would decide the gate; `None` if the gate is decided, or if
     /// more runs would not decide it.
@@ -566,7 +567,7 @@ fn find_outcome(metric: &Metric, limit: f64, runs: RunOrder) -> GateOutcome {
     }
 }
 
-/// Whether both bounds are slower than the limit.
+/// Whether both bounds of the slowdown are beyond the limit.
 fn is_beyond(metric: &Metric, limit: f64, runs: RunOrder) -> bool {
     let beyond = |[low, high]: [f64; 2]| {
         if metric.more_is_better { high < 1.0 - limit } else { low > 1.0 + limit }
@@ -619,7 +620,7 @@ pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
     }
 }
 
-/// Weighs runs that were measured in turns.
+/// Returns options for runs that were measured in turns.
 #[cfg(test)]
 pub(super) fn in_turns() -> Options {
     Options { run_order: RunOrder::InTurns, ..Options::default() }

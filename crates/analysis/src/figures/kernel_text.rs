@@ -1,7 +1,7 @@
 //! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
 //!
-//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks sleep for I/O in the kernel. Waiting for a
-//! program in user space does not count.
+//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks sleep for I/O in the kernel. It leaves out
+//! waiting for a program in user space.
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;
@@ -11,8 +11,8 @@ use model::machine::Layer;
 use model::report::HostFigures;
 use std::collections::BTreeMap;
 
-/// Fields of the first line that add up to all time: user, nice, system, idle, iowait, irq, softirq, steal. Later
-/// fields are already included in user and nice.
+/// Number of fields in the first line of `/proc/stat` that add up to all time: user, nice, system, idle, iowait, irq,
+/// softirq, steal. Later fields are already included in user and nice.
 const CPU_TIME_FIELDS: usize = 8;
 
 /// Indices of the fields for idle time, and for idle time with I/O in flight.
@@ -75,7 +75,7 @@ pub(crate) fn cpu_ticks(text: &str) -> Known<Vec<u64>> {
     Ok(fields.take(CPU_TIME_FIELDS).filter_map(|w| w.parse().ok()).collect())
 }
 
-/// Returns the times of each CPU since the machine started; empty if the kernel does not count them.
+/// Returns the time of each CPU since the machine started, in ticks; empty if the kernel does not count it.
 pub(crate) fn each_cpu(snapshot: &Snapshot) -> Vec<ObservedCpu> {
     let text = snapshot.text("/proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
@@ -153,7 +153,7 @@ pub(crate) struct Sensor {
 }
 
 /// Returns the sensors of the drives below a case's targets by their folder, such as `hwmon3`. If the session does not
-/// record which drive a sensor belongs to, all sensors count.
+/// record which drive a sensor belongs to, returns all sensors.
 pub(crate) fn sensors_below(case: &Case, text: &str) -> BTreeMap<String, Sensor> {
     let folder = |layer: &Layer| Some(layer.device.get("hwmon")?.rsplit('/').next()?.to_owned());
     let mut layers = case.record.header.hosts.iter().flat_map(|host| &host.places).flat_map(|p| &p.layers);

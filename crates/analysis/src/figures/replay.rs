@@ -2,7 +2,7 @@
 //!
 //! 1. [`sum_at_driver`] adds up the requests that the driver completed for the replay's workers. Latencies and depth come from there if the
 //!    requests match the operations, else from the program.
-//! 2. [`pair_figures`] puts the figures of both next to each other.
+//! 2. [`pair_figures`] puts the figures of the replay and of the capture next to each other.
 //! 3. [`list_differences`] lists what differs and why.
 
 use crate::case::{Case, CaseRun};
@@ -19,8 +19,8 @@ const ELAPSED_WITHIN: f64 = 0.1;
 /// Median latencies and depths of two runs of the same load usually differ by at most this share.
 const LATENCY_WITHIN: f64 = 0.15;
 
-/// Share of the operations by which the number of the driver's requests may differ, because the last requests may be
-/// missing.
+/// The number of the driver's requests may differ from that of the operations by this share, because the last requests
+/// may be missing.
 const SAME_WITHIN: f64 = 0.01;
 
 /// Compares the replay of a case with its original; `None` if the case is no replay, or no run completed.
@@ -157,7 +157,7 @@ fn list_differences(
 ) -> Vec<String> {
     let mut out = capture_differences(&replay.original);
     out.push(match driver {
-        Ok(_) => "Latencies and depth of both are from issue to completion at the driver.".into(),
+        Ok(_) => "The latencies and the depth of the replay and of the capture run from issue to completion at the driver.".into(),
         Err(why) => format!(
             "The replay's latencies and depth are those that a program sees, with system calls and \
              wake-ups; the capture's are those of the driver. Why the replay has no figures of the \
@@ -166,7 +166,7 @@ fn list_differences(
     });
     out.extend(counted.into_iter().flat_map(|counted| run_differences(case, replay, counted)));
     if replay.dense {
-        out.push("The blocks that the capture touched were moved together on the target, in their order, so distances on the device are shorter.".into());
+        out.push("The blocks that the capture touched are on the target without gaps, in their order, so distances on the device are shorter.".into());
     }
     match replay.pace {
         ReplayPace::Fast => out.push("Operations ignored their recorded times (--pace fast), so rates, depth and latencies are those of the target at its limit.".into()),
@@ -350,7 +350,7 @@ fn figures_of_replay_and_original_are_compared_with_reasons() {
     };
     let held = compare_replay(ReplayPace::Timed, |replay| replay.dense = true, Some(&counted));
     // The counts of all five runs are added up.
-    for part in ["15 operations were read", "35 times an operation was due", "moved together"] {
+    for part in ["15 operations were read", "35 times an operation was due", "without gaps"] {
         assert!(held.differs.iter().any(|why| why.contains(part)), "{part}: {:?}", held.differs);
     }
     let fast = compare_replay(ReplayPace::Fast, |replay| replay.original.left_out = 2, None);

@@ -27,8 +27,8 @@ use stats::series::{
 };
 use stats::steady_state;
 
-/// Smallest steps that count. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third for a while, so there
-/// only a halving counts.
+/// Minimum size of a step. In a minute, a step of 5 % is visible. A short run on a shared machine may lose a third of its rate for a while,
+/// so there a step is at least a halving.
 pub(crate) const MIN_STEP: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.20, shorter: 0.50 };
 /// Largest drift that is allowed: 5 % over a minute or more, and more in shorter runs, which cannot prove 5 %.
 pub(crate) const MAX_DRIFT: ShareByLength = ShareByLength { minute: 0.05, ten_seconds: 0.10, shorter: 0.25 };
@@ -123,7 +123,7 @@ impl Drifts {
         }
     }
 
-    /// Whether the intervals of most runs are beyond the allowed drift, in one direction.
+    /// Whether the drift of most runs, with its whole confidence interval, is larger than allowed and in one direction.
     pub(crate) fn most_exceed(&self) -> bool {
         self.holds_for_most(|d, limit| d.exceeds(limit) && d.share < 0.0)
             || self.holds_for_most(|d, limit| d.exceeds(limit) && d.share > 0.0)
@@ -134,7 +134,7 @@ impl Drifts {
         2 * self.settling > self.runs
     }
 
-    /// Whether the intervals of most runs are within the allowed drift.
+    /// Whether the drift of most runs, with its whole confidence interval, is within the allowed drift.
     pub(crate) fn most_are_within(&self) -> bool {
         self.holds_for_most(Drift::is_within)
     }
@@ -378,7 +378,7 @@ impl Observations {
         )
     }
 
-    /// `60.0 s`, or `5 runs of 1.0 s are 5.0 s` for several runs.
+    /// Describes the measured time: `60.0 s`, or `5 runs of 1.0 s are 5.0 s` for several runs.
     fn describe_length(&self) -> String {
         let [each, all] = [self.run_seconds(), self.seconds].map(show_seconds);
         match self.rates.len() {
@@ -387,7 +387,7 @@ impl Observations {
         }
     }
 
-    /// `Within 60.0 s`, or `Within a run of 60.0 s` for several runs.
+    /// Begins a sentence about the time within a run: `Within 60.0 s`, or `Within a run of 60.0 s` for several runs.
     fn describe_span(&self) -> String {
         let each = if self.rates.len() > 1 { "Within a run of" } else { "Within" };
         format!("{each} {}", show_seconds(self.run_seconds()))
@@ -432,7 +432,7 @@ pub(crate) fn whole_change(series: &Series) -> Option<f64> {
     (mean_rate > 0.0).then(|| (mean(last) - mean(first)) / mean_rate)
 }
 
-/// `changed by -1.2 % (-2.0 % to -0.4 %)`: the drift divided by the mean, with its 95 % interval.
+/// Describes a drift, divided by the mean, with its 95 % interval: `changed by -1.2 % (-2.0 % to -0.4 %)`.
 fn describe_change(drift: &Drift) -> String {
     // Round as printed and add zero, so that no share is printed as "-0.0 %".
     let show = |share: f64| show_share((share * 1e3).round() / 1e3 + 0.0);
@@ -465,7 +465,7 @@ mod tests {
     use stats::series::generate_series;
 
     /// Returns the steadiness of `runs` runs of `seconds`, whose rate depends on the run and on the share of its time
-    /// that has passed. The series have one value per second, and at least a hundred values.
+    /// that has passed. Each series has one value per second, but at least a hundred values.
     fn steadiness_of(
         runs: usize,
         seconds: f64,
@@ -664,7 +664,7 @@ mod tests {
             [covers / count, 1.0 - count / draws as f64, mean(&given.iter().map(|g| g.1).collect::<Vec<_>>())]
         }
 
-        /// Rates of `count` runs that vary by this deviation around one.
+        /// Returns the rates of `count` runs, which vary around 1.0 by this deviation.
         fn runs(count: usize, deviation: f64, seed: u64) -> Vec<f64> {
             let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
             (0..count).map(|_| (deviation * noise.normal()).exp()).collect()
@@ -684,7 +684,7 @@ mod tests {
             ]
         }
 
-        /// Runs of a minute that lose a share from one to the next.
+        /// Returns the rates of runs of a minute. Each run is slower than the one before by `share`, apart from noise.
         fn decaying(count: usize, share: f64, deviation: f64, seed: u64) -> Vec<f64> {
             let each = runs(count, deviation, seed);
             each.iter().enumerate().map(|(i, v)| v * (1.0 - share).powi(i as i32)).collect()
@@ -722,7 +722,7 @@ mod tests {
             (states.map(|c| c / draws as f64), rule.map(|c| c / draws as f64))
         }
 
-        /// Returns a warm-up that doubles the rate and dies away.
+        /// Returns the rate of a run that starts at twice its final rate and approaches that rate.
         fn warming<const SECONDS: u32>(at: f64) -> f64 {
             1.0 + (-at / f64::from(SECONDS)).exp()
         }

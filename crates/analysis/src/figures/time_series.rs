@@ -186,7 +186,7 @@ impl DeviceWork {
         self.between(first, inside.next_back()?)
     }
 
-    /// Requests, bytes, ms and queue ms at a time, interpolated.
+    /// Returns the requests, bytes, ms and queue ms completed until this time, interpolated between snapshots.
     fn at(&self, ns: f64) -> Option<[f64; 4]> {
         let numbers = |done: &BlockStat| {
             let total = done.total();

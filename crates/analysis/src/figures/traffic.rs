@@ -19,10 +19,11 @@ use model::plan::Role;
 use model::units::show_bytes;
 use std::collections::BTreeSet;
 
-/// Bytes per run that never count as traffic of others: a journal commit, fathom's own session file, a log line.
+/// Bytes per run that are never taken for traffic of other processes: a journal commit, fathom's own session file, a
+/// log line.
 pub(crate) const FLOOR_BYTES: u64 = 1 << 20;
 
-/// Requests per run that never count as traffic of others.
+/// Requests per run that are never taken for traffic of other processes.
 pub(crate) const FLOOR_IOS: u64 = 48;
 
 /// Up to this size, an operation is one request to the device. The device's limits may split larger operations.
@@ -141,9 +142,8 @@ fn own_traffic(case: &Case) -> Known<OwnTraffic> {
     }
 }
 
-/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Returns
-/// none with synchronous writes, or with file systems that are not in [`MODEST_FILE_SYSTEMS`], because their
-/// overhead has no known bound.
+/// Returns the writes that exceed fathom's own writes and the overhead of the file system. Returns zero for synchronous
+/// writes, or for file systems that are not in [`MODEST_FILE_SYSTEMS`], because their overhead has no known bound.
 fn foreign_writes(case: &Case, device: BlockFlow, own: Amount) -> Amount {
     if !case.does(Kind::Write) {
         return excess(device, own);
@@ -210,8 +210,8 @@ fn independent_layer_above(place: &Place, at: usize) -> Option<&Layer> {
     None
 }
 
-/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables
-/// or data to copy. Plain mirrors count, although they write the same data to several disks.
+/// Whether a layer only forwards its requests: it reads nothing for itself, such as parity, tables or data to copy.
+/// Also true for plain mirrors, although they write the same data to several disks.
 fn only_forwards(place: &Place, layer: &Layer) -> bool {
     let device_file = |layer: &'_ Layer, file: &str| layer.device.get(file).cloned().unwrap_or_default();
     let hidden = |uuid: &str| uuid.strip_prefix("LVM-").is_some_and(|id| id.contains('-'));
@@ -353,7 +353,8 @@ pub(crate) fn with_foreign_requests(fixture: &Fixture, slot: usize, ios_per_run:
     record
 }
 
-/// Traffic of others below the loop device, per run.
+/// Returns the reads and writes of others on the disk below the loop device, per run, and whether fathom's part was
+/// inferred.
 #[cfg(test)]
 fn seen_below(record: &Record) -> Known<(Amount, Amount, bool)> {
     let cases = crate::case::cases(record);

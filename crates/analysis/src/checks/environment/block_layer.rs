@@ -20,8 +20,8 @@ use crate::figures::{RATED_KINDS, kernel_text, traffic};
 use model::evidence::LIMITS;
 use model::record::StreamEnd;
 
-/// Share by which a rate may stay below the limit that it waits for. With one operation at a time, a part of each slice
-/// is lost (91 % of the limit were observed).
+/// Share by which a rate may be below a limit and still be limited by it. With one operation at a time, a part of each
+/// slice is lost (91 % of the limit were observed).
 const TOLERANCE_BELOW: f64 = 0.1;
 /// Share by which a rate may exceed its limit.
 const TOLERANCE_ABOVE: f64 = 0.05;
@@ -152,8 +152,8 @@ pub(crate) fn most_iops(case: &Case) -> Option<f64> {
     read_limits(case).ok()?.hard.iter().filter_map(allowed_iops).min_by(f64::total_cmp)
 }
 
-/// Of the limits that are reached, returns the one that is nearest to its measured rate, and that
-/// rate; `None` if no limit is reached.
+/// Of the reached limits, returns the one that is nearest to the measured rate, with this rate; `None` if no limit is
+/// reached.
 fn find_reached_limit<'l>(case: &Case, limits: &'l Limits) -> Option<(&'l Limit, f64)> {
     let runs = case.runs.len().max(1) as f64;
     let window_ns = case.window_ns().max(1.0) / runs;
@@ -184,7 +184,8 @@ fn read_limits(case: &Case) -> Known<Limits> {
     Ok(out)
 }
 
-/// Whether the target may be on a block device of this machine. A program (FUSE) may use one.
+/// Whether the target may be on a block device of this machine. The program of a FUSE file system may use such a
+/// device.
 fn may_use_devices(place: &Place) -> bool {
     let is_elsewhere = |kind: &str| is_remote(kind) && !kind.starts_with("fuse");
     !place.file_system.as_ref().is_some_and(|fs| is_elsewhere(&fs.kind))
@@ -232,7 +233,7 @@ fn parse_limit(key: &str, value: &str, file: &str) -> Option<Limit> {
     Some(Limit { kind, unit, per_s, file: file.to_owned() })
 }
 
-/// Returns what a key limits: part of a file name in cgroup v1, a key of `io.max` in v2.
+/// Returns what a key limits. In cgroup v1, the key is a part of a file name, in v2 a key of `io.max`.
 fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
     Some(match key {
         "read_bps" | "rbps" => (Kind::Read, LimitUnit::Bytes),
@@ -247,10 +248,10 @@ fn limited_by(key: &str) -> Option<(Kind, LimitUnit)> {
 const TIME_BIASED_ABOVE: f64 = 0.3;
 /// If more than this share of the latency was spent above the device, the result is relabelled.
 const TIME_RELABELLED_ABOVE: f64 = 0.7;
-/// Time above the device that never counts, per operation: entering the kernel, an interrupt, waking a thread. On drives
-/// that answer in some us it is a large share.
+/// Time per operation above the device that is ignored: entering the kernel, an interrupt, waking a thread. On drives that answer in some
+/// us it is a large share.
 const TIME_FLOOR_NS: f64 = 20e3;
-/// Up to this number of requests per operation, operations count as unsplit.
+/// Operations are not split if there are at most this many requests for each.
 pub(crate) const ONE_TO_ONE: f64 = 1.1;
 /// If the kernel counted at least this share of the time above the device as I/O wait, the finding calls that time I/O
 /// wait.
@@ -270,7 +271,7 @@ pub(super) const TIME_ABOVE_DEVICE: Check = Check {
          operation (the time in the kernel), the latency is biased; above {TIME_RELABELLED_ABOVE}, the result is \
          relabelled. Only for direct I/O of which at least {ARRIVED_FROM} of the bytes reached the device. \
          With other processes on the disk (D01), their device time counts as fathom's: the time above the \
-         device is then a lower bound, and the check never holds. Operations merged into one request share \
+         device is then a lower bound, so the check can fire but not hold. Operations merged into one request share \
          its time. Parts of a split operation (more than {ONE_TO_ONE} requests for each) run in parallel, so \
          their sum is an upper bound. The kernel shows whole ms; if the answer depends on this rounding or on a \
          split, it is not checked. If the job includes syncs and no limit was reached, waiting for the journal is part of \
@@ -303,14 +304,15 @@ struct TimeParts {
 }
 
 impl TimeParts {
-    /// Returns the lower and upper bound of the share spent neither in the device nor on a CPU.
+    /// Returns the lower and upper bound of the share of the latency above the device: without the time inside the
+    /// device, on a CPU, and waiting for a CPU.
     fn above(&self) -> [f64; 2] {
         let share_above =
             |device: f64| (1.0 - device / self.latency_ns - self.cpu - self.ready).clamp(0.0, 1.0);
         [share_above(self.device_ns[1]), share_above(self.device_ns[0])]
     }
 
-    /// Whether a share above the device is large enough to count.
+    /// Whether the share `part` of the latency above the device is large enough for a finding.
     fn is_above(&self, part: f64) -> bool {
         part > TIME_BIASED_ABOVE && part * self.latency_ns > TIME_FLOOR_NS
     }
@@ -394,7 +396,8 @@ fn has_arrived(case: &Case, is_shared: bool) -> Known<bool> {
     Ok(issued > 0.0 && share(device, issued) >= ARRIVED_FROM)
 }
 
-/// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it (D01).
+/// Returns the requests and bytes that the device moved for fathom: all of them, unless other processes used it too
+/// (`is_shared`, D01).
 fn own_traffic(case: &Case, is_shared: bool) -> Known<Amount> {
     let total = case.device_io()?.total();
     let others = match traffic::traffic_of_others(case).into_iter().next() {

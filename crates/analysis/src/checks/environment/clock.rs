@@ -14,12 +14,13 @@ use model::evidence::SUSPENDED;
 const RATES_HZ: [u32; 4] = [100, 250, 300, 1000];
 /// Multiples of the tick that are checked.
 const TICKS: [u32; 3] = [1, 2, 3];
-/// Largest distance of a latency from a tick: wide enough for the wake-up, narrow enough to be rare by chance.
+/// Largest distance of a latency from a tick, as a share of the tick: wide enough for the wake-up, narrow enough to be
+/// rare by chance.
 const WITHIN: Share = Share(0.03);
 /// If more than this share of the latencies is at ticks, the result is biased.
 const AT_TICKS_ABOVE: Share = Share(0.2);
-/// Minimum factor between the latencies at ticks and in neighbouring bands of the same width. A broad distribution
-/// fills all bands alike.
+/// At least this many times as many latencies must be at ticks as in neighbouring bands of the same width. A broad
+/// distribution fills all bands alike.
 const ABOVE_NEIGHBOURS: f64 = 3.0;
 /// Maximum time of a request in the device, as a share of a tick. On a slower device, latencies near a tick prove
 /// nothing.
@@ -125,17 +126,17 @@ fn shares_at_ticks(histograms: &[Histogram], ops: u64, hz: u32) -> AtTicks {
     AtTicks { hz, part: part(sum(1.0 - WITHIN.0, 1.0 + WITHIN.0)), neighbours: part(below.max(above)) }
 }
 
-/// Minimum difference between two clocks, read one after the other, that counts as a sleep of the machine. A reader that
-/// loses its CPU in between continues within some tens of ms, and no machine sleeps and wakes in less than this time.
+/// Two clocks are read one after the other. If their difference changes by at least this much, the machine slept. A reader that loses its
+/// CPU in between continues within some tens of ms, and no machine sleeps and wakes in less than this time.
 const ASLEEP_NS: u64 = 100_000_000;
 /// Drift that the kernel's corrections (at most 500 ppm) and fathom's calibration (5 ppm) cannot explain.
 const DRIFT_BIASED_PPM: f64 = 1_000.0;
 /// Drift that changes rates by 1 %. A counter with a constant rate does not drift so much.
 const DRIFT_VOID_PPM: f64 = 10_000.0;
-/// Time that reading a clock may take. A CPU counter takes some ten ns, a chip on the board a microsecond or
-/// more.
+/// A clock is expensive if reading it takes longer than this. A CPU counter takes some ten ns, a chip on the board a
+/// microsecond or more.
 pub const EXPENSIVE_CLOCK_PS: u64 = 1_000_000;
-/// Above this share of the median latency, the time that an expensive clock takes to read is reported.
+/// If reading an expensive clock takes more than this share of the median latency, the check reports it.
 const EXPENSIVE_SHARE: Share = Share(0.05);
 /// Kernel clocks that only advance with the tick.
 const COARSE: &[&str] = &["jiffies", "refined-jiffies"];
@@ -246,7 +247,7 @@ fn slept_ns(case: &Case) -> Known<u64> {
     sleeps.into_iter().max().ok_or_else(no_run)
 }
 
-/// Returns the drift of the counter, or `None` if the kernel's clock is used.
+/// Returns the drift of the counter in ppm, or `None` if the kernel's clock is used.
 fn drift_ppm(case: &Case, by_counter: bool) -> Known<Option<f64>> {
     let end = case.record.end.as_ref();
     let end = end.ok_or("the session was not closed, so the drift of the clock is unknown")?;
@@ -262,8 +263,8 @@ use crate::fixture::Fixture;
 #[cfg(test)]
 use model::record::Record;
 
-/// A record in which all latencies are equal, with this share of them inside the device and tasks that waited
-/// this share of the time for a CPU.
+/// A record in which all latencies are equal. `device_time_share` of them was spent inside the device, and tasks waited
+/// for a CPU for the share `ready` of the time.
 #[cfg(test)]
 fn at_a_tick(latency_ns: u64, device_time_share: f64, ready: f64) -> Record {
     let latency_ns = Some(latency_ns);

@@ -273,7 +273,7 @@ fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
 const STEAL_ABOVE: Share = Share(STOLEN_ABOVE);
 /// Above this share of stolen CPU time, the number mostly depends on the other guests of the host.
 const STEAL_VOID_ABOVE: Share = Share(0.10);
-/// Minimum number of ticks on all CPUs, so that one tick does not exceed the first threshold.
+/// Minimum number of ticks on all CPUs, so that a single stolen tick does not exceed [`STEAL_ABOVE`].
 const LEAST_TICKS: u64 = 100;
 
 pub(super) const STEAL: Check = Check {
@@ -693,7 +693,7 @@ fn data_generated_while_the_device_works_do_not_count() {
     assert_eq!(severity(&prepared_ahead(slower_loop)), Some(Severity::Biases));
 }
 
-/// The honest record with workers that waited `part` of their time.
+/// The honest record with workers that were ready but waited for a CPU for `part` of their time.
 #[cfg(test)]
 fn waiting(part: f64) -> model::record::Record {
     let mut record = Fixture::honest().record();

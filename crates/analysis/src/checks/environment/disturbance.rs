@@ -22,9 +22,9 @@ use crate::strategy::disturbed::{
 use model::record::WorkerStates;
 use stats::intervals;
 
-/// Above this share of foreign traffic on a disk, the number is biased.
+/// If other processes cause more than this share of a disk's traffic, the number is biased.
 pub(crate) const FOREIGN_ABOVE: Share = Share(0.05);
-/// Above this share of foreign traffic on a disk, the number mostly depends on the other processes.
+/// If other processes cause more than this share of a disk's traffic, the number mostly depends on them.
 const FOREIGN_VOID_ABOVE: Share = Share(0.30);
 /// If a request was in flight for less than this share of the time, the disk certainly had headroom.
 const HEADROOM_BELOW: Share = Share(0.9);
@@ -167,7 +167,8 @@ impl ForeignIo {
         })
     }
 
-    /// Returns why the writes of other processes cannot be distinguished from the file system's own.
+    /// Returns why the writes of other processes cannot be distinguished from the file system's own; `None` if these
+    /// writes are too few to matter.
     fn unattributed(&self) -> Option<String> {
         (self.unattributed_share > FOREIGN_ABOVE.0).then(|| {
             format!(
@@ -226,7 +227,7 @@ impl ForeignIo {
     }
 }
 
-/// Above this share of the runs' time, a stop of fathom changes the number by more than runs vary.
+/// Above this share of the runs' time, stops of fathom change the number by more than runs differ from each other.
 const STOPPED_ABOVE: Share = Share(0.01);
 /// Above this share of the runs' time, stops of fathom decide the number.
 const STOPPED_VOID_ABOVE: Share = Share(0.3);
@@ -321,7 +322,7 @@ fn check_stood_still(case: &Case) -> Known<Answer> {
     holds("fathom and its workers were not traced, and not stopped for long enough to matter.", numbers)
 }
 
-/// Adds the samples of one run to those of the runs before.
+/// Adds the samples of one run to those of earlier runs.
 fn add_states(sum: WorkerStates, states: WorkerStates) -> WorkerStates {
     WorkerStates {
         samples: sum.samples.saturating_add(states.samples),

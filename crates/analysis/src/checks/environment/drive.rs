@@ -12,8 +12,8 @@ use crate::figures::kernel_text::{Link, read_link, sensors_below};
 use model::evidence::{RAID, TEMPERATURES};
 use model::record::{Cell, Interval};
 
-/// Distance from the limit at which a drive is hot, in thousandths of a degree. Sensors show whole degrees with a
-/// delay, and drives begin to slow down just below their maximum.
+/// A drive is hot at this distance from its limit or closer, in thousandths of a degree. Sensors show whole degrees
+/// with a delay, and drives begin to slow down just below their maximum.
 const NEAR_MILLIDEGREES: i64 = 2_000;
 
 pub(super) const THERMAL: Check = Check {
@@ -219,13 +219,13 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Minimum factor between the longest operation of the first interval and both the median and the longest operation of the
-/// rest of the run.
+/// The longest operation of the first interval must take at least this many times as long as the median operation, and as the longest later
+/// operation.
 const WAKE_UP_FACTOR: u64 = 3;
 /// Shortest wake-up. Faster ones look like the start of fathom's threads.
 const SPIN_UP_LEAST_NS: u64 = 1_000_000;
-/// Minimum number of runs, which must all start with a slow operation. In a single run this is chance, because some
-/// interval has to contain the longest operation.
+/// Minimum number of runs, which must all start with a slow operation. In a single run a slow first operation may be
+/// chance, because some interval has to contain the longest operation.
 const FEWEST_RUNS: usize = 3;
 /// Minimum length of a wake-up that a single run proves: a disk that spins up. Nothing else delays only the first
 /// operation by so much.
@@ -271,8 +271,8 @@ pub(super) const POWER_STATE: Check = Check {
     },
 };
 
-/// The beginning of a run, compared with the rest: the longest operation of its first interval, the longest operation of the
-/// later intervals, and the median of their medians, in ns.
+/// How a run began: the longest operation of its first interval, the longest operation of the later intervals, and the median of the later
+/// intervals' medians, in ns.
 struct RunBeginning {
     first_max: u64,
     later_max: u64,
@@ -450,7 +450,7 @@ fn problems_in_mdstat(text: &str, name: &str) -> Known<Vec<String>> {
 #[cfg(test)]
 use crate::fixture::Fixture;
 
-/// A Samsung 970 EVO Plus, as the driver `nvme` shows it, and a CPU that is no drive.
+/// The sensors of a Samsung 970 EVO Plus, as the driver `nvme` shows them, and of a CPU, which is no drive.
 #[cfg(test)]
 const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
 /sys/class/hwmon/hwmon1/temp1_crit: 100000
@@ -463,7 +463,7 @@ const NVME: &str = "/sys/class/hwmon/hwmon1/name: coretemp
 /sys/class/hwmon/hwmon3/temp1_max: 84850
 /sys/class/hwmon/hwmon3/temp1_min: -273150
 ";
-/// A SATA drive as `drivetemp` shows it, without names.
+/// The sensor of a SATA drive as `drivetemp` shows it, without a file `name`.
 #[cfg(test)]
 const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
 /sys/class/hwmon/hwmon0/temp1_input: NOW
@@ -471,7 +471,7 @@ const SATA: &str = "/sys/class/hwmon/hwmon0/temp1_crit: 70000
 /sys/class/hwmon/hwmon0/temp1_max: 60000
 ";
 
-/// A record whose last stop has this temperature.
+/// A record in which the sensors of `text` show `millidegrees` at the stop of the last run, and 41.85 degrees before.
 #[cfg(test)]
 fn heated(text: &str, millidegrees: i64) -> model::record::Record {
     let mut record = Fixture::honest().record();

@@ -26,9 +26,9 @@ const WORKERS: &[(&str, &str, &str)] = &[
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
 /// some KiB; a fresh ext4 writes tens of MiB.
 const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
-/// Minimum length of the idle watch from which a write rate is computed.
+/// Minimum length of the idle watch in ns. A shorter watch gives no write rate.
 const IDLE_FROM_NS: u64 = 500_000_000;
-/// Number of discarded bytes per run that is harmless: a deleted log file.
+/// Largest number of discarded bytes per run that is harmless: those of a deleted log file.
 const DISCARDED_ABOVE: u64 = 1 << 20;
 
 pub(super) const FS_HOUSEKEEPING: Check = Check {
@@ -151,7 +151,7 @@ fn count_discarded_bytes(case: &Case) -> Known<u64> {
 }
 
 /// Below this share of free space, allocators search long and scatter new blocks. Space reserved for root (up to 5 %)
-/// does not count as free.
+/// is not free.
 const FREE_BELOW: Share = Share(0.1);
 
 pub(super) const NEARLY_FULL: Check = Check {
@@ -237,8 +237,8 @@ pub(super) const REMOTE_FS: Check = Check {
          a program (FUSE), or to a cluster that shares the disk (gfs2, ocfs2). The name also states if the \
          program is known to use the network (sshfs, rclone, ...) or to encrypt (gocryptfs, encfs, ...). On \
          NFS, 1 - server reads / (normal + direct reads) is the share that this machine's cache answered: it \
-         is reported above {CACHED_ABOVE}, and from {CACHED_RELABELLED_FROM} on the mounts of all targets the number \
-         is named after that cache. Caches of the server are invisible."
+         is reported above {CACHED_ABOVE}. If it is at least {CACHED_RELABELLED_FROM} on every target's mount, the \
+         number is named after that cache. Caches of the server are invisible."
     ),
     provoke: "`sshfs localhost:/var/tmp /mnt && fathom run --rw randread --size 64m /mnt`.",
     fix: "Measure on the server for its disks, and use --cache direct to bypass the client's cache.",
@@ -380,7 +380,7 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
 
 /// Bytes read since an NFS mount.
 struct NfsBytes {
-    /// Bytes that programs read from the client.
+    /// Bytes that programs read, from the client's cache or from the server.
     requested: u64,
     /// Bytes that the client read from the server.
     from_server: u64,
@@ -514,7 +514,7 @@ fn devices_do_not_apply_and_a_size_of_zero_is_not_checked() {
     assert!(NEARLY_FULL.answer(&old).is_err());
 }
 
-/// The start of the counters of an NFS 4.2 client, after another mount.
+/// The text of `/proc/self/mountstats` with an NFS 4.2 mount at `/` between two other mounts.
 #[cfg(test)]
 fn mountstats(normal: u64, direct: u64, server: u64) -> String {
     format!(
@@ -583,7 +583,8 @@ fn every_remote_file_system_is_named_and_an_unknown_one_is_not_checked() {
 
 #[test]
 fn only_the_caches_above_all_targets_relabel() {
-    /// Adds a target to reads on an NFS mount at `/` whose client answered `hit_percent` percent. It is on `/other`.
+    /// Reads from two targets: one on an NFS mount at `/` whose client answered `hit_percent` percent, the other on
+    /// `/other`.
     fn with_second(hit_percent: u64, kind: &str, second_hit_percent: u64) -> Record {
         let mut record = on_nfs(&Fixture::honest(), Ok(hit_percent));
         let plan = &mut record.header.plan;

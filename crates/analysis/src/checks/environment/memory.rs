@@ -343,8 +343,8 @@ fn buffered_writes_near_the_dirty_limit_are_a_note() {
     assert_eq!(MEMORY_PRESSURE.severity(&with(&Fixture::honest_write(), 99_000)), None);
 }
 
-/// Buffered reads of 1 MiB with pages reported at `order`. A share of them went into free memory, and the workers
-/// were busy for `cpu_share` of the time.
+/// Buffered reads of 1 MiB in a guest with this `page_reporting_order`. `share` of them went into free memory, and the
+/// workers were busy for `cpu_share` of the time.
 #[cfg(test)]
 fn reading(order: i64, share: f64, cpu_share: f64) -> Record {
     let fixture = Fixture {

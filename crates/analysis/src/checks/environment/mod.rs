@@ -1,6 +1,6 @@
 //! Group D: interference and the environment.
 //!
-//! Has the table of the group.
+//! This file lists the checks of the group.
 
 pub(super) mod block_layer;
 pub(super) mod clock;

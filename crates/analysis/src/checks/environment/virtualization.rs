@@ -68,8 +68,7 @@ pub(super) fn is_virtual(case: &Case) -> bool {
     find_hypervisor(case).is_ok_and(|hypervisor| hypervisor.is_some())
 }
 
-/// Parts of the joined vendor, product and model texts of clouds with burst credits, in lower case, each with the cloud's
-/// name.
+/// Clouds with burst credits: a part of the vendor, product or model text in lower case, and the name of the cloud.
 const CLOUDS: &[(&str, &str)] = &[
     ("amazon elastic block store", "Amazon EBS"),
     ("amazon ec2", "Amazon EC2"),
@@ -80,7 +79,7 @@ const CLOUDS: &[(&str, &str)] = &[
 ];
 /// Part of the model text of disks inside the host, which have limits but no credits.
 const WITHOUT_CREDIT: &str = "instance storage";
-/// Measured time from which a rate without a fall counts as sustained. It is twice the half hour that the credits of
+/// A rate that did not fall in this measured time is sustained. The time is twice the half hour that the credits of
 /// Amazon's gp2 and of Azure's disks last at full use, since a disk whose base rate is near the burst rate spends them
 /// more slowly.
 const CREDIT_NS: f64 = 3600e9;

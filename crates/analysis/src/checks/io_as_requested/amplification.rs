@@ -251,9 +251,8 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns the bytes of the pages that the writes touch, counted once for each write, if the job makes each write stable
-/// before the next one; else `requested`. The kernel must write these pages, so other processes wrote none of these
-/// bytes.
+/// Returns the bytes of the pages that the writes touch, counted once for each write. Returns `requested` unless the job writes blocks of
+/// one size through the page cache and makes each write stable before the next one: only then must the kernel write all these pages.
 ///
 /// A write of `size` bytes touches `(size - step) / page + 1` pages on average, if it begins at each multiple of `step`
 /// in the page equally often, and `step` divides `size`. Random writes touch at least `size` rounded up to pages.
@@ -329,7 +328,7 @@ pub(super) const PAGES_READ_FIRST: Check = Check {
          file system reads for itself. A write to part of a page that is not in memory must read the page \
          first; a write of a whole page reads nothing. The finding names that cause if the plan has sizes or \
          offsets that are not multiples of a page. If the page cache is not emptied between runs (`--cold \
-         false`), the reads of the first run, at most the span once, do not count.",
+         false`), the reads of the first run are left out, up to the size of the span.",
         odd = show_bytes(FLOOR_BYTES)
     ),
     provoke: "`fathom run --rw write --bs 512 --engine sync --cache buffered DIR`: the test file is evicted \
@@ -404,8 +403,8 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Returns the bytes that the first of several runs read into a page cache that stays between runs, at most the
-/// span.
+/// Returns the bytes that the first run read to fill the page cache, at most the span. 0 if the page cache is emptied
+/// between runs, or with a single run.
 fn first_fill_bytes(case: &Case) -> u64 {
     let first = case.runs.first().filter(|_| !case.record.header.plan.cold && case.runs.len() > 1);
     let read = first.and_then(|ran| Some(ran.counted(&case.top_layers().ok()?).ok()?.read.bytes));

@@ -118,7 +118,8 @@ fn misaligned_access(access: &Access, block: u64) -> Vec<String> {
     out
 }
 
-/// Returns the sizes of a line. For a range, returns the unit that all its sizes are multiples of.
+/// Returns the sizes of a line of the access specification. For a range, returns the unit that all its sizes are
+/// multiples of.
 fn sizes(line: &Line) -> Vec<u64> {
     let mut out = vec![u64::from(line.reply_bytes)];
     for sizes_of_kind in line.drawn_sizes() {
@@ -187,7 +188,7 @@ fn misaligned_extents(case: &Case, block: u64) -> Known<Option<String>> {
 const SPINNING_BELOW: u64 = 16 * MIB;
 /// Below this mean extent, requests are cut even without seeks: a usual request is 1 MiB.
 const FLASH_BELOW: u64 = MIB;
-/// Number of extents that any file system may use for any file.
+/// Harmless number of extents: any file system may need this many for a file.
 const FEW_EXTENTS: u64 = 8;
 
 pub(super) const FRAGMENTED: Check = Check {
@@ -274,8 +275,8 @@ fn is_spinning(case: &Case) -> Known<bool> {
     Ok(machine.virtual_by.as_ref().map_err(Clone::clone)?.is_none())
 }
 
-/// Above this share of the file without written blocks, writes are not overwrites. The last block of a file stays below
-/// it.
+/// If more than this share of the file has no written blocks, the job allocates blocks instead of overwriting them. An
+/// unwritten last block stays below this share.
 const ALLOCATED_ABOVE: f64 = 0.01;
 
 pub(super) const WRITES_ALLOCATE: Check = Check {
@@ -348,10 +349,10 @@ fn extents_after_syncs(case: &Case) -> Option<Vec<Extents>> {
     states.into_iter().flatten().map(|s| s.extents.clone()?.ok()).collect()
 }
 
-/// Above this share of trimmed bytes in holes, the rate does not show how fast blocks are freed. The edges of a file
-/// stay below it.
+/// If more than this share of the trimmed bytes was already holes, the rate does not show how fast blocks are freed.
+/// The edges of a file stay below this share.
 const HOLES_TRIMMED_ABOVE: Share = Share(0.05);
-/// At this share of trimmed bytes in holes or above, the result is relabelled.
+/// If at least this share of the trimmed bytes was already holes, the result is relabelled.
 const HOLES_RELABELLED_FROM: Share = Share(0.5);
 /// Block size of nearly every file system. A trim of a part of a block zeroes it and frees nothing.
 const BLOCK_BYTES: u64 = 4096;

@@ -1,6 +1,6 @@
 //! Group B: whether the I/O was what the user requested.
 //!
-//! Has the table of the group, and the facts that several of its files need.
+//! This file lists the checks of the group, and has the helpers that several of its files need.
 
 mod amplification;
 mod file_blocks;
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     file_blocks::TRIMS_MET_HOLES,
 ];
 
-/// Chance may move a count by this many standard deviations. One count in 16,000 is further off.
+/// Number of standard deviations that a count may be off by chance. Only one count in 16,000 is further off.
 const DEVIATIONS: f64 = 4.0;
 
 /// Returns the page size in bytes, or 4096 if no snapshot contains it.

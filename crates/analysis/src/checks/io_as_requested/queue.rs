@@ -1,11 +1,10 @@
 //! Whether the operations in flight were in the device's queue (B05, B09, B10, B18).
 //!
-//! All read fathom's mean number of operations in flight or the limits of the queues below. B05
-//! compares this mean, and the device's own count, with the requested depth (not for depth 1). B09
-//! compares the mean with the requests that the queues accept. B10 notes several fast workers on a
-//! device with a single hardware queue, whose lock may limit the rate. B18 applies Little's law:
-//! the sum of latencies divided by the window must equal the mean operations in flight, which
-//! fathom counts separately.
+//! All four read fathom's mean number of operations in flight or the limits of the queues below. B05 compares this
+//! mean, and the device's own count, with the requested depth (not for depth 1). B09 compares the mean with the
+//! requests that the queues accept. B10 notes several fast workers on a device with a single hardware queue, whose lock
+//! may limit the rate. B18 applies Little's law: the sum of latencies divided by the window must equal the mean
+//! operations in flight, which fathom counts separately.
 
 use super::layers_with_queues;
 use crate::checks::prelude::*;
@@ -91,8 +90,8 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
     holds("The queue was as deep as requested.", numbers)
 }
 
-/// Returns a fix in place of `DEPTH_NOT_REACHED.fix`, if the job already follows that one, or if
-/// this machine denies io_uring. `None` if that fix applies.
+/// Returns a fix in place of `DEPTH_NOT_REACHED.fix`: for a job that already does what that fix advises, or for a
+/// machine that denies io_uring. `None` for other jobs.
 fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
@@ -279,9 +278,9 @@ pub(super) const LITTLE_VIOLATED: Check = Check {
          differ by more than {TOLERATED}, for the clock and shared stamps, plus an allowance for operations \
          across the edges of the window. The allowance is the requested depth times the slowest \
          latency, divided by the integral of operations in flight: at most {EDGE_AT_MOST}, and at \
-         least the requested depth / operations. Not checked if the allowance without its maximum \
-         explains the difference, with the slowest operation of the whole run: an operation that \
-         ends after the window counts in the depth, but in no latency."
+         least the requested depth / operations. Not checked if the allowance, without its \
+         maximum and for the slowest operation of the whole run, explains the difference: the latency \
+         of an operation that ends after the window is not in the sum, but its depth is."
     ),
     provoke: "No option makes it fire: it checks fathom's own arithmetic. A session file with 50 % more \
               operations in flight shows it.",

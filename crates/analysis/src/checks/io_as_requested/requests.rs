@@ -10,7 +10,7 @@ use crate::figures::traffic::FLOOR_IOS;
 use model::evidence::SECTOR_BYTES;
 use model::units::show_block;
 
-/// The device's requests count as fathom's if the device's bytes and the issued bytes differ by at most this share. A
+/// The device's requests are fathom's if the device's bytes and the issued bytes differ by no more than this share. A
 /// difference of 5 % moves the mean request size by as much.
 pub(crate) const SAME_BYTES_WITHIN: f64 = 0.05;
 
@@ -35,8 +35,8 @@ impl Requests {
         share(self.device.ios as f64, self.issued.ops as f64)
     }
 
-    /// The least number of requests that must be fathom's: the bytes beyond the issued ones may all have been
-    /// one-sector requests of other processes.
+    /// Lower bound of fathom's requests: the bytes beyond the issued ones may all have been one-sector requests of
+    /// other processes.
     fn least_own_requests(&self) -> u64 {
         let others_bytes = self.device.bytes.saturating_sub(self.issued.bytes);
         self.device.ios.saturating_sub(others_bytes / SECTOR_BYTES)
@@ -112,8 +112,8 @@ fn worst_requests(case: &Case, ratio: impl Fn(&Requests) -> f64) -> Known<(Reque
     }
 }
 
-/// Upper bounds for a stream that shares its devices. They assume that all merges belong to this stream, and that the
-/// other streams made as few requests as possible.
+/// Upper bounds of merging and splitting for a stream that shares its devices. They assume that all merges belong to
+/// this stream, and that the other streams made as few requests as possible.
 struct SharedBounds {
     ops_per_request: f64,
     requests_per_op: f64,
@@ -265,7 +265,7 @@ fn round(bytes: f64) -> String {
 /// Above this number of requests per operation, a latency covers a group of requests. One operation in ten may cross a
 /// border of an extent or a boundary of the device.
 const SPLIT_ABOVE: f64 = 1.1;
-/// The limit on requests per operation if there is no known cause of splitting.
+/// Replaces [`SPLIT_ABOVE`] if no cause of splitting is known.
 const UNEXPLAINED_ABOVE: f64 = 1.5;
 
 pub(super) const SPLIT: Check = Check {
@@ -400,7 +400,7 @@ fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)
     })
 }
 
-/// I/O counts as random if at most this share of the operations was merged, in addition to merges by chance.
+/// I/O is random if at most this share of the operations was merged, in addition to merges by chance.
 const MERGED_BEYOND_CHANCE: f64 = 0.02;
 
 pub(super) const NOT_RANDOM: Check = Check {
@@ -499,8 +499,8 @@ fn find_repeated_seed(case: &Case) -> Option<Known<Detail>> {
     }))
 }
 
-/// Returns the odds that an operation has a neighbour among the other operations in flight, taken as the share that is
-/// merged by chance. The scheduler sees no more operations than those.
+/// Returns the odds that an operation has a neighbour among the other operations in flight. This is the share that
+/// chance merges: the scheduler sees no more operations than those in flight.
 fn odds_of_neighbour(case: &Case) -> f64 {
     let span = case.targets().iter().map(|(at, _)| case.span_bytes_of(*at)).min().unwrap_or(0);
     let blocks = span as f64 / f64::from(case.stream.access.largest_bytes().max(1));

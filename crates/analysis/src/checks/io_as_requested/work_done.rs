@@ -464,7 +464,7 @@ fn a_failed_sync_is_void_only_for_the_stream_that_wrote() {
     assert!(matches!(ERRORS_COUNTED.answer(&another), Ok(Answer::Holds(..))), "a target of another stream");
 }
 
-/// A record of only reads whose plan requested `read_percent` reads.
+/// A record of only reads whose plan requested `read_percent` percent of reads.
 #[cfg(test)]
 fn mixed(read_percent: u8) -> model::record::Record {
     let mut record = Fixture::honest().record();

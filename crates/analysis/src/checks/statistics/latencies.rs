@@ -133,8 +133,8 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
 
 /// Factor by which the p99 of random moments must exceed the p99 of operations.
 const OMITTED_FROM: f64 = 10.0;
-/// Minimum share of the waiting time that is in excess of ten times the median, in long and in
-/// short measurements. The few pauses of any busy machine are a larger part of a short measurement.
+/// Minimum share of the waiting time that is in excess of ten times the median: first for long measurements, then for
+/// short ones. The few pauses of any busy machine are a larger part of a short measurement.
 const STALLED_FROM: [f64; 2] = [0.05, 0.10];
 /// An operation stalled if it took longer than this many times the median.
 const STALL_MEDIANS: f64 = 10.0;

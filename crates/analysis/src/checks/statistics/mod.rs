@@ -1,6 +1,6 @@
 //! Group E: time and statistics.
 //!
-//! Has the table of the group, and helpers that several of its checks use.
+//! This file lists the checks of the group, and has helpers that several of them use.
 
 mod latencies;
 mod mean_of_rates;
@@ -42,8 +42,8 @@ fn is_long(seconds: f64) -> bool {
     seconds >= LONG_S - 0.1
 }
 
-/// Whether a run has a step (E02). Its two levels look like two groups of latencies or like stalls, so other
-/// checks leave it to E02.
+/// Whether a run has a step (E02). The two levels of such a run look like two groups of latencies or like stalls, so
+/// other checks leave it to E02.
 fn has_step(case: &Case) -> bool {
     series_of_runs(case).is_ok_and(|all| find_cliff(&all).is_some())
 }

@@ -54,13 +54,13 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Above this standard deviation of the runs, as a share of their mean, a note is given.
+/// If the standard deviation of the runs is more than this share of their mean, the check gives a note.
 const SPREAD_NOTED_ABOVE: Share = Share(0.05);
-/// Above this standard deviation of the runs, the mean does not describe the storage: with five
-/// runs, the interval is then about as wide as half the value. On disks of virtual machines, the
-/// neighbours are enough to reach half of this limit.
+/// If the standard deviation of the runs is more than this share of their mean, the mean does not describe the storage:
+/// with five runs, the interval is then about as wide as half the value. On disks of virtual machines, the neighbours
+/// are enough to reach half of this limit.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
-/// The fix advises longer runs if they should be more than this many times as long.
+/// The fix advises longer runs only if they should be more than this many times as long as the measured ones.
 const WORTH_ADVISING: f64 = 2.0;
 /// If the runs deviate more than this many times as much as the variation within them explains, the
 /// finding states that something changed from run to run.
@@ -179,8 +179,8 @@ fn describe_fix(case: &Case, rates: &[f64], within: Option<f64>) -> String {
     }
 }
 
-/// Returns the seconds that a run takes in addition to its window (preparation, warm-up, rest), or `None` with a
-/// single run.
+/// Returns the seconds that a run takes in addition to its window (preparation, warm-up, rest), or `None` if no run
+/// follows another.
 fn overhead_s(case: &Case) -> Option<f64> {
     let ends: Vec<u64> = case.record.runs.iter().filter_map(|r| Some(r.end.as_ref()?.at_ns)).collect();
     let overheads = case.runs.iter().filter_map(|ran| {

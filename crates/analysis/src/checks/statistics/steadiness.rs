@@ -1,13 +1,11 @@
 //! Whether the rate was steady within each run (E01, E02, E03, E04).
 //!
-//! All read the time series of the runs. E01 fits a line to the steady part of each run and fires
-//! if its drift is significantly larger than allowed in most runs, or if most runs never settle;
-//! with --until steady, it relabels results that did not become steady. E02 reports a step from one
-//! level to another, and derives from the device's latency before and after the step whether the
-//! cause is in the device or above it. E03 cuts off the warm-up of each run (MSER-5) and fires if
-//! most runs have one and the means with and without it differ significantly. E04 divides the
-//! intervals of all runs by the correlation time of the rates: slow waves leave only a few
-//! independent observations.
+//! All four read the time series of the runs. E01 fits a line to the steady part of each run and fires if its drift is
+//! significantly larger than allowed in most runs, or if most runs never settle; with --until steady, it relabels
+//! results that did not become steady. E02 reports a step from one level to another, and derives from the device's
+//! latency before and after the step whether the cause is in the device or above it. E03 cuts off the warm-up of each
+//! run (MSER-5) and fires if most runs have one and the means with and without it differ significantly. E04 divides the
+//! intervals of all runs by the correlation time of the rates: slow waves leave only a few independent observations.
 
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
@@ -210,8 +208,8 @@ fn step_finding(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> D
     .relabelled(is_relabelled.then_some(Rename::Condition(levels)))
 }
 
-/// Returns the topmost device's mean latency before and after the largest step, in ns. Samples across the step
-/// belong to both sides and do not count.
+/// Returns the topmost device's mean latency before and after the largest step, in ns. Leaves out the time between the
+/// last snapshot before the step and the first one after it.
 fn device_latencies(case: &Case, ran: &CaseRun, series: &Series, cliff: &Cliff) -> Known<[f64; 2]> {
     if !case.has_storage() {
         return Err("the job uses no storage".into());

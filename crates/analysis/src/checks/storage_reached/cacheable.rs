@@ -80,7 +80,8 @@ fn new_share(passes: f64) -> f64 {
 /// If the region is this many times as large as the memory, the page cache answers at most half of the reads, even after a
 /// long warm-up.
 const TIMES_MEMORY: f64 = 2.0;
-/// Hard disks have caches of up to 512 MiB, and cheap RAID controllers of up to 1 GiB.
+/// Largest cache of a drive or a small controller: hard disks have up to 512 MiB, and cheap RAID controllers up to 1
+/// GiB.
 const DRIVE_CACHE_BYTES: u64 = 1 << 30;
 
 pub(super) const SPAN_FITS_CACHE: Check = Check {
@@ -243,10 +244,10 @@ fn check_re_reads(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Above this factor between first and second reads, the difference is not noise. Other threads on
-/// the CPU slow some reads of one list: of 200 quiet pairs of lists on a virtual disk, 13 differed
-/// by a factor of at least 1.2 with p below 0.01. The largest factor was 1.7. Lazily loaded volumes
-/// and caches cause a factor of 3 to 30.
+/// Above this factor between first and second reads, the difference is not noise. Other threads on the CPU may slow
+/// only the first or only the second reads: in 13 of 200 measurements of a quiet virtual disk, the two differed by a
+/// factor of at least 1.2 with p below 0.01. The largest factor was 1.7. Lazily loaded volumes and caches cause a
+/// factor of 3 to 30.
 const FACTOR: f64 = 2.0;
 /// A factor proves nothing unless its probability of chance (p) is below this.
 const CHANCE_BELOW: Share = Share(0.01);
@@ -329,8 +330,8 @@ fn check_first_touch<'a>(case: &Case<'a>) -> Known<Answer> {
     )
 }
 
-/// Returns how far the factor between first and second reads is from 1, as an absolute logarithm; 0 if chance may
-/// explain the factor.
+/// Returns how far the factor between first and second reads is from 1, as the absolute value of its logarithm; 0 if
+/// chance may explain the factor.
 fn distance(both: TimesComparison) -> f64 {
     if both.p < CHANCE_BELOW { both.ratio.ln().abs() } else { 0.0 }
 }

@@ -13,7 +13,7 @@ use model::record::Written;
 const ZEROS_BIASED_ABOVE: Share = Share(0.05);
 /// At this share of zero blocks or above, the result is void.
 const ZEROS_VOID_FROM: Share = Share(0.5);
-/// Minimum number of blocks that give a useful share: one in sixteen is 6 %.
+/// Fewer sampled blocks than this give no useful share: one block in sixteen is already 6 %.
 const FEWEST_BLOCKS: u64 = 16;
 
 pub(super) const ZERO_DATA: Check = Check {

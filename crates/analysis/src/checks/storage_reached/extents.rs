@@ -1,10 +1,10 @@
 //! What the blocks of the file are: never written, inline, encoded, or shared (A04, A06, A07, A21).
 //!
-//! All read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten
-//! extents before the first operation and after the last one. A06 finds files whose bytes are in
-//! the inode or share a block with other files. A07 finds compressed and encrypted extents before
-//! each run and, if the job writes, after its final sync. A21 finds extents shared with a copy or
-//! snapshot, and files that gain extents during a run: their writes go to new blocks.
+//! All four read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten extents before the
+//! first operation and after the last one. A06 finds files whose bytes are in the inode or share a block with other
+//! files. A07 finds compressed and encrypted extents before each run and, if the job writes, after its final sync. A21
+//! finds extents shared with a copy or snapshot, and files that gain extents during a run: their writes go to new
+//! blocks.
 
 use crate::checks::prelude::*;
 

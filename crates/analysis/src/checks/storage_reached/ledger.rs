@@ -262,7 +262,7 @@ impl Ledger {
         if kind == Kind::Write { self.until_synced } else { self.shared.read.bytes }
     }
 
-    /// Bytes moved by the disk divided by bytes charged, at most 1; the smaller quotient of both directions.
+    /// Bytes moved by the disk divided by bytes charged, at most 1; the smaller quotient of the two directions.
     fn moved_share(&self, own: &CgroupIo) -> f64 {
         let charged = |kind: Kind| own.bytes[cgroup_slot(kind)];
         let directions = Kind::MOVING.into_iter().filter(|kind| charged(*kind) > 0);
@@ -334,13 +334,13 @@ const IO_FILE: &str = "/proc/self/io";
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 /// Engines that make the same calls but may answer from a buffer in the process.
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
-/// Share of the bytes that must be in the kernel's count of an engine without a buffer. The kernel counts all bytes of
-/// the engine, and also fathom's own reads.
+/// Share of the bytes that the kernel must have counted if the engine has no buffer. The kernel counts all bytes of the
+/// engine, and also fathom's own reads.
 const COUNTED_FROM: Share = Share(0.99);
-/// Share of the bytes that must be in the kernel's count if a buffer in the process may answer. The buffer cannot
-/// answer all reads of a much larger region.
+/// Share of the bytes that the kernel must have counted if a buffer in the process may answer. The buffer cannot answer
+/// all reads of a much larger region.
 const BUFFERED_FROM: Share = Share(0.01);
-/// Number of buffers that the region must exceed for the kernel's count to prove anything.
+/// The kernel's count proves nothing unless the region is larger than this many buffers.
 const MANY_BUFFERS: u64 = 16;
 /// Largest default buffer: a block of the file system.
 const BUFFER_BYTES: u64 = 64 << 10;

@@ -35,7 +35,7 @@ pub(super) const LOWER_LAYER_CACHE: Check = Check {
          its image without a disk. If the holes of the image (FIEMAP) explain {EXPLAINS_FROM} of \
          the missing bytes, the finding names them instead of a cache. A partition and its disk \
          are one device. If other streams use the disks below too, the bytes that they submitted \
-         are subtracted, and the check answers if that decides. RAID levels that write more than \
+         are subtracted; not checked if the rest does not decide. RAID levels that write more than \
          requested pass: only missing bytes point to a cache.",
         same = Share(SAME_BYTES_WITHIN)
     ),
@@ -80,8 +80,7 @@ fn check_lower_layer_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
     holds(describe_arrival("", whole_chain?.unwrap_or(1.0)), numbers)
 }
 
-/// Returns the finding about a layer whose I/O did not arrive at the layers directly below it. Only the parts of the stack
-/// that are known count.
+/// Returns the finding about a layer whose I/O did not arrive at the layers directly below it. Unknown parts of the stack are ignored.
 fn find_lossy_layer(case: &Case, all_stored: bool, tops: &[&Layer]) -> Option<Detail> {
     let top = case.counted(tops).ok()?;
     steps(case).into_iter().find_map(|(above, below)| {
@@ -177,9 +176,9 @@ fn steps<'a>(case: &Case<'a>) -> Vec<(&'a Layer, Vec<&'a Layer>)> {
     case.places().flat_map(steps_in_place).collect()
 }
 
-/// Returns the share of the upper layers' bytes that the lower layers moved, or a finding if it is
-/// too small. Of the two directions, the smaller share counts. Ignores a direction in which the
-/// upper layers carried at most [`MATTERS_ABOVE`] of the bytes in `all`.
+/// Returns the share of the upper layers' bytes that the lower layers moved, or a finding if it is too small. Of the
+/// two directions, returns the smaller share. Ignores a direction in which the upper layers carried at most
+/// [`MATTERS_ABOVE`] of the bytes in `all`.
 fn arrived_below(case: &Case, sides: Sides, all: &BlockStat) -> Known<Result<f64, Detail>> {
     let (top, leaf) = (case.counted(sides.upper)?, case.counted(sides.lower)?);
     let (mut least_arrived, mut all_known) = (1.0_f64, Ok(()));
@@ -424,7 +423,8 @@ fn only_a_complete_arrival_is_called_all() {
     assert!(arrived(0.9999).starts_with("The disks below did 99.9 % of the"), "{}", arrived(0.9999));
 }
 
-/// A second disk `vdb` next to a loop device that passes on half of its bytes. `vdb` does `times` as many.
+/// A second disk `vdb` next to a loop device that passes on half of its bytes. `vdb` moves `times` times as many bytes
+/// as the loop device.
 #[cfg(test)]
 fn next_to_a_disk(times: u64) -> model::record::Record {
     let mut record = Fixture { leaf_share: Some(0.5), ..Fixture::honest() }.record();

@@ -1,6 +1,6 @@
 //! Group A: whether the I/O reached the device at all.
 //!
-//! Has the table of the group, and test records that several checks use.
+//! This file lists the checks of the group, and has test records that several of them use.
 
 pub(super) mod cacheable;
 mod content;

@@ -10,10 +10,10 @@ use crate::case::{SAME_BYTES_WITHIN, new_page_bytes};
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{growth_in_run, number_of_key};
 
-/// Above this share of bytes read from the page cache, the rate is biased. A smaller share can come from pages that
-/// other readers left.
+/// If more than this share of the bytes read came from the page cache, the rate is biased. A smaller share can come
+/// from pages that other readers left.
 pub(crate) const CACHED_ABOVE: Share = Share(0.05);
-/// At this share of bytes read from the page cache or above, the result is named after the page cache.
+/// If at least this share of the bytes read came from the page cache, the result is named after the page cache.
 pub(crate) const CACHED_RELABELLED_FROM: Share = Share(0.5);
 pub(super) const CACHE_SERVED: Check = Check {
     id: CheckId::A01,
@@ -270,9 +270,9 @@ impl NewPages<'_> {
     }
 }
 
-/// Returns the new and dirty pages of the run, or of one target in a run, with the largest share of
-/// them. A block counts once however often it was touched, so the stream can have touched at most
-/// the smaller of the bytes moved and the span.
+/// Finds the run, or the target in a run, whose new and dirty pages are the largest share of the bytes that the stream
+/// can have touched. These are at most the span and at most the bytes moved, because the stream may touch a block
+/// several times.
 ///
 /// # Errors
 /// Why the pages of a target are unknown, unless those of the other targets suffice for a finding.
