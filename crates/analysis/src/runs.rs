@@ -100,7 +100,8 @@ pub fn rate<'a>(phases: impl Iterator<Item = &'a RunEnd>) -> f64 {
     if seconds > 0.0 { ops / seconds } else { 0.0 }
 }
 
-/// Counts the operations of a stream, except syncs, in the time that its rate refers to.
+/// Counts the operations of a stream, except syncs, for [`rate`]: those completed while all hosts ran
+/// (`common`), or in the window if there is no `common`.
 fn count_ops_for_rate(stream: &StreamEnd) -> f64 {
     let counts = |kind: &Kind| *kind != Kind::Sync;
     match &stream.common {
@@ -111,15 +112,15 @@ fn count_ops_for_rate(stream: &StreamEnd) -> f64 {
     }
 }
 
-/// Whether fewer operations completed in this time than `iops` offered, by more than the variation of random arrivals and by more than
-/// [`SERVED_FROM`] allows.
+/// Whether `ops` operations in `seconds` are fewer than `iops` offered. The gap must exceed both the variation of random arrivals and
+/// the share that [`SERVED_FROM`] leaves.
 pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
     let offered = iops * seconds;
     let by_chance = MAX_ARRIVAL_DEVIATIONS * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
     ops + by_chance < offered && ops < SERVED_FROM * offered
 }
 
-/// Returns the number and the rate of each complete run of a job, in order.
+/// Returns the repeat number (`repeat`, from 0) and the rate of each complete run of a job, in order.
 pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
     let phases = record.header.plan.jobs.get(job).map_or(0, |j| j.phases.len());
     let mut ends: BTreeMap<u32, Vec<&RunEnd>> = BTreeMap::new();
@@ -132,14 +133,14 @@ pub(crate) fn runs_in(record: &Record, job: usize) -> Vec<(u32, f64)> {
 
 /// The rounds of a job that count, if it was measured until it was steady.
 pub(crate) struct Rounds {
-    /// Number of the first run that counts; the earlier ones only led to the steady state.
+    /// Repeat number (from 0) of the first run that counts; the earlier runs only led to the steady state.
     pub(crate) first_run: u32,
-    /// Number of rounds, if the last rounds are not steady; `None` if they are steady.
+    /// Number of all measured rounds, if the last rounds are not steady; `None` if they are steady.
     pub(crate) unsteady_rounds: Option<usize>,
 }
 
-/// Returns the rounds of a job; `None` for other strategies. If the rate never became steady, the last rounds count nevertheless, and the
-/// report mentions it.
+/// Returns which rounds of a job count; `None` unless the plan measures until the rate is steady. If the rate never became steady, the
+/// last rounds count nevertheless, and the report mentions it.
 pub(crate) fn rounds_that_count(record: &Record, job: usize) -> Option<Rounds> {
     let Strategy::Steady { at_most } = record.header.plan.strategy else { return None };
     let (repeats, rates): (Vec<u32>, Vec<f64>) = runs_in(record, job).into_iter().unzip();
@@ -179,24 +180,24 @@ pub(crate) fn capacity_of(record: &Record) -> Option<f64> {
 /// A run of a cell of a sweep, as plain numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CellRun {
-    /// Index of its job.
+    /// Index of the job of the cell.
     pub job: usize,
-    /// Bytes per second; `None` if the run failed or moved nothing.
+    /// Bytes per second; `None` if the run failed, moved nothing, or lacks the final sync that it needs.
     pub bytes_per_s: Option<f64>,
     /// Mean bytes per operation; `None` if the run is incomplete or has no operations.
     pub bytes_per_operation: Option<f64>,
     /// CPU time of the workers per byte in ns; `None` if the run is incomplete or no worker
     /// reported its CPU time.
     pub cpu_ns_per_byte: Option<f64>,
-    /// Mean latency within the window in ns; `None` without operations.
+    /// Mean latency within the window in ns; `None` if the run is incomplete or has no operations.
     pub latency_mean_ns: Option<f64>,
-    /// Longest latency within the window in ns; `None` without operations.
+    /// Longest latency within the window in ns; `None` if the run is incomplete or has no operations.
     pub latency_max_ns: Option<u64>,
-    /// 99th percentile of the latencies in ns; `None` with too few operations.
+    /// 99th percentile of the latencies in ns; `None` if the run is incomplete or has too few operations.
     pub p99_ns: Option<u64>,
-    /// Bytes written inside and outside the window.
+    /// All bytes written, also those outside the window.
     pub written_bytes: u64,
-    /// Time of the run in ns, with the preparation and the attempts before it. For the first run, only the run itself.
+    /// Time of the run in ns. Includes the preparation and the attempts before the run, except for the first run.
     pub took_ns: u64,
     /// End of the run in ns since the start of the session.
     pub ended_ns: u64,
@@ -259,17 +260,17 @@ pub fn cell_runs(record: &Record) -> Vec<CellRun> {
 /// An attempt at a run of a cell. The attempt may have been disturbed.
 #[derive(Clone, Copy, Debug)]
 pub struct CellAttempt {
-    /// The run and the number of the attempt.
+    /// Which attempt at which run this is.
     pub attempt: Attempt,
-    /// The run that the attempt measured.
+    /// The numbers that the attempt measured.
     run: CellRun,
     /// End of the attempt in ns since the session began.
     ended_ns: u64,
 }
 
 impl CellAttempt {
-    /// Computes the numbers of an attempt that ended. Its time is the running time of the longest worker
-    /// and the final sync.
+    /// Computes the numbers of an attempt that ended. The attempt took as long as its longest worker ran,
+    /// plus the final sync.
     pub fn from_attempt(attempt: Attempt, job: &Job, end: &RunEnd) -> Self {
         let wall = end.workers.iter().map(|w| w.wall_ns).max().unwrap_or(0);
         let took_ns = wall.saturating_add(end.sync_ns.unwrap_or(0));
@@ -286,7 +287,7 @@ pub fn cell_attempts(record: &Record) -> Vec<CellAttempt> {
     record.all_attempts().into_iter().filter_map(attempt_of).collect()
 }
 
-/// Returns the runs that count. The time of a run starts at the end of the previous counting one, because the attempts in
+/// Returns the runs that count. A run's time begins at the end of the previous run that counts, because the attempts in
 /// between took time too. The first run keeps its own time.
 pub(crate) fn counting_cell_runs(runs: &[CellAttempt]) -> Vec<CellRun> {
     let attempts: Vec<Attempt> = runs.iter().map(|run| run.attempt).collect();

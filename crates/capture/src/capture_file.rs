@@ -6,7 +6,7 @@
 //!    others, so a truncated file is readable up to its last complete block.
 //! 3. A block lists its tasks and flags. Its columns are, for each row: task and flags by their index in these lists; time since the last
 //!    issue; latency + 1, or 0 without a latency; sectors; for rows with sectors the distance from the end of the previous row; queue
-//!    time + 1 if the queue was traced. Sectors and distances are in the largest power of two that divides all of them. Similar numbers
+//!    time + 1 if the queue was traced. Sectors and distances are counted in the largest power of two that divides all of them. Similar numbers
 //!    next to each other compress well.
 //! 4. Numbers have as many bytes as they need: seven bits each, the lowest first.
 
@@ -137,7 +137,7 @@ fn list_length(bytes: &mut Bytes<'_>, rows: usize) -> Option<usize> {
     usize::try_from(bytes.number()?).ok().filter(|count| *count <= rows)
 }
 
-/// Returns the number of low bits that are 0 in the sectors of all rows.
+/// Returns the number of low bits that are 0 in the first sectors and the sector counts of all rows, at most 31.
 fn common_shift(rows: &[Row]) -> u32 {
     let all = rows.iter().fold(0, |all, row| all | row.sector | u64::from(row.sectors));
     if all == 0 { 0 } else { all.trailing_zeros().min(31) }
@@ -506,7 +506,7 @@ impl<R: Read> Reader<R> {
         Ok(Self { from, at, content, rows, at_end: false, origin, names, ending: None, damage: None })
     }
 
-    /// Returns the rows of the last block, with the names that they refer to.
+    /// Returns the rows of the block that was read last, with the names that they refer to.
     pub fn last(&self) -> (&[Row], &Names) {
         (&self.rows, &self.names)
     }

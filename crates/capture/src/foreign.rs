@@ -342,7 +342,7 @@ const HEAD: usize = 48;
 /// Mask of the event in the low half of the action.
 const ACT: u32 = 0xff;
 const NOTIFY_PROCESS: u32 = 0;
-/// Set in the action if the number of a cgroup follows, in eight bytes.
+/// Set in the action if an 8-byte cgroup id follows the event.
 const HAS_CGROUP: u32 = 1 << 8;
 /// Bits of the categories in the high half of the action.
 const WRITE: u32 = 1 << 1;
@@ -578,7 +578,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
     Ok(())
 }
 
-/// Number of bits for the offset within a file. The bits above them number the file.
+/// Number of bits for the offset within a file. The bits above them hold the index of the file.
 const FILE_BITS: u32 = 41;
 /// Maximum number of files of a log. A log with more files is refused.
 const MAX_FILES: usize = 1 << 20;
@@ -616,7 +616,7 @@ fn read_iolog(version: u8, from: &mut dyn BufRead, into: &mut Output<'_>) -> Res
     Ok(())
 }
 
-/// The regions of the files: a region's number by the name of its file.
+/// The index of each file's region, by the name of the file.
 #[derive(Default)]
 struct Regions(HashMap<String, u64>);
 

@@ -56,8 +56,8 @@ pub(crate) struct Operation {
 pub(crate) struct Operations {
     /// Whether requested flushes are separate rows.
     flushes_are_rows: bool,
-    /// Queued writes with a flush that were not issued yet, as (sector, time of queueing, number, time of completion if
-    /// known). A sector may have several.
+    /// Queued writes with a flush that were not issued yet, as (sector, time of queueing, serial number, time of
+    /// completion if known). A sector may have several.
     queued: BTreeSet<(u64, u64, u64, Option<u64>)>,
     /// Serial number that the next queued write with a flush gets.
     next_queued: u64,
@@ -141,8 +141,8 @@ impl Operations {
         });
     }
 
-    /// Removes the oldest queued write at the sector of an issued one and returns when it was queued; `None` if the capture
-    /// does not have it. A write that completed before had another issue, which the recording lost.
+    /// Removes the oldest queued write at the sector of an issued write, and returns when it was queued; `None` if the
+    /// capture has none. Also removes queued writes that had completed before this issue: the capture lost their own issue.
     fn take_queued(&mut self, row: &Row) -> Option<u64> {
         let until = (row.sector, row.issue_ns, u64::MAX, None);
         loop {
@@ -176,7 +176,7 @@ impl Operations {
 const MIN_LANE_OPERATIONS: u64 = 16;
 /// Maximum number of operations in flight that are counted.
 const MAX_IN_FLIGHT: usize = 1 << 16;
-/// Number of low bits that an alignment can have: alignments above 1 MiB count as 1 MiB.
+/// Maximum number of low bits that are 0 in an alignment: alignments above 1 MiB count as 1 MiB.
 const MAX_ALIGNMENT_BITS: u32 = 11;
 
 /// Returns the alignment in sectors of offsets and sizes. `bits` is their bitwise OR.
@@ -477,7 +477,7 @@ pub struct ReplaySettings {
     pub pace: ReplayPace,
     /// Divisor of all captured times.
     pub speed: f64,
-    /// Whether touched extents are moved together.
+    /// Whether the gaps between touched extents are left out.
     pub dense: bool,
     /// How far back an operation can refer: it waits only for one of the last `reach` - 1 operations of its lane.
     pub reach: u32,
@@ -509,7 +509,7 @@ pub struct Steps {
     load: Load,
     chains: Vec<Chain>,
     settings: ReplaySettings,
-    /// Number of discards that are completely outside of the read and written extents, with `dense`.
+    /// With `dense`, number of discards that are completely outside of the read and written extents.
     pub outside: u64,
 }
 
@@ -607,11 +607,11 @@ const MAX_CHAINED: usize = 1 << 12;
 /// The recent operations of a lane. Later operations of the lane may wait for them.
 #[derive(Debug, Default)]
 struct Chain {
-    /// Number of the next operation.
+    /// Serial number that the next operation gets.
     next: u64,
-    /// Operations in flight, as (completion time, number).
+    /// Operations in flight, as (completion time, serial number).
     in_flight: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The operation that completed last, as (completion time, number); `None` before a completion.
+    /// The operation that completed last, as (completion time, serial number); `None` before a completion.
     last: Option<(u64, u64)>,
 }
 

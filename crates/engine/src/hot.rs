@@ -76,8 +76,7 @@ pub(crate) struct Loop<'a, E, R> {
     budget: Budget,
     block: Box<Block>,
     totals: Totals,
-    /// Number of failed operations after which the worker gives up. It gives up when this reaches
-    /// 0.
+    /// Number of further failed operations that are tolerated. At 0 the worker gives up.
     failures_left: u64,
     /// The timestamp up to which the depth integral is complete, and the integral since the start
     /// of the interval, in operations times ticks.
@@ -674,8 +673,8 @@ enum Stage {
 }
 
 impl<E: Engine, R: Recorder> Loop<'_, E, R> {
-    /// Returns the time in ns from the start to the measured window. The window of a stream that
-    /// starts after the warm-up begins with the stream.
+    /// Returns the time in ns from the start to the measured window. If a stream starts after the warm-up,
+    /// its window begins when it starts.
     fn warmup_ns(&self) -> u64 {
         self.spec.warmup_ns.max(self.spec.delay_ns)
     }

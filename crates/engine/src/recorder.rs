@@ -211,7 +211,7 @@ pub(crate) fn connect(workers: usize) -> (Producer<Operation>, Consumer<Operatio
 pub(crate) struct Priorities {
     shares: Vec<OpPriority>,
     random: Xoshiro256PlusPlus,
-    /// For each slot, the number (from 1) of the priority share that its operation belongs to; 0 for none.
+    /// For each slot, the index (from 1) of the priority share to which the operation on the slot belongs; 0 for none.
     share_by_slot: Vec<u8>,
     /// Latencies from the submission, by priority share (0 for none) and kind.
     latencies: Vec<[Histogram; Kind::MOVING.len()]>,
@@ -244,7 +244,7 @@ impl Priorities {
         self.share_by_slot[slot as usize] = self.shares.iter().position(is_hit).map_or(0, |at| at as u8 + 1);
     }
 
-    /// Returns the priority share of the operation on a slot, from 1; 0 for none.
+    /// Returns the index (from 1) of the priority share of the operation on a slot; 0 for none.
     pub(crate) fn share(&self, slot: u32) -> u8 {
         self.share_by_slot[slot as usize]
     }

@@ -446,7 +446,7 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
     let Some(metric) = pair.metrics.first() else {
         return (
             ComparisonAnswer::Incomparable,
-            format!("{}: no number is in every run of both sides.", pair.name),
+            format!("{}: no figure has a value in every run of both sides.", pair.name),
         );
     };
     let what = format!("{} of {}", metric.name, pair.true_name_a);

@@ -8,7 +8,7 @@ use model::plan::{ExpectedCost, MadeFor, Plan, Role, Strategy, Target};
 use model::spec::number::MAX_TIME_NS;
 use model::sweep::{Grid, Search};
 
-/// Estimated time of a phase in ns, besides its warm-up, window and cool-down.
+/// Estimated time of a phase in ns, in addition to its warm-up, window and cool-down.
 pub const OVERHEAD_NS: u64 = 120_000_000;
 /// Estimated time in ns of a phase that ends after a number of operations or bytes, without its overhead.
 const COUNTED_PHASE_NS: u64 = 300_000_000;
@@ -129,7 +129,7 @@ pub fn estimate_cost(plan: &Plan) -> ExpectedCost {
     cost
 }
 
-/// Adds the bytes that all runs write, and takes out the guessed time of phases without a time limit.
+/// Adds the bytes that all runs write. Subtracts the guessed time of phases without a time limit.
 fn add_runs(plan: &Plan, cost: &mut ExpectedCost) {
     // Each interface has a trial before its first run, with at most the work of one run.
     let trials = u64::from(plan.study.interfaces().is_some());

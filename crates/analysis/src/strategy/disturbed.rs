@@ -7,9 +7,9 @@
 //!    slow runs would report a faster device.
 //! 3. It does not depend on the share of foreign traffic either. A fast run has much traffic of its own, which makes that share small, so a
 //!    limit on the share would keep the fast runs. Only the rate of foreign traffic counts.
-//! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): kernel threads that work for
-//!    fathom are not in its own count, and its threads delay each other, so the part from outside is unknown. The kernel counts stolen time
-//!    separately.
+//! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): fathom cannot tell how much of it
+//!    other processes cause, because its own threads delay each other, and kernel threads that work for it are not in its count. The kernel
+//!    counts stolen time separately.
 //!
 //! When a run is repeated:
 //! 1. Up to two times, or as often as `--attempts` allows. Usually at the end of its round, when a burst may be over. In a load curve at
@@ -58,9 +58,9 @@ const ROUNDING_TICKS: u64 = 1;
 pub(crate) struct OutsideLoad {
     /// Traffic of other processes on each disk, from the top down.
     foreign: Vec<Known<ForeignTraffic>>,
-    /// Ticks of all CPUs: those that a hypervisor stole, and all.
+    /// Ticks of all CPUs: the ticks that a hypervisor stole, and all ticks.
     ticks: Known<[u64; 2]>,
-    /// The cgroup's limits before the first run, and during the runs.
+    /// The cgroup's limits before the first run, and the first different limits during the runs.
     limits: Known<[String; 2]>,
 }
 
@@ -79,7 +79,7 @@ impl OutsideLoad {
         Self { foreign: foreign_traffic(case), ticks: sum_ticks(case), limits: limits_before_and_after(case) }
     }
 
-    /// Returns why some of the disturbances are unknown.
+    /// Returns the reasons why disturbances are unknown; empty if all are known.
     pub(crate) fn why_unknown(&self) -> Vec<&str> {
         let reasons = [self.ticks.as_ref().err(), self.limits.as_ref().err()].into_iter().flatten();
         let foreign = self.foreign.iter().filter_map(|f| f.as_ref().err());
@@ -195,7 +195,7 @@ fn lines_of_own_devices(case: &Case, text: &str) -> String {
     text.split_inclusive('\n').filter(is_ours).collect()
 }
 
-/// Returns the disturbances of the one run of a record, phase by phase, each kind once.
+/// Returns the disturbances of the only run of a record, phase by phase, each kind once.
 pub fn disturbances(record: &Record) -> Vec<Disturbance> {
     let Some(job) = record.runs.first().map(|r| r.start.job) else { return Vec::new() };
     let mut out: Vec<Disturbance> = Vec::new();
@@ -252,7 +252,7 @@ pub fn find_neighbour(record: &Record) -> Option<Neighbour> {
 pub(super) struct Repeat {
     /// The next attempt.
     pub(super) attempt: Attempt,
-    /// Whether the attempt has begun: another run of its unit was measured already.
+    /// Whether the attempt has begun: another run that is repeated together with this one was measured already.
     has_begun: bool,
 }
 
@@ -338,8 +338,8 @@ pub(super) fn repeats_of(
     out.into_iter().map(|(_, repeat)| repeat).collect()
 }
 
-/// Returns the next repeats of one unit (runs that are repeated together), each with the order of its first attempt. A unit has up to
-/// `max_attempts` attempts. An attempt that has begun is always completed.
+/// Returns the next repeats of one unit (runs that are repeated together), each with the position of its first attempt among all
+/// attempts. A unit has up to `max_attempts` attempts. An attempt that has begun is always completed.
 fn repeats_of_unit(unit: &[(usize, Attempt)], max_attempts: u32) -> Vec<(usize, Repeat)> {
     let last = unit.iter().map(|(_, a)| a.attempt).max().unwrap_or(0);
     let last_attempts = || unit.iter().filter(|(_, a)| a.attempt == last);
@@ -372,7 +372,7 @@ pub(crate) fn is_disturbance_the_rule(attempts: &[Attempt], left: usize) -> bool
     runs.len() >= FEWEST_DISTURBED && disturbed.len() * RULE_FROM_ONE_IN >= attempts.len() + left
 }
 
-/// Returns the share of the remaining runs that will probably be repeated, from the attempts so far.
+/// Estimates, from the attempts so far, which share of the remaining runs will be repeated.
 pub(crate) fn expected_share_of_repeats(done: &[Summary], plan: &StrategyPlan) -> f64 {
     let attempts: Vec<Attempt> = done.iter().map(Summary::attempt).collect();
     let left: u32 = super::remaining_without_repeats(done, plan).runs.iter().sum();
@@ -405,7 +405,7 @@ mod tests {
         Disturbed { attempt, disturbances: vec![Disturbance::StolenCpu { share: 0.2 }] }
     }
 
-    /// Plays a strategy to its end. `run` returns the rate of each run, and whether others disturb the run.
+    /// Plays a strategy to its end. `run` returns the rate of each run, and whether the run is disturbed.
     fn play(plan: &StrategyPlan, mut run: impl FnMut(&Attempt) -> (f64, bool)) -> Vec<Summary> {
         let mut done = Vec::new();
         let plain = Summary::refused(0, 0);
@@ -421,7 +421,7 @@ mod tests {
         done
     }
 
-    /// Returns the runs in the order of measuring, with the disturbed ones among them: job, repeat, attempt.
+    /// Returns all runs, including disturbed ones, in the order of measuring, each as (job, repeat, attempt).
     fn order(plan: &StrategyPlan, hit: impl Fn(&Attempt) -> bool) -> Vec<(usize, u32, u32)> {
         play(plan, |at| (1.0, hit(at))).iter().map(|s| (s.job, s.repeat, s.attempt)).collect()
     }
@@ -604,25 +604,26 @@ mod tests {
         assert!(!stolen(3) && stolen(4));
     }
 
-    /// Bursts of others.
+    /// Bursts of other load.
     struct Bursts {
-        /// Their number per run.
+        /// Mean number of bursts per run.
         per_run: f64,
-        /// Their mean length in runs.
+        /// Mean length of a burst in runs.
         length_runs: f64,
-        /// The share of its rate that a run loses during a burst.
+        /// Share of its rate that a run loses during a burst.
         lost_share: f64,
     }
 
-    /// Outcome of simulated sessions: the share of intervals that contain the truth and the bias of the means, for all results (`all`) and for
-    /// results without a disturbed run (`sound`), and the share of the latter.
+    /// Outcome of simulated sessions. `all` (all results) and `sound` (results without a disturbed run) have the share of intervals that
+    /// contain the truth, and the bias of the means. `share` is the share of results without a disturbed run.
     struct Outcome {
         all: [f64; 2],
         sound: [f64; 2],
         share: f64,
     }
 
-    /// Plays sessions of five runs of each job, which vary by 3 %, during bursts. Without `has_repeats`, no run counts as disturbed.
+    /// Plays sessions with five runs of each job while bursts occur. The runs vary by 3 %. Without `has_repeats`, no run counts as
+    /// disturbed.
     fn play_sessions(count: u64, bursts: &Bursts, plan: &StrategyPlan, has_repeats: bool) -> Outcome {
         let (mut all, mut sound) = (Vec::new(), Vec::new());
         for seed in 0..count {

@@ -26,7 +26,7 @@ pub struct StrategyPlan {
     pub runs: u32,
     /// The rule that decides what to measure next.
     pub strategy: Strategy,
-    /// Seed of the order.
+    /// Seed of the random order of runs.
     pub seed: u64,
     /// Whether runs of one round are compared with each other.
     pub paired: bool,
@@ -34,15 +34,15 @@ pub struct StrategyPlan {
     pub attempts: u32,
     /// Time in ns since the start of the session after which no run begins; `None` for no limit.
     pub ends_ns: Option<u64>,
-    /// A number for each job. Jobs with the same number are measured one after another in each round, so that a slow drift of the device
-    /// is the same for all of them. Empty if all jobs are mixed.
+    /// The block number of each job. In each round, the jobs of one block are measured one after another, so that a slow drift of the
+    /// device is the same for all of them. Empty if all jobs are mixed.
     pub blocks: Vec<usize>,
     /// Operations per second that conditions on a load curve require.
     pub required_loads: Vec<u64>,
 }
 
 impl StrategyPlan {
-    /// Takes the part from a plan.
+    /// Takes this part from a plan.
     pub fn from_plan(plan: &Plan) -> Self {
         let Plan { runs, strategy, seed, attempts, budget_ns: ends_ns, .. } = *plan;
         let (jobs, paired, blocks) = (plan.jobs.len(), plan.is_paired(), blocks(plan));
@@ -171,7 +171,7 @@ fn remaining_without_repeats(done: &[Summary], plan: &StrategyPlan) -> Remaining
     RemainingRuns { runs, at_most, repeats: 0 }
 }
 
-/// Returns the remaining runs up to a limit; 0 if the job is complete.
+/// Returns how many runs a job still needs to have `at_most` runs; 0 unless the job `is_open`.
 fn runs_up_to(rates: &[f64], at_most: u32, is_open: bool) -> u32 {
     if is_open { at_most.saturating_sub(rates.len() as u32) } else { 0 }
 }

@@ -91,8 +91,8 @@ pub(super) fn next_until_steady(done: &[Summary], plan: &StrategyPlan, at_most: 
     )
 }
 
-/// Ends a strategy. The reason names the jobs that reached its goal, and those that did not within the maximum number of runs. `all` and
-/// `some` are the verbs of a sentence about all jobs and about some of them.
+/// Ends a strategy. The reason names the jobs that reached the strategy's goal, and those that did not within the maximum number of
+/// rounds or runs (`within`). `all` and `some` are the predicates for all jobs and for some of them.
 fn end_with_reason(
     done: &[Summary],
     plan: &StrategyPlan,
@@ -115,8 +115,8 @@ pub(super) fn needs_runs_until_steady(rates: &[f64], at_most: u32) -> bool {
     (rates.len() as u32) < at_most && !is_steady(rates, at_most)
 }
 
-/// Returns a note on whether a job that was repeated until it is steady became steady, with its
-/// rate in each round; `None` without a run.
+/// Returns a note for a job with `--until steady`: whether it became steady, and its rate in each round.
+/// `None` without a run.
 pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<String> {
     if rates.is_empty() {
         return None;
@@ -150,9 +150,9 @@ pub(super) fn next_until_precise(done: &[Summary], plan: &StrategyPlan, share: f
     })
 }
 
-/// Returns for each job whether it needs another run. A block begins another round if the interval of
-/// one of its jobs is too wide. It completes each round, so that all of its jobs are compared over the
-/// same rounds. A refused job has a rate of zero: after the planned rounds, it asks for no further one.
+/// Returns for each job whether it needs another run. A block begins another round if the interval of one of
+/// its jobs is too wide. A round that has begun is completed, so that all jobs of the block are compared over
+/// the same rounds. A refused job has a rate of zero, and needs no run after the planned rounds.
 pub(super) fn open_jobs_for_precision(
     done: &[Summary],
     plan: &StrategyPlan,
@@ -197,8 +197,7 @@ fn half_share(rates: &[f64]) -> Option<f64> {
     (mean.value > 0.0).then(|| (high - low) / 2.0 / mean.value)
 }
 
-/// Returns a note on whether a job that was repeated until its interval is narrow reached the
-/// requested precision; `None` without a run.
+/// Returns a note on whether the interval of a job became as narrow as requested; `None` without a run.
 pub(super) fn precision_note(job: &str, rates: &[f64], share: f64) -> Option<String> {
     let (runs, asked) = (rates.len(), show_share(share));
     let Some(half) = half_share(rates) else {
@@ -279,7 +278,7 @@ use stats::series::Noise;
 #[cfg(test)]
 use std::collections::BTreeSet;
 
-/// Returns the number of runs that the first runs of an honest record call for, with a condition.
+/// Returns the total number of runs that an honest record with this condition needs, as estimated from its first runs.
 #[cfg(test)]
 fn runs_called_for(condition: &str, strategy: Strategy, runs_first: u32) -> Option<u32> {
     let mut record = Fixture { runs: runs_first, ..Fixture::honest() }.record();

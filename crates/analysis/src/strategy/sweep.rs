@@ -29,7 +29,7 @@ use model::sweep::{Grid, Measure, Search, Setting, Until, Variable, least_iops};
 pub use race::{Decision, FEWEST_REPEATS, FRESH_RUNS, Race, RacingCell, Rivals};
 use stats::{sample, steady_state};
 
-/// After each this many runs of a work, its reference cell is measured once more.
+/// Number of runs of a work after which the reference cell of the work is measured once more.
 pub const REFERENCE_EVERY: usize = 12;
 
 /// If the budget is at least this many times as long as the first pass took, a second pass follows.
@@ -38,8 +38,8 @@ const FIRST_PASSES_IN_BUDGET: u64 = 3;
 /// The longest recommended budget: within a longer time the device changes.
 const MAX_BUDGET_NS: f64 = 3_600e9;
 
-/// Assumed time of a run after a race relative to the mean run, as a fraction. Runs with the settings of well-known programs
-/// take longer.
+/// A run after a race is assumed to take this fraction (5/4) of the mean time of a run, because runs with the settings of
+/// well-known programs take longer.
 const LONGER_NUMERATOR: u64 = 5;
 const LONGER_DENOMINATOR: u64 = 4;
 
@@ -327,7 +327,7 @@ pub struct SweepProgress<'g> {
 enum Mode<'g> {
     /// A search for the best cell by races.
     Race(BestCellSearch<'g>),
-    /// Cells in their order.
+    /// All cells, in the order of the grid.
     InOrder(OrderedSweep<'g>),
 }
 

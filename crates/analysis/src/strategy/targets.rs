@@ -5,8 +5,8 @@
 //!    rounds than a quiet one, but not all of them.
 //! 3. It ends when no test is open, or when no round of an open test fits into the time that is left.
 //!
-//! A test is open while half of its 95 % interval is above half of the distance between margin and tolerance. With
-//! narrower intervals, each difference is either beyond the margin or within the tolerance. The size of the difference
+//! A test is open while half the width of one of its 95 % intervals exceeds half of the distance between margin and
+//! tolerance. With narrower intervals, each difference is either beyond the margin or within the tolerance. The size of the difference
 //! does not count: tests that end as soon as they seem different would seem different too often. The simulations of
 //! `compare` check this rule.
 
@@ -109,8 +109,8 @@ fn jobs_in_order(
     order.into_iter().map(move |at| jobs.start + at)
 }
 
-/// Returns half of the widest 95 % interval of an open test, as a share of the tolerance on logarithms. `None` if the
-/// test is not open: every interval is narrow enough, or a run has no rate.
+/// Returns half the width of the widest 95 % interval of an open test, as a share of the tolerance on logarithms.
+/// `None` if the test is not open: every interval is narrow enough, or a run has no rate.
 fn width_if_open(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Vec<f64>) -> Option<f64> {
     let logs = |job: usize| rates(job).into_iter().map(f64::ln).collect::<Vec<f64>>();
     let mut jobs = layout.jobs(group);
@@ -128,8 +128,8 @@ fn width_if_open(layout: TargetLayout, group: usize, rates: impl Fn(usize) -> Ve
     others.iter().filter_map(width).max_by(f64::total_cmp)
 }
 
-/// Returns half the width of the 95 % interval of the difference of two lists of logarithms, without the last `without` runs of each;
-/// `None` with fewer than three.
+/// Returns half the width of the 95 % interval of the difference of two lists of logarithms, without the last `without` runs of each.
+/// `None` if a list has fewer than three runs left.
 fn half_width(a: &[f64], b: &[f64], without: usize) -> Option<f64> {
     let shortened = |side: &'_ [f64]| side.get(..side.len().checked_sub(without)?).map(<[f64]>::to_vec);
     let [low, high] = Shift::new(&shortened(a)?, &shortened(b)?)?.interval();
@@ -183,9 +183,9 @@ struct Clock {
     /// When the time is up, in ns since the start of the session; `None` for no limit.
     ends_ns: Option<u64>,
     layout: TargetLayout,
-    /// Mean time of a run of each job in ns.
+    /// Mean time of a run of each job in ns; `None` for a job without runs.
     job_means_ns: Vec<Option<f64>>,
-    /// Mean time of all runs in ns.
+    /// Mean time of a run of any job in ns; `None` before a run has ended.
     mean_ns: Option<f64>,
 }
 
@@ -205,7 +205,8 @@ impl Clock {
         Self { now_ns, ends_ns: plan.ends_ns, layout, job_means_ns, mean_ns: mean(&times_of_jobs.concat()) }
     }
 
-    /// Returns the mean time of a run of a job in ns; 0 before any was measured.
+    /// Returns the mean time of a run of a job in ns. Without runs of this job, returns the mean over all
+    /// jobs, or 0 if no job has runs.
     fn job_ns(&self, job: usize) -> f64 {
         self.job_means_ns.get(job).copied().flatten().or(self.mean_ns).unwrap_or(0.0)
     }
@@ -238,7 +239,7 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
         0 => String::new(),
         _ => {
             format!(
-                ", and {noisy} of {tests}, which vary more, got {further} further rounds, at most {most} in all"
+                ", and {noisy} of {tests}, which vary more, got {further} further rounds together (a test ran at most {most} times)"
             )
         }
     };

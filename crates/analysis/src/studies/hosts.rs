@@ -21,11 +21,11 @@ impl Question for HostSteps {
 }
 
 impl Conclusion for Scaling {
-    /// Returns the answer: the number of hosts beyond which more hosts add less than they cost.
+    /// Returns the answer: the number of hosts beyond which more hosts add more latency than rate.
     fn answer(&self) -> Option<ReportAnswer> {
         let last = self.rows.last()?;
         let Some(knee) = self.knee else {
-            let sentence = "the gain of further hosts is unknown: there is no number for the smallest number of hosts, or for any larger one";
+            let sentence = "the gain of further hosts is unknown: the rate with the fewest hosts is unknown, or every other rate is";
             return Some(ReportAnswer { word: AnswerWord::CannotTell, sentence: format!("{sentence}.") });
         };
         let row = self.rows.iter().find(|row| row.hosts == knee.hosts)?;

@@ -1,4 +1,4 @@
-//! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice which one to use.
+//! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice on which one to use.
 //!
 //! 1. [`build_row`] computes the costs of an interface over its runs.
 //! 2. [`advise_work`] compares the rates of the interfaces round by round. All that cannot be told
@@ -24,8 +24,8 @@ use model::units::{MIB, show_rate};
 use stats::comparison::{self, Gap};
 use stats::intervals::{self, FEWEST_RUNS, Mean};
 
-/// Groups of checks whose findings the table exists to show: they are about operations on their way to the device.
-/// Findings that invalidate a number are not expected.
+/// Groups of checks whose findings are expected: they are about how operations reach the device, and the table
+/// exists to show that. Findings that invalidate a number are never expected.
 const EXPECTED_GROUPS: [char; 3] = ['A', 'B', 'C'];
 
 /// Checks of other groups whose findings are expected: the CPU was the limit, buffered operations were faster than
@@ -222,26 +222,27 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Returns the share of the span that a run touched, if it touched no block twice.
+/// Returns the share of the span that a run covered. Assumes that it touched no block twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.span_bytes() as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
 }
 
-/// Returns the share of the span that the stop rule allows a run to touch.
+/// Returns the largest share of the span that the stop rule allows a run to touch; `None` without a maximum
+/// number of operations.
 fn planned_coverage(case: &Case) -> Option<f64> {
     let bytes = case.stream.limit.operations? as f64 * f64::from(case.stream.access.largest_bytes());
     let span = case.span_bytes() as f64;
     (span > 0.0).then(|| share(bytes, span))
 }
 
-/// Returns the most pages of a target that were in the page cache at the start of a run.
+/// Returns the largest number of pages of a target that were in the page cache at the start of a run.
 fn most_cached_pages(case: &Case) -> Known<u64> {
     let states = case.states(Moment::Start)?;
     states.into_iter().flatten().try_fold(0, |most: u64, s| Ok(most.max(s.pages.clone()?.cached)))
 }
 
-/// Returns the extents of the file at a moment of the first or the last run.
+/// Returns the extents of the file at a moment of the first run, or of the last run if `is_last`.
 fn extents_at(case: &Case, moment: Moment, is_last: bool) -> Known<Extents> {
     let states = case.states(moment)?;
     let run = if is_last { states.last() } else { states.first() };
@@ -379,13 +380,13 @@ fn explain_few_runs(record: &Record) -> String {
         return format!("type --runs {FEWEST_RUNS}");
     }
     if record.end.as_ref().is_none_or(|end| end.ending != RunEnding::Complete) {
-        return "the measurement was ended before".into();
+        return "the measurement was ended too early".into();
     }
     let disturbed = record.runs.iter().filter(|run| run.disturbed.is_some()).count();
     match (plan.budget_ns, disturbed) {
-        (Some(_), 0) => "the time was up before; type a longer --budget".into(),
+        (Some(_), 0) => "the time was up too early; type a longer --budget".into(),
         (Some(_), _) => format!(
-            "the time was up before, and other load disturbed {disturbed} of {} runs; type a longer --budget, or measure when the machine \
+            "the time was up too early, and other load disturbed {disturbed} of {} runs; type a longer --budget, or measure when the machine \
              is quiet",
             record.runs.len()
         ),
@@ -495,7 +496,9 @@ impl Conclusion for Api {
         };
         let sentence = match (advice.as_slice(), no_advice.as_slice()) {
             ([], []) if self.rows.is_empty() => "No recommendation, because no run was complete.".into(),
-            ([], []) => "No recommendation, because no byte of what was measured reaches the program.".into(),
+            ([], []) => {
+                "No recommendation, because no measured interface delivers the bytes to the program.".into()
+            }
             ([], none) => explain_no_advice(none, true),
             ([only], []) => only.sentence.clone(),
             (some, none) => [recommend(some), explain_no_advice(none, false)].join(" ").trim().into(),
@@ -566,8 +569,8 @@ fn list_names(names: &[&str]) -> String {
     }
 }
 
-/// Returns the first difference between a row and the plainest one that explains the speed: depth, bytes at the device,
-/// page cache, system calls, CPU time.
+/// Returns the first difference that explains why `pick` is faster than the plainest row. Compares depth, bytes at the
+/// device, page cache, system calls and CPU time, in this order.
 fn find_reason(pick: &ApiRow, plainest: &ApiRow, results: &[Measured]) -> Option<String> {
     let stream =
         |row: &ApiRow| -> Option<&Stream> { results.get(row.result)?.job.phases.first()?.streams.first() };
@@ -834,7 +837,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
     shaky.header.plan.budget_ns = Some(55_000_000_000);
     let time_up = answer(&shaky).sentence;
     assert!(
-        time_up.ends_with("takes three runs: the time was up before; type a longer --budget."),
+        time_up.ends_with("takes three runs: the time was up too early; type a longer --budget."),
         "{time_up}"
     );
     let by = vec![model::record::Disturbance::StolenCpu { share: 0.2 }];
@@ -847,7 +850,7 @@ fn without_a_recommendation_the_first_line_has_the_reason() {
     if let Some(end) = &mut shaky.end {
         end.ending = RunEnding::Interrupted;
     }
-    assert!(answer(&shaky).sentence.contains("the measurement was ended before"));
+    assert!(answer(&shaky).sentence.contains("the measurement was ended too early"));
     shaky.runs.clear();
     let none = answer(&shaky).sentence;
     assert!(none.starts_with("No recommendation, because no"), "{none}");
@@ -894,13 +897,13 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 enum Vary {
-    /// All alike and normal.
+    /// Normal noise with the same deviation for all interfaces.
     Alike,
-    /// Every second interface with four times the deviation.
+    /// Normal noise, with four times the deviation for every second interface.
     Unlike,
-    /// Between two modes, one deviation up or down.
+    /// Two modes, one deviation above and one below the mean, with a little noise.
     TwoModes,
-    /// A tenth of the runs lose another 30 %, independently.
+    /// Normal noise, and a tenth of the runs lose another 30 %, independently of each other.
     Bursts,
 }
 

@@ -51,7 +51,7 @@ impl Question for LayerComparison {
     }
 
     fn why_expected(&self) -> &'static str {
-        "about rows through the page cache do not count for the verdict, because layers compares them with the device"
+        "about rows through the page cache do not count for the verdict, because `fathom layers` compares these rows with the device"
     }
 }
 
@@ -134,9 +134,9 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
     intervals::mean(&case.runs.iter().map(mean_ns).collect::<Option<Vec<f64>>>()?)?.interval
 }
 
-/// Returns the rate of the topmost devices in the directions of the case; `None` if their counters
-/// are unknown. Both the counters and the issued operations include warm-up and drain, so their
-/// ratio also holds for the window.
+/// Returns the rate, mean request size and mean latency of the topmost devices in the directions of the case;
+/// `None` if the counters of the devices are unknown. Both the counters and the issued operations include
+/// warm-up and drain, so their ratio also holds for the window.
 fn pace_of_device(case: &Case, tool_iops: f64) -> Option<OperationFigures> {
     let counted = case.device_io().ok()?;
     let issued = case.issued_total().ops as f64;
@@ -152,9 +152,9 @@ fn pace_of_device(case: &Case, tool_iops: f64) -> Option<OperationFigures> {
     })
 }
 
-/// Returns the mean ratio of the rates of two layers. Each ratio is computed within a round, so
-/// that a slow drift of the device affects both rates. `None` if a finding invalidates one of the
-/// layers, or without a common round.
+/// Returns how many times the rate of the lower layer the upper one reaches, as a mean. Each ratio is
+/// computed within a round, so that a slow drift of the device affects both rates. `None` if a finding
+/// invalidates one of the layers, or without a common round.
 fn compare_with_lower(
     name: &str,
     other: usize,

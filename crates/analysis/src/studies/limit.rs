@@ -71,7 +71,7 @@ impl Question for LatencyTarget {
     }
 
     fn why_expected(&self) -> &'static str {
-        "do not count for the verdict, because limit offers high loads on purpose, and its bounds include the lateness"
+        "do not count for the verdict, because `fathom limit` offers high loads on purpose, and its bounds include the lateness"
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) trait Question {
         false
     }
 
-    /// Returns the note about the expected findings, as text that follows their ids.
+    /// Returns the end of the note about the expected findings: the text after their ids.
     fn why_expected(&self) -> &'static str {
         ""
     }

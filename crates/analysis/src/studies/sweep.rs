@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 /// Above this standard deviation between runs, as a share, single runs are too noisy to show the effect of an axis.
 const MAX_NOISE: f64 = 0.1;
 
-/// Minimum number of runs of the reference cell for a line through their rates.
+/// Minimum number of runs of the reference cell for a line through the rates of these runs.
 const FEWEST_REFERENCE_RUNS: usize = 4;
 
 impl Question for Grid {
@@ -69,7 +69,7 @@ impl Conclusion for Sweep {
         head
     }
 
-    /// Returns the best setting of the quoted work, and how certain it is; `None` if the sweep had no choice to make.
+    /// Returns the best setting of the first work, and how certain it is; `None` if the sweep had no choice to make.
     fn answer(&self) -> Option<ReportAnswer> {
         let work = self.works.first()?;
         let word = match work.chosen {
@@ -679,7 +679,7 @@ fn sweep_in_order(record: &Record, grid: &Grid, until: Until, answered: &[CaseAn
 fn describe_slow_cell(setting: &Setting, iops: f64) -> String {
     let least = least_iops(setting.workers);
     format!(
-        "{} reached {} operations a second; with {least} or fewer, larger sizes are not measured with {} threads",
+        "{} reached {} operations a second; at {least} or fewer, larger sizes are left out for {} threads",
         setting.describe(),
         show_rate(iops),
         setting.workers

@@ -59,7 +59,9 @@ impl Conclusion for Targets {
             }
             (None, [only]) => (
                 AnswerWord::Tied,
-                format!("{only} is faster than {first} in {test}, and another may be as fast"),
+                format!(
+                    "{only} is faster than {first} in {test}, but another target may be as fast as {only}"
+                ),
             ),
             (None, several) => {
                 let sentence = format!(
@@ -162,7 +164,10 @@ impl Standing<'_> {
 /// Compares a target with the first one: `b is faster than a by 7.4 % (3.1 to 12 %)`.
 fn describe_comparison(name: &str, first: &str, pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else {
-        return format!("{name}: {}", pair.refused.as_deref().unwrap_or("no number is in every run"));
+        return format!(
+            "{name}: {}",
+            pair.refused.as_deref().unwrap_or("no figure has a value in every run")
+        );
     };
     match (metric.answer, metric.bound()) {
         (ComparisonAnswer::Faster, _) => format!("{name} is faster than {first} by {}", metric.size()),

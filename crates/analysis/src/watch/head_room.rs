@@ -142,7 +142,7 @@ impl Limits {
         (!limits.classes.is_empty()).then_some(limits)
     }
 
-    /// The sessions that the capacities are from.
+    /// The sessions from which the capacities come.
     pub fn sessions(&self) -> &[MeasuredIn] {
         &self.sessions
     }
@@ -171,7 +171,7 @@ impl Limits {
         }
     }
 
-    /// Removes the sessions that no class is from.
+    /// Removes the sessions from which no class comes.
     fn forget_unused(&mut self) {
         let used = |at: usize| self.classes.iter().any(|c| c.session == at);
         let kept: Vec<usize> = (0..self.sessions.len()).filter(|at| used(*at)).collect();
@@ -181,8 +181,8 @@ impl Limits {
         self.sessions = kept.iter().map(|at| self.sessions[*at].clone()).collect();
     }
 
-    /// The bounds of a load as a share of these limits, and the measured result that gives the lower bound; `None` without
-    /// requests in a measured direction. `events` has the order of the requests, if it is known.
+    /// The bounds of a load as a share of these limits, and the measured result that gives the lower bound. The result is
+    /// `None` without requests in a measured direction. `events` has the order of the requests, if it is known.
     pub fn compare(
         &self,
         interval: &DeviceInterval,
@@ -236,7 +236,7 @@ impl Limits {
         })
     }
 
-    /// The least and the most mean time that the requests of one direction take, each with the class that shows the largest part of
+    /// The lower and the upper bound of the mean time of a request in one direction, each with the class that contributes most to
     /// it; `None` if nothing was measured for the direction.
     fn request_times(&self, direction: Direction, parts: &[Part]) -> Option<[RequestTime<'_>; 2]> {
         let mut sums: Option<[RequestTime<'_>; 2]> = None;

@@ -27,7 +27,7 @@
 //! Block events show which requests are random. Without them a small load may be sequential, so after a bench, which
 //! measures sequential access with large requests only, the lower bound is too low for a conclusion about IOPS.
 //!
-//! The first three need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
+//! The first three rules need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
 //! might serve more. They do not apply if a cgroup limited a result of the device, because the limit holds for that
 //! cgroup only. A load above 105 % shows that the measured result is not the limit, so it supports no conclusion. Every rule
 //! needs 100 requests in the interval.

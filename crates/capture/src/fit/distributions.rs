@@ -160,7 +160,7 @@ const CHANGES_RANGE: [f64; 2] = [0.02, 50.0];
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fit {
     pub(super) arrivals: Arrivals,
-    /// Maximum difference between the fitted and the observed distribution function of the gaps.
+    /// Maximum difference between the fitted and the observed distribution function of the gaps; `None` without gaps.
     pub(super) distance: Option<f64>,
     /// Index of dispersion of the fitted arrivals in 10 ms and in 100 ms.
     pub(super) idc: [f64; 2],

@@ -108,7 +108,7 @@ fn merge(classes: &mut Vec<(u32, u64)>, size: u32, count: u64) {
     }
 }
 
-/// Returns shares that sum to the whole. They are rounded down, and the remainder goes to the classes that
+/// Returns shares that sum to [`MILLION`]. They are rounded down, and the remainder goes to the classes that
 /// lost most (Hamilton). Omits shares of 0.
 pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64)> {
     let exact = |count: u64| u128::from(count) * u128::from(MILLION);

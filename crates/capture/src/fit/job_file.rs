@@ -22,24 +22,27 @@ use std::fmt::Write as _;
 /// Minimum number of operations for computing a dispersion.
 const MIN_OPERATIONS: u64 = 50;
 /// A direction becomes a separate stream if it has at least this share of the operations or of the bytes of its part.
+/// Trims always do.
 const RARE_SHARE: f64 = 0.02;
 /// Minimum slack, as a share of the span. A part whose inactive time at an end of the span is shorter than the slack counts as active up to
 /// that end.
 const MIN_SLACK: f64 = 0.005;
 /// Maximum slack, as a share of the span.
 const MAX_SLACK: f64 = 0.05;
-/// The slack is this many mean gaps of the part, between the minimum and the maximum. Gaps of this length occur by chance.
+/// The slack is this many mean gaps of the part, within [`MIN_SLACK`] and [`MAX_SLACK`]. Gaps of this length occur by
+/// chance.
 const SLACK_GAPS: f64 = 10.0;
 /// Minimum active time of a part.
 const MIN_ACTIVE_NS: u64 = 1_000_000;
 /// Long runs and short runs become separate streams only if each has at least this share of the operations or of the bytes.
+/// Flushes of stable writes get a key only if they are at least this share of the writes.
 const FEW_SHARE: f64 = 0.05;
-/// Minimum excess of operations in long runs for two kinds of runs: the share of operations in long runs must exceed the expected share by
-/// this. The expected share assumes that all runs have the same mean length.
+/// Minimum excess of operations in long runs for separate streams: their share of the operations must exceed the expected share by this.
+/// The expected share assumes that all runs have the same mean length.
 const EXTRA_LONG_SHARE: f64 = 0.15;
 /// Minimum share of operations in long runs for a sequential order.
 pub(super) const MOSTLY_LONG_SHARE: f64 = 0.8;
-/// The depth of an open loop is this multiple of the operations in flight.
+/// The depth of an open loop is this multiple of the maximum number of operations in flight in the capture.
 const DEPTH_FACTOR: u32 = 2;
 /// Minimum depth of an open loop.
 const MIN_DEPTH: u32 = 32;
@@ -91,9 +94,9 @@ pub(super) struct LoadOfPart<'a> {
     what: &'static str,
     pub(super) active_ns: u64,
     pub(super) times: Vec<Entry>,
-    /// Number of syncs.
+    /// Number of syncs, including `of_others`.
     syncs: u64,
-    /// Number of syncs that other tasks requested.
+    /// Number of syncs that tasks without writes requested.
     of_others: u64,
 }
 
@@ -185,7 +188,8 @@ impl Fitted {
     }
 }
 
-/// Returns how long a part is active, and the keys for that time. A part that is active in the whole span needs no keys.
+/// Returns how long a part is active in ns, and the keys for that time. A part that is active in the whole span needs no
+/// keys.
 fn active(part: &Part, first_ns: u64, span_ns: u64) -> (u64, Vec<Entry>) {
     let begin = part.seen.first_ns.unwrap_or(first_ns).saturating_sub(first_ns);
     let end = part.seen.last_ns.saturating_sub(first_ns).min(span_ns);
@@ -503,8 +507,8 @@ impl LoadOfPart<'_> {
         )
     }
 
-    /// Adds the keys for what the stream waits for before its next operations. Returns the number
-    /// of operations per burst.
+    /// Adds the keys that define what the stream waits for before its next operations. Returns the number of
+    /// operations per burst.
     fn wait(&self, chosen: &LoopKind, signs: Signs, shape: &Shape, stream: &mut StreamText) -> u32 {
         let why = format!(
             "closed loop: {:.1} % overlap in time, burstiness (IDC) {} in 10 ms",
@@ -557,8 +561,8 @@ fn format_think_law(law: &Law, factor: f64) -> (String, String) {
     (text, format!("mean {mean} minus {taken}, the overhead of any program; {fits}"))
 }
 
-/// Returns a distribution of times, multiplied by `factor`, as text, and a second text about how
-/// well it fits.
+/// Formats the fitted distribution of times as the value of a key, with a comment on the fit. Times are
+/// multiplied by `factor`.
 fn format_law(law: &Law, factor: f64) -> (String, String) {
     let scale = |ns: u64| ((ns as f64 * factor).round() as u64).clamp(1, MAX_TIME_NS);
     let mut think = law.think.clone();
@@ -666,7 +670,7 @@ impl LoadOfPart<'_> {
     }
 }
 
-/// Column at which comments begin. The comment of a longer value is on the line before it.
+/// Column at which comments begin. If key and value are longer, the comment is on the line before them.
 const COMMENT_COLUMN: usize = 40;
 
 /// The origin of a job file, for its comments.

@@ -54,7 +54,7 @@ pub struct Figures {
     pub depth: Option<f64>,
     /// Latencies by kind.
     pub latencies: [Histogram; Kind::ALL.len()],
-    /// Number of operations of other tasks.
+    /// Number of operations of tasks that are not selected.
     pub of_others: u64,
     /// Number of reads and writes of each size in sectors.
     sizes: BTreeMap<u32, u64>,

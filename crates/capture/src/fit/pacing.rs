@@ -32,18 +32,19 @@ const CLOCK_VARIATION_SHARE: f64 = 0.25;
 const MAX_CLOCK_DEVIATION: f64 = 0.15;
 /// Under a clock, the median gap deviates from the mean by at most this share of it.
 const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
-/// Maximum mean delay of the later operations of a busy interval if all are issued at once, in latencies of
-/// the first one.
+/// If all operations of a busy interval are issued at once, the later ones begin at most this long after the
+/// first one on average, as a multiple of the latency of the first one.
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
-/// Minimum mean depth of a task that refills its queue, while it is busy, as a share of the maximum depth.
+/// A task refills its queue if its mean depth while it is busy is at least this share of its maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
-/// Operations wait for each other if they overlap less than this share of the overlaps of independent arrivals.
+/// Operations wait for earlier ones if the share of operations that overlap is less than this share of what
+/// independent arrivals would give.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
-/// The test with [`MAX_WAITING_OVERLAP`] is made only if independent arrivals would overlap at least this many times.
+/// The test with [`MAX_WAITING_OVERLAP`] is made only if at least this many independent arrivals would overlap.
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;
 /// Maximum gap in ns between operations of one submitting call. Separate calls are further apart.
 const MAX_CALL_GAP_NS: u64 = 3_000;
-/// Minimum mean number of operations per call for submitting several at once.
+/// Minimum mean number of operations per call for a task that submits several at once.
 const MIN_CALL_OPERATIONS: f64 = 1.5;
 /// Minimum number of operations for a decision.
 const MIN_OPERATIONS: u64 = 20;
@@ -54,7 +55,7 @@ pub(super) struct Pacing {
     in_flight: InFlight,
     /// Begin and end of the current busy interval; `None` before the first operation.
     busy_interval: Option<(u64, u64)>,
-    /// When the first operation of the busy interval completes.
+    /// When the first operation of the busy interval completes, in ns.
     first_end_ns: u64,
     has_data: bool,
     /// Idle time since the last busy interval with data, in ns.
@@ -91,7 +92,7 @@ pub(super) enum LoopKind {
     Thinking {
         /// The pause.
         law: Law,
-        /// Operations per burst.
+        /// Operations per burst: the observed mean as a whole number, or 1 if operations come one after another.
         burst: u32,
         /// Observed mean number of operations per burst.
         mean_burst: f64,
@@ -280,7 +281,8 @@ const MIN_TURNS: u64 = 3;
 pub(super) struct Side {
     pub(super) pacing: Pacing,
     clock_ns: u64,
-    /// For each busy interval of this side with data: the time since the previous one of either side began.
+    /// For each busy interval of this side with data: the time since the previous busy interval with data of
+    /// either side began.
     pub(super) periods: Histogram,
     /// Number of turns.
     pub(super) turns: u64,

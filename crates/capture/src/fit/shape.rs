@@ -13,8 +13,8 @@ use trace::SECTOR;
 const MIN_RUN_LENGTH: f64 = 1.1;
 /// Minimum mean run length for the key `interleaved`.
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// For a sequential order, the interleaved runs must cover at least this share of the region
-/// together, on average. If there are only a few runs, the order is always sequential.
+/// For a sequential order, the interleaved runs must together cover at least this share of the region, on
+/// average. If there are only a few runs, they need not.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.

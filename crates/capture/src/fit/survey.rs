@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace::row::{Names, Row};
 
-/// A task, or all tasks of one name together, become a separate part if they have at least this
+/// A task, or all tasks of one name together, become a separate part if they move data and have at least this
 /// share of all operations, [`OWN_BYTES`] of all bytes or [`OWN_SYNCS`] of all syncs.
 const OWN_OPERATIONS: f64 = 0.01;
 /// Minimum share of all bytes for a separate part.
@@ -78,7 +78,7 @@ pub(super) struct Surveyed {
     pub(super) all: Observations,
     /// Number of operations without a known completion.
     pub(super) unfinished: u64,
-    /// Number of operations above the maximum size of a job.
+    /// Number of operations larger than [`MAX_OPERATION_SECTORS`].
     pub(super) large: u64,
     /// Number of requests that a job cannot express.
     pub(super) left_out: u64,
@@ -229,7 +229,7 @@ impl Surveyed {
         }
     }
 
-    /// Returns whether tasks with these operations become a part of their own.
+    /// Returns whether tasks with these operations become a separate part.
     fn is_own(&self, seen: &Observations) -> bool {
         let share = |own: u64, all: u64| if all == 0 { 0.0 } else { own as f64 / all as f64 };
         seen.data > 0
@@ -260,17 +260,17 @@ fn stem(name: &str) -> &str {
 
 /// Kinds with offsets, in the order of their indices.
 pub(super) const DATA_KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// An operation with this number or a higher one within its sequential run counts as part of a long
-/// run.
+/// The operation at this position of a sequential run (from 1), and all later ones of the run, count as part
+/// of a long run.
 pub(super) const LONG_RUN: u64 = 8;
 /// A busy interval with at least this many reads, writes and trims is a burst.
 const MANY_OPERATIONS: u64 = 8;
 /// Maximum number of operations of a busy interval that are kept. A longer interval is split.
 const MAX_KEPT_OPERATIONS: usize = 1 << 13;
-/// If bursts are larger on average than this multiple of the expected size, the task alternates
-/// between few and many operations at a time.
+/// A task has two loads, single operations and bursts, if the mean burst is at least this multiple of the
+/// mean that geometric burst sizes would have.
 const BURST_FACTOR: f64 = 2.0;
-/// A task alternates only if each of its two sides has at least this share of the operations.
+/// Minimum share of the task's operations for each of these two loads.
 const MIN_SIDE_SHARE: f64 = 0.1;
 
 /// The second pass over a capture: collects the figures of each part.
@@ -332,7 +332,8 @@ pub(super) struct KindFigures {
 pub(super) struct Class {
     pub(super) sizes: SizeCounts,
     pub(super) bins: Bins,
-    /// Number of sequential runs that begin in this class.
+    /// Number of sequential runs that begin in this class. In the class of long runs, a run begins with
+    /// operation [`LONG_RUN`].
     pub(super) begun: u64,
     /// Number of operations that continue another one.
     pub(super) continued: u64,

@@ -2,8 +2,8 @@
 //!
 //! 1. A request is sequential if it begins where one of the last 64 requests of its direction ended. So up to
 //!    64 interleaved streams are recognised.
-//! 2. Runs are consecutive sequential requests. A stream is a run of three or more; streams may be active at
-//!    the same time.
+//! 2. A run is a request and the sequential requests that continue it. A stream is a run of three requests or
+//!    more. Several streams may be active at the same time.
 //! 3. The footprint is a set of 4 KiB blocks (Roaring bitmaps). The set remains small if few or nearly all
 //!    blocks are touched.
 
@@ -62,7 +62,7 @@ impl Default for SequenceCounter {
 /// The position of a request in its sequential run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunPosition {
-    /// Number of the request in its run, from 1.
+    /// Position of the request in its run, from 1.
     pub(crate) number: u64,
     /// How many requests ago the previous request of the run was issued; 0 for the first one.
     pub(crate) requests_ago: u64,
@@ -95,7 +95,8 @@ impl SequenceCounter {
         RunPosition { number: run.requests, requests_ago }
     }
 
-    /// Removes an end. If no request began at it, its run is complete.
+    /// Removes the end of a request. If no request began there, the run of this request is complete, and is
+    /// counted from two requests on.
     fn close(&mut self, at: usize) {
         let end = std::mem::take(&mut self.ends[at]);
         if end.continued || end.requests < 2 {
@@ -196,9 +197,9 @@ pub(super) struct FootprintCounter {
     writes: Blocks,
     /// Sum over the requests: the number of blocks that each touches.
     touches: u64,
-    /// The first touched block.
+    /// The lowest touched block.
     first: u64,
-    /// The last touched block.
+    /// The highest touched block.
     last: u64,
     device_bytes: Option<u64>,
     /// Number of requests that begin in each zone of the device.

@@ -125,7 +125,7 @@ impl Counts {
 
 /// Maximum number of requests in flight that are counted, more than any device accepts.
 const MAX_IN_FLIGHT: usize = 1 << 18;
-/// Maximum depth that has its own class. Above it, classes end at powers of two.
+/// Highest depth that has its own class. Above it, classes end at powers of two.
 const MAX_SINGLE_DEPTH: u64 = 2;
 
 /// Requests in flight, from rows in order of issue.

@@ -107,9 +107,9 @@ fn phase(span: &TimeSpan, cpus: &[u32]) -> PhaseSpec {
     }
 }
 
-/// The CPUs of these threads, in the order of the threads. Each thread of the time span takes the
-/// next CPU. For consecutive threads, returns all CPUs, beginning with that of the first thread:
-/// workers take CPUs in turn.
+/// The CPUs to which these threads are bound, in the order of the threads. Thread n of the time span gets CPU
+/// n of the list, which repeats. For consecutive threads, returns the whole list from the CPU of the first
+/// thread on: the workers of the stream take these CPUs in turn.
 fn bound_to(span: &TimeSpan, cpus: &[u32], threads: &[u32]) -> Vec<u32> {
     if span.disable_affinity {
         return Vec::new();
@@ -336,9 +336,9 @@ impl Source {
         source
     }
 
-    /// Returns the place of a target of a profile. On a command line, returns the place of the last
-    /// word that begins with `option` after the dash, or of the target for [`TARGET`]; the whole
-    /// text if there is none.
+    /// Returns the place of a target of an XML profile. On a command line, returns the place of the last
+    /// option that begins with `option`, or of the target if `option` is [`TARGET`]. If there is no such
+    /// place, returns the whole text.
     fn place(&self, span: usize, target: usize, option: &str) -> Range<usize> {
         let of_xml = self.targets.get(span).and_then(|targets| targets.get(target));
         let mut targets = self.words.iter().filter(|(word, _)| !word.starts_with('-'));

@@ -305,8 +305,8 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     Ok(())
 }
 
-/// Bytes of the set of blocks that duplicates copy. As in fio, this is a percentage of the job's
-/// size. `None` if the job has no such set.
+/// Bytes of the set of blocks from which duplicates are copied. As in fio, the set is a percentage of the
+/// job's size. `None` if the job has no such set.
 fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     if job.text("dedupe_mode") != Some("working_set") {
         return Ok(None);
@@ -846,7 +846,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
-/// Which latency a line of a log has if it stands for several operations.
+/// Which latency a log line has that stands for several operations: the mean, the maximum, or both.
 fn log_value(job: &Job) -> Result<LogValue, Fault> {
     // `log_window_value` is the newer name of `log_max_value`.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");

@@ -302,7 +302,7 @@ fn stream(icf: &Icf, load: &Load, names: &[String], replacements: &[String]) -> 
 #[derive(Clone, Copy, Debug)]
 struct Load<'i> {
     manager: &'i Manager,
-    /// Number of the manager, from 0.
+    /// Index of the manager.
     number: usize,
     worker: &'i Worker,
     spec: &'i Spec,
@@ -356,14 +356,14 @@ fn active(icf: &Icf, at: usize) -> Vec<Load<'_>> {
     icf.managers.iter().enumerate().flat_map(loads).collect()
 }
 
-/// The numbers of workers or targets from step to step, up to `most`, which is always the last one.
+/// The numbers of workers or targets from test to test. The last one is `most`.
 fn up_to(rises: Rises, most: usize) -> Vec<usize> {
     let most = u32::try_from(most).unwrap_or(u32::MAX);
     let below = rises.law.values(rises.start, most.saturating_sub(1), rises.by);
     below.chain([most]).map(|n| n as usize).collect()
 }
 
-/// A test for each number of workers: each has this many of the first workers of each manager.
+/// A test for each number of workers. With n workers, each manager runs its first n workers.
 fn by_workers<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     let before = |at: usize| all[..at].iter().filter(|l| l.number == all[at].number).count();
     let first_workers = |count: usize| {
@@ -373,7 +373,7 @@ fn by_workers<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     up_to(icf.workers, most).into_iter().map(first_workers).collect()
 }
 
-/// A test for each number of targets: each worker uses at most this many of its first targets.
+/// A test for each number of targets. With n targets, each worker uses its first n targets, or all if it has fewer.
 fn by_targets<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     let first_targets =
         |count: usize| all.iter().map(|load| Load { targets: load.targets.min(count), ..*load }).collect();
@@ -388,7 +388,8 @@ fn by_outstanding<'i>(icf: &Icf, all: &[Load<'i>]) -> Vec<Vec<Load<'i>>> {
     law.values(start, end.unwrap_or(start), by).map(with_depth).collect()
 }
 
-/// Assigns this many targets, filling one worker after the other. With `by_manager`, assigns this many for each manager.
+/// Assigns this many targets to the workers: each worker gets all of its targets before the next worker gets any. With
+/// `by_manager`, assigns this many for each manager.
 fn filled<'i>(all: &[Load<'i>], targets: usize, by_manager: bool) -> Vec<Load<'i>> {
     let (mut left, mut number) = (targets, None);
     let mut out = Vec::new();

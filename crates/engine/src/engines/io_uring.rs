@@ -140,7 +140,7 @@ impl Queue for Uring {
 }
 
 impl Uring {
-    /// Reads once from each file, because only an operation shows whether the kernel supports its flags.
+    /// Reads once from each file, because only an operation shows whether the kernel supports the flags of the operation.
     fn try_reads(&mut self, bytes: u32, why: &str) -> io::Result<()> {
         for file in 0..self.ring.files() {
             self.ring.read(0, file, 0, bytes);

@@ -25,17 +25,16 @@ pub(super) struct Search {
     max_depth: u32,
     depth: u32,
     /// Lower bound of the search: 1 at first, then the largest depth that met the target. A later miss at that depth
-    /// lowers it by one.
+    /// lowers the bound by one.
     met: u32,
-    /// Exclusive upper bound of the search: the smallest depth that missed the target, or one more to retry that depth.
-    /// Above `max_depth` if no depth is excluded.
+    /// Exclusive upper bound of the search: the smallest depth that missed the target, or that depth plus one to retry
+    /// it. Above `max_depth` if no depth is excluded.
     missed: u32,
     /// Consecutive windows that met the target directly below the missed depth.
     stable_windows: u32,
     /// Whether the depth has remained unchanged after a window that met the target. The next such window is the final one.
     is_settled: bool,
-    /// The stop rule's remaining budget, saved while the worker waits for its operations in flight;
-    /// otherwise `None`.
+    /// The stop rule's budget, saved while the worker only waits for its operations in flight; otherwise `None`.
     saved_budget: Option<Budget>,
 }
 

@@ -3,7 +3,7 @@
 //! 1. Cells are measured in rounds, each contender once in a round.
 //! 2. After a round, [`Levels`] fits a level for each cell, and the noise. Both give an upper bound on how much faster each cell may be
 //!    than another.
-//! 3. The winner is the cell whose largest bound, over all other cells, is the lowest.
+//! 3. For each cell, the highest bound of any other cell counts. The winner is the cell for which it is the lowest.
 //! 4. The contenders of the next round are the winner and the cells that may be faster by more than the tolerance.
 //!    Without such cells, the race is decided. While too few cells were repeated to know the noise, all cells are contenders.
 //! 5. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get fresh runs for their
@@ -153,7 +153,7 @@ impl RacingCell {
         if self.uses_fresh_runs() { &self.fresh_scores } else { &self.race_scores }
     }
 
-    /// Returns the number of the first run that the figures use.
+    /// Returns the index of the first run that the figures use, among all runs of the cell.
     pub fn first_figure_run(&self) -> usize {
         if self.uses_fresh_runs() { self.race_scores.len() } else { 0 }
     }
@@ -454,7 +454,7 @@ const MAX_ERROR: f64 = 0.05;
 /// Added to the number of cells that share [`MAX_ERROR`], because a race is judged after each round and not only at its end.
 const EXTRA_JUDGEMENTS: f64 = 4.0;
 
-/// A trimmed mean leaves out one in this many of a cell's runs at either end.
+/// A trimmed mean leaves out the slowest and the fastest runs of a cell: at either end, the number of runs divided by this.
 const TRIM_DIVISOR: usize = 5;
 
 /// The noise is estimated from the difference that this share of all pairs of successive runs does
@@ -476,8 +476,9 @@ const MANY_RUNS: usize = 8;
 /// fewer, from the pairs of all cells.
 const MANY_PAIRS: usize = 30;
 
-/// The noise of a cell is a weighted mean of the noise of its own runs and the noise of all cells.
-/// The noise of all cells weighs as much as this many runs, and the result is never lower than it.
+/// Weight of the noise of all cells in the noise of a cell, as a number of runs. The noise of a cell is the
+/// weighted mean of the noise of its own runs and the noise of all cells, but never lower than the noise of
+/// all cells.
 const RUNS_OF_OTHERS: f64 = 2.0;
 
 /// Growth of a variance through trimming, for normal noise.
@@ -511,7 +512,7 @@ pub(super) struct Levels {
     pub(super) deviation: Option<f64>,
     /// Number of pairs of successive runs of one cell, over all cells.
     pub(super) pairs: usize,
-    /// Student's factor for one side.
+    /// Student's one-sided factor.
     factor: f64,
 }
 
@@ -583,7 +584,8 @@ impl Levels {
         Some(self.cells.get(at).copied()??.value)
     }
 
-    /// Returns the upper bound on how much faster one cell may be than another, as a logarithm; infinite if one has no level or no noise.
+    /// Returns the upper bound on how much faster the cell `at` may be than the cell `than`, as a logarithm; infinite if a level or the
+    /// noise is unknown.
     pub(super) fn max_lead(&self, at: usize, than: usize) -> f64 {
         self.shift(at, than).map_or(f64::INFINITY, |(shift, error)| shift + self.margin(error))
     }
@@ -629,8 +631,8 @@ pub(super) fn trimmed_mean(scores: &[f64]) -> f64 {
     core.iter().sum::<f64>() / core.len() as f64
 }
 
-/// Returns the variance of one score from which the variance of [`trimmed_mean`] follows by dividing by
-/// the number of scores. The trimmed scores count as the outermost remaining ones (Tukey and
+/// Returns the variance of the scores, adapted to [`trimmed_mean`]: divided by the number of scores, it is
+/// the variance of that mean. Each trimmed score counts as the outermost remaining one on its side (Tukey and
 /// McLaughlin 1963). 0 with fewer than two scores.
 fn trimmed_variance(scores: &[f64]) -> f64 {
     let (sorted, out) = sort_for_trimming(scores);
@@ -642,7 +644,7 @@ fn trimmed_variance(scores: &[f64]) -> f64 {
     squares * moved.len() as f64 / (core * (core - 1.0))
 }
 
-/// Returns the scores in order, and how many are left out at either end.
+/// Returns the scores in ascending order, and how many of them a trimmed mean leaves out at either end.
 fn sort_for_trimming(scores: &[f64]) -> (Vec<f64>, usize) {
     let mut sorted = scores.to_vec();
     sorted.sort_by(f64::total_cmp);
