@@ -487,8 +487,8 @@ pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
 pub const MOUNT_STATS: &str = "/proc/self/mountstats";
 /// In snapshots: state of software RAID.
 pub const RAID: &str = "/proc/mdstat";
-/// In snapshots: CPU time and throttling of the nearest cgroup with a quota, fathom's or one above it. Without a
-/// quota, of the nearest cgroup that counts CPU time.
+/// In snapshots: `cpu.stat` of fathom's cgroup or of one above it: of the nearest one with a CPU quota; without a quota,
+/// of the nearest one that counts throttling, or else CPU time.
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns, which grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";

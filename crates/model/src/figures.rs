@@ -39,7 +39,7 @@ pub struct Observed {
     pub sync_error: Option<i32>,
     /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,
-    /// Counters of the disks below the phase, for all its streams; empty if they were not read.
+    /// Counters of the disks below the targets of the phase, all streams together; empty if they were not read.
     pub disks: Vec<ObservedDisk>,
     /// The depth that the first worker found in the last run; `None` without a search.
     pub found_depth: Option<u32>,
@@ -121,7 +121,7 @@ pub struct ObservedKind {
 /// Operations completed in an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObservedInterval {
-    /// Measured time before the interval, with the runs concatenated, in ns.
+    /// Start of the interval in ns of measured time, as if all runs followed each other directly.
     pub start_ns: u64,
     /// Length of the interval in ns.
     pub ns: u64,
@@ -268,7 +268,7 @@ pub struct LayerRow {
     pub work: String,
     /// Index of the layer's result in the report's `results`.
     pub result: usize,
-    /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
+    /// Figures that fathom counted; `None` if a finding invalidates them, or if no run was complete.
     pub tool: Option<OperationFigures>,
     /// Figures that fathom counted, even if a finding invalidates them; `None` if no run was complete.
     #[serde(default, rename = "tool_did", skip_serializing_if = "Option::is_none")]
@@ -286,7 +286,7 @@ pub struct LayerRow {
     /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<LayerDifference>,
     /// Ids of findings that invalidate, relabel or bias this row. With such a finding, a comparison with another row
-    /// shows more than the cost of the layer. Without the findings that every row through the page cache has.
+    /// shows more than the cost of the layer. The list leaves out the findings that every row through the page cache has.
     pub findings: Vec<CheckId>,
 }
 
@@ -380,8 +380,8 @@ pub struct DeviceSecond {
     pub in_flight: f64,
 }
 
-/// Time series of all runs in the recorded intervals: a hundredth of a run each, 10 ms to 1 s. Each list has one
-/// entry for each interval.
+/// Time series of all runs in the recorded intervals. An interval is a hundredth of a run, but at least 10 ms and at
+/// most 1 s. Each list has one entry for each interval, or for several adjacent ones (`joined`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Course"))]
 pub struct TimeSeries {
@@ -484,13 +484,13 @@ pub struct Steadiness {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum State {
-    /// The interval of the drift is within the limit.
+    /// The confidence interval of the drift is within the allowed drift.
     Steady,
-    /// The interval of the drift is beyond the limit.
+    /// The confidence interval of the drift is beyond the allowed drift.
     Drifting,
     /// The rate steps from one level to another.
     Cliff,
-    /// The rate did not reach a steady part.
+    /// The run ended before the rate became steady.
     WarmUp,
     /// The runs show none of the other states. Longer runs are needed.
     Unproven,

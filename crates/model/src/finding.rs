@@ -340,7 +340,8 @@ impl DoctorAnswer {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the answer is a finding that changes what a measurement shows. The limit of a cgroup counts as one: a fast enough load would measure this limit instead of the device.
+    /// Whether the answer is a finding that changes what a measurement shows. The limit of a cgroup counts as such a
+    /// finding: a fast enough load would measure this limit instead of the device.
     pub fn affects_measurement(&self) -> bool {
         self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_cgroup_limit())
     }

@@ -134,8 +134,8 @@ pub struct RunOnHosts {
     /// Time between the first operations of the first and of the last host in ns, by corrected
     /// clocks; `None` if fewer than two hosts ran, or if one did not begin.
     pub spread_ns: Option<u64>,
-    /// Largest possible clock error of a host in ns: half of the round trip with which its clock was compared with that
-    /// of rank 0; `None` if unknown.
+    /// Largest possible clock error of a host in ns: half of the round trip of the message that compared its clock with
+    /// another host's; `None` if unknown.
     pub clock_error_ns: Option<u64>,
     /// Rank of the host that began last; `None` if `spread_ns` is `None`.
     pub last: Option<u32>,

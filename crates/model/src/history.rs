@@ -219,7 +219,7 @@ pub struct SessionTable {
     pub reports: Vec<Report>,
 }
 
-/// A result that the sessions of the table have.
+/// A column of the table: one result, with its value in each session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {

@@ -212,7 +212,7 @@ impl Plan {
         self.study.hosts().zip(self.fleet_rank).is_none_or(|(steps, part)| steps.participates(part.rank, job))
     }
 
-    /// Returns the number of results of a session: one for each job or user's command.
+    /// Returns the number of jobs, or in a study of the user's commands, the number of commands.
     pub fn result_count(&self) -> usize {
         self.study.commands().map_or(self.jobs.len(), |study| study.commands.len())
     }

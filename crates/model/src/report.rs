@@ -64,7 +64,7 @@ pub struct Report {
     pub headline: Headline,
     /// Limiter of the headline.
     pub limiter: Limiter,
-    /// One entry for each measured stream of a job; in a load curve, for each load.
+    /// One entry for each measured stream of a job; in a load curve, for each load. Empty for the user's commands.
     pub results: Vec<Measured>,
     /// Conclusions from several figures.
     pub deductions: Vec<Deduction>,
@@ -123,8 +123,8 @@ pub struct StoredFile {
 }
 
 impl StoredFile {
-    /// Describes all files of a report: `8 extents, the largest contiguous piece has 100 % of the file`. Paths are included if there are
-    /// several. `None` without a file.
+    /// Describes all files of a report: `8 extents, the largest contiguous piece has 100 % of the file`. If there are
+    /// several files, each description begins with the path. `None` without a file.
     pub fn describe(files: &[Self]) -> Option<String> {
         let of_one = |file: &Self| {
             format!(

@@ -206,8 +206,8 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Compares a sector with the sector that the write `sequence` makes. Returns the number of bits that differ, and the index of the first
-/// byte that differs; zeros if the sectors are equal.
+/// Compares a sector with the sector that the write `sequence` makes. Returns the number of bits that differ, and the
+/// index of the first byte that differs; zeros if the sectors are equal.
 fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });

@@ -134,7 +134,7 @@ pub struct Stream {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, each with its number; `None` for an option without a number.
+    /// Options of the engine by name, each with its value, which is a number; `None` for an option without a value.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
@@ -151,7 +151,8 @@ pub struct Stream {
     /// Bursts that end after a time; `None` if bursts end after a number of operations, or if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// Time in ns at the beginning of each pause in which the thread keeps its CPU busy; 0 to sleep for the whole pause.
+    /// Time in ns, at the beginning of each pause, for which the thread keeps its CPU busy; 0 to sleep for the whole
+    /// pause.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub think_spin_ns: u64,
     /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
@@ -163,7 +164,7 @@ pub struct Stream {
     /// The data that the stream writes.
     #[serde(default)]
     pub data: Data,
-    /// The rule that ends the stream early.
+    /// Limits on the work of the stream. The first limit that is reached ends the stream early.
     #[serde(default)]
     pub limit: StopRule,
     /// Number of failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`]
@@ -244,7 +245,7 @@ fn is_max_errors(errors: &u64) -> bool {
     *errors == MAX_ERRORS
 }
 
-/// Options of an engine by name, each with its number; `None` for an option without a number.
+/// Options of an engine by name, each with its value, which is a number; `None` for an option without a value.
 pub type Options = BTreeMap<String, Option<u64>>;
 
 /// Engine option: before the first write, the file is truncated to 0 and extended again, so that it has its length but

@@ -277,8 +277,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's last one ended. After the end of the span, operations
-    /// continue at the beginning of the span.
+    /// Each operation begins where the lane's previous operation ended, or at the distance that [`Steps`] sets. After the
+    /// end of the span, operations continue at the beginning of the span.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -289,10 +289,11 @@ pub enum Order {
     Mixed(f64),
     /// As [`Order::Mixed`], with a probability for each direction.
     MixedEach(PerKind<f64>),
-    /// Zipf: the block of rank k has a probability proportional to k^-theta. Ranks are scattered over the span.
+    /// Zipf: the block of rank k has a probability proportional to k^-theta. The ranks are scattered over the span,
+    /// unless the line is `clustered`.
     Zipf(f64),
     /// Self-similar: the share h (0 to 1) of the blocks gets 1 - h of the operations, and the same holds recursively
-    /// within this share. The frequent blocks are scattered over the span.
+    /// within this share. The frequent blocks are scattered over the span, unless the line is `clustered`.
     Pareto(f64),
     /// Normally distributed around the middle of the span, with this standard deviation in percent of the span. Offsets
     /// outside the span are drawn again.

@@ -21,7 +21,7 @@ pub struct Bursts {
 /// A pause between two bursts of a stream ([`Stream::pauses`](super::Stream::pauses)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Shortest mean time from the beginning of a burst to the beginning of the next, in ns.
+    /// Mean time in ns from the beginning of a burst to the beginning of the next, if operations took no time.
     pub cycle_ns: u64,
     /// Whether the next burst begins at a fixed time. Otherwise it begins after a pause that starts
     /// with the last completion.

@@ -1,7 +1,7 @@
 //! Preconditioning, disturbed runs, and which attempt at a run counts.
 //!
-//! Measuring and judging both use [`which_count`]. Of the attempts at a unit the last undisturbed one counts,
-//! otherwise the first.
+//! Measuring and judging both use [`which_count`]. Of the attempts at a unit, the last complete and undisturbed one
+//! counts; if there is none, the first one counts.
 
 use crate::study::TargetLayout;
 use crate::units::{show_count, show_rate, show_share};

@@ -99,8 +99,8 @@ pub struct AtDriver {
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index of the lane. It is the index of the target if each target has a lane, or if operations are counted
-    /// separately by target.
+    /// Index of the target if each target has a lane, or if operations are counted separately by target; otherwise the
+    /// index of the worker's only lane, 0.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,

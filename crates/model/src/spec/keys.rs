@@ -40,7 +40,7 @@ pub struct Key {
     pub defaults: &'static [(Command, &'static str)],
     /// Names in other tools.
     pub elsewhere: &'static [Foreign],
-    /// Whether the key configures the job, each phase or each stream, and the parser of its value.
+    /// What the key configures (the job, each phase or each stream), and the parser of its value.
     pub set: Set,
     /// Tests whether the key has an effect in a stream, with the message if it has none; `None` if
     /// it always has an effect.
@@ -87,7 +87,7 @@ impl Command {
     }
 }
 
-/// Whether a key configures the job, each phase or each stream, and the parser of its value.
+/// What a key configures (the job, each phase or each stream), and the parser of its value.
 #[derive(Clone, Copy, Debug)]
 pub enum Set {
     /// Fills a field of the job.
@@ -430,7 +430,7 @@ pub const KEYS: &[Key] = &[
         "start",
         Group::What,
         "WORD",
-        "Where the workers of a sequential stream begin: spread (each at its own part of the region), same (all at the first byte), every:SIZE (each SIZE after the previous one) or interlocked (all take the next block of one position) [default: spread]",
+        "Where the workers of a sequential stream begin: spread (each at its own part of the region), same (all at the first byte), every:SIZE (each SIZE after the previous one) or interlocked (all continue from one shared position) [default: spread]",
         &[Run, Limit],
         value!(steps.start, t => operations::start(t)),
     )
@@ -1002,7 +1002,7 @@ pub const KEYS: &[Key] = &[
         "max-runs",
         Group::HowLong,
         "N",
-        "Maximum number of runs with precision, until or settle [default: twice runs with precision, 25 until steady, ten times runs with settle]",
+        "Maximum number of runs with precision, until or settle [default: twice --runs with precision, 25 until steady, ten times --runs with settle]",
         &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
     ),
