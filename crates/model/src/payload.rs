@@ -129,7 +129,7 @@ struct Shaped {
     dedup_percent: u8,
     /// The sets from which copies are drawn; if empty, copies are drawn from the pool.
     sets: Arc<[Set]>,
-    /// Keys of earlier blocks. The first `made` of them are valid.
+    /// Keys of earlier blocks, as a ring. The first `made` of them are valid; from [`POOL`] on, all are.
     pool: [u64; POOL],
     made: usize,
     key: u64,

@@ -514,8 +514,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size in bytes of a session file that is read. Ends of runs are written without a limit:
-/// 10,000 runs have about 20 MiB.
+/// Maximum size in bytes of a session file that is read. fathom may write larger files, because the ends of runs have no
+/// limit, but those of 10,000 runs have only about 20 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.

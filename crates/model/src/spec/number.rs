@@ -42,8 +42,8 @@ pub const MAX_QUANTILES: usize = 1000;
 pub const MAX_INTERLEAVED: u32 = 1024;
 /// Maximum of the mean length of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;
-/// Maximum number of sync calls after one write, and of writes before one call. A mean number of
-/// writes has four decimals.
+/// For a mean number of writes with decimals, such as 2.9: maximum number of writes before one sync call, and of sync
+/// calls after one write. A mean has at most four decimals.
 pub const MAX_SYNCS: f64 = 1e4;
 /// Maximum mean number of arrivals in a batch.
 pub const MAX_BATCH: f64 = 1e6;
