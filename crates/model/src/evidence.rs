@@ -287,20 +287,21 @@ impl BlockStat {
         b.since(&a).ok_or_else(|| format!("{stat_file}: the counters went backwards"))
     }
 
-    /// Returns `self - earlier`; `in_flight` keeps its value. `None` if a counter went backwards.
-    /// If only counters of discards did, only `discard` is `None`.
+    /// Returns `self - earlier`; `in_flight` is that of `self`. `None` if a counter went backwards. If only a counter
+    /// of discards went backwards, only `discard` is `None`.
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self { in_flight: self.in_flight, ..self.combine(earlier, u64::checked_sub)? })
     }
 
-    /// Returns the sum of two devices or two intervals.
+    /// Returns the sum of the counters of two devices or two intervals.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let in_flight = self.in_flight.saturating_add(other.in_flight);
         Self { in_flight, ..self.combine(other, ADD).unwrap_or_default() }
     }
 
-    /// Combines all counters except `in_flight`. `None` if a result would be negative.
+    /// Adds or subtracts all counters except `in_flight`. `None` if a result other than that of discards would be
+    /// negative.
     fn combine(&self, other: &Self, combine: Combine) -> Option<Self> {
         Some(Self {
             read: self.read.combine(&other.read, combine)?,
@@ -337,7 +338,7 @@ impl BlockStat {
 }
 
 impl CgroupIo {
-    /// Returns the sum of two devices or two intervals.
+    /// Returns the sum of the charges for two devices or two intervals.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -450,8 +451,8 @@ pub fn disk_lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
 
 // A fact is read once per session (`Machine::facts`). The other texts are in snapshots.
 
-/// Fact, also in snapshots: the limits that are set on the cgroups above fathom. Each line is `PATH: LINE`, from one of
-/// these files: `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on,
+/// Fact, also in snapshots: the limits that fathom's cgroup and the cgroups above it set. Each line is `PATH: LINE`,
+/// from one of these files: `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on,
 /// `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`,
 /// `memory.limit_in_bytes`.
 pub const LIMITS: &str = "limits of the cgroups above us";
@@ -470,8 +471,8 @@ pub const PAGE_REPORTING: &str = "/sys/module/*/parameters/page_reporting_order"
 pub const IO_URING: &str = "what denies io_uring";
 /// Fact: libraries mapped into fathom, one path per line, after a line `LD_PRELOAD: ...` if that is set.
 pub const LIBRARIES: &str = "libraries of /proc/self/maps";
-/// At the end of the idle watch: other processes that moved data during it, as lines `name (pid): bytes`, largest
-/// first.
+/// At the end of the idle watch: the other processes that moved most data during the watch, at most three, as lines
+/// `name (pid): bytes`, largest first.
 pub const NEIGHBOURS: &str = "/proc/*/io of other processes";
 /// In snapshots: the kernel's housekeeping threads, as lines `pid: name`.
 pub const HOUSEKEEPERS: &str = "/proc/*/comm of kernel threads";
@@ -486,8 +487,8 @@ pub const TEMPERATURES: &str = "/sys/class/hwmon/hwmon*/temp1_*";
 pub const MOUNT_STATS: &str = "/proc/self/mountstats";
 /// In snapshots: state of software RAID.
 pub const RAID: &str = "/proc/mdstat";
-/// In snapshots: CPU time and throttling of the nearest cgroup with a quota, fathom's or one above it. Without a
-/// quota, of the nearest cgroup that counts CPU time.
+/// In snapshots: `cpu.stat` of fathom's cgroup or of one above it: of the nearest one with a CPU quota; without a quota,
+/// of the nearest one that counts throttling, or else CPU time.
 pub const CPU_STAT: &str = "cpu.stat of our cgroup";
 /// In snapshots: `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC` in ns, which grows while the machine is suspended.
 pub const SUSPENDED: &str = "CLOCK_BOOTTIME - CLOCK_MONOTONIC";

@@ -24,7 +24,7 @@ pub struct Observed {
     pub window_ns: u64,
     /// When the last run of the result ended, in ns since the session began.
     pub ended_ns: u64,
-    /// Whether no run failed, and at least one run ended or a signal ended the session.
+    /// Whether no run failed and at least one run ended. If a signal ended the session, no run needs to have ended.
     pub succeeded: bool,
     /// Whether the figures are those of the last, incomplete run, because no run is complete.
     pub is_from_incomplete_run: bool,
@@ -39,7 +39,7 @@ pub struct Observed {
     pub sync_error: Option<i32>,
     /// Costs of the workers, including warm-up and drain.
     pub workers: ObservedWorkers,
-    /// Counters of the disks below the phase, for all its streams; empty if they were not read.
+    /// Counters of the disks below the targets of the phase, all streams together; empty if they were not read.
     pub disks: Vec<ObservedDisk>,
     /// The depth that the first worker found in the last run; `None` without a search.
     pub found_depth: Option<u32>,
@@ -79,7 +79,7 @@ pub struct ObservedLaneKind {
 /// Times of a CPU between the snapshots around the runs, in kernel ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObservedCpu {
-    /// Number of the CPU.
+    /// Serial number of the CPU in the kernel, from 0.
     pub cpu: u32,
     /// Time in programs.
     pub user: u64,
@@ -121,7 +121,7 @@ pub struct ObservedKind {
 /// Operations completed in an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ObservedInterval {
-    /// Measured time before the interval, with the runs concatenated, in ns.
+    /// Start of the interval in ns of measured time, as if all runs followed each other directly.
     pub start_ns: u64,
     /// Length of the interval in ns.
     pub ns: u64,
@@ -204,7 +204,7 @@ pub struct Ledger {
 pub struct Account {
     /// Operations that fathom issued.
     pub issued: IoTotals,
-    /// I/O that the kernel charged to fathom's cgroup on the disk that is the topmost layer or contains it.
+    /// I/O that the kernel charged to fathom's cgroup: on the topmost layer, or on its disk if that layer is a partition.
     pub charged: LedgerEntry,
     /// Requests that each layer of the stack completed, from the top down.
     pub layers: Vec<LedgerEntry>,
@@ -268,7 +268,7 @@ pub struct LayerRow {
     pub work: String,
     /// Index of the layer's result in the report's `results`.
     pub result: usize,
-    /// Figures that fathom counted; `None` if a finding invalidates them, or there is no number.
+    /// Figures that fathom counted; `None` if a finding invalidates them, or if no run was complete.
     pub tool: Option<OperationFigures>,
     /// Figures that fathom counted, even if a finding invalidates them; `None` if no run was complete.
     #[serde(default, rename = "tool_did", skip_serializing_if = "Option::is_none")]
@@ -285,9 +285,8 @@ pub struct LayerRow {
     pub device_with_sync: Option<IoTotals>,
     /// The rate compared with that of the layer below; `None` for the lowest layer.
     pub against: Option<LayerDifference>,
-    /// Ids of findings that invalidate, relabel or bias this row. A comparison with it then shows
-    /// more than the cost of the layer. Leaves out the findings that a row through the page cache
-    /// is expected to have.
+    /// Ids of findings that invalidate, relabel or bias this row. With such a finding, a comparison with another row
+    /// shows more than the cost of the layer. The list leaves out the findings that every row through the page cache has.
     pub findings: Vec<CheckId>,
 }
 
@@ -381,8 +380,8 @@ pub struct DeviceSecond {
     pub in_flight: f64,
 }
 
-/// Time series of all runs in the recorded intervals: a hundredth of a run each, 10 ms to 1 s. Each list has one
-/// entry for each interval.
+/// Time series of all runs in the recorded intervals. An interval is a hundredth of a run, but at least 10 ms and at
+/// most 1 s. Each list has one entry for each interval, or for several adjacent ones (`joined`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Course"))]
 pub struct TimeSeries {
@@ -485,13 +484,13 @@ pub struct Steadiness {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum State {
-    /// The interval of the drift is within the limit.
+    /// The confidence interval of the drift is within the allowed drift.
     Steady,
-    /// The interval of the drift is beyond the limit.
+    /// The confidence interval of the drift is beyond the allowed drift.
     Drifting,
     /// The rate steps from one level to another.
     Cliff,
-    /// The rate did not reach a steady part.
+    /// The run ended before the rate became steady.
     WarmUp,
     /// The runs show none of the other states. Longer runs are needed.
     Unproven,
@@ -578,8 +577,8 @@ pub struct AtDevice {
 }
 
 impl AtDevice {
-    /// Adds up the counters of runs, and averages their operations per second, the first value of
-    /// each pair; `None` if nothing was issued.
+    /// Adds up the counters of all runs and averages the operations per second. Each pair is a run: its operations per
+    /// second, and its counters. `None` if nothing was issued.
     pub fn sum_runs(runs: &[(f64, DeviceFigures)]) -> Option<Self> {
         let sum =
             |of: fn(&DeviceFigures) -> u64| runs.iter().fold(0u64, |sum, (_, d)| sum.saturating_add(of(d)));
@@ -592,8 +591,7 @@ impl AtDevice {
         })
     }
 
-    /// Returns the requests that the device completes per second while fathom completes `iops`
-    /// operations.
+    /// Returns the requests that the device completes per second while fathom completes `iops` operations per second.
     pub fn requests_per_s(&self, iops: f64) -> f64 {
         iops * self.ios as f64 / self.issued_ops as f64
     }
@@ -658,7 +656,7 @@ pub struct Operation {
     pub file: u16,
     /// Kind of the operation: read, write, trim or sync.
     pub kind: Kind,
-    /// Number of the operation's entry in the stream's `op_priorities`, from 1; 0 if it has none.
+    /// Which entry of the stream's `op_priorities` gave the operation its priority, from 1; 0 for none.
     pub share: u8,
 }
 
@@ -704,7 +702,7 @@ pub struct Intervals {
 /// The log of one worker, with its place in the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLog {
-    /// Number of the run, counting attempts, from 1.
+    /// Serial number of the run in the session, from 1; each attempt has its own number.
     pub run: usize,
     /// Index of the job.
     pub job: usize,
@@ -712,7 +710,7 @@ pub struct WorkerLog {
     pub phase: usize,
     /// Index of the stream in the phase.
     pub stream: usize,
-    /// Number of the worker over all phases of the job, from 1.
+    /// Serial number of the worker, from 1, counted over all phases of the job.
     pub number: u32,
     /// When the phase began, in ms since 1970.
     pub began_unix_ms: u64,
@@ -761,8 +759,8 @@ impl Rows {
 }
 
 impl Intervals {
-    /// Adds an operation to the interval in which it ended. This is one of the last intervals, because operations
-    /// arrive in order.
+    /// Adds an operation to the interval of its kind in which it ended. Operations arrive in the order of completion, so
+    /// the search begins at the last interval.
     fn add(&mut self, operation: &Operation) {
         let Operation { kind, latency_ns, length, .. } = *operation;
         let each = self.length_ns.max(1);

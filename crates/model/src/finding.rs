@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// A check with its answer about one or more results: a finding, that the belief holds, or why it was not checked.
+/// A check and its answer about one or more results. The answer is a finding, or that the user's belief holds, or the
+/// reason why the check could not be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
 pub struct Checked {
@@ -16,7 +17,7 @@ pub struct Checked {
     pub id: CheckId,
     /// Name of the check, such as `CACHE_SERVED`.
     pub name: String,
-    /// Whether the answer is a finding, holds, or could not be checked.
+    /// Whether there is a finding, the belief holds, or the check could not be done.
     pub outcome: Outcome,
     /// The effect on the number; `None` if the answer is not a finding.
     pub severity: Option<Severity>,
@@ -50,7 +51,7 @@ pub enum Outcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// There is no number.
+    /// The number is invalid, so reports leave it out.
     #[serde(rename = "void")]
     Invalidates,
     /// The number measures something else, and is renamed to say so.
@@ -247,7 +248,7 @@ pub struct CheckPage {
 /// Pages of checks. Their JSON is a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// The pages in the requested order; all pages are in the order of their ids.
+    /// The requested pages in the order of the request, or all pages in the order of their ids.
     pub pages: Vec<CheckPage>,
     /// Whether these are all pages. A format may then print an overview.
     pub all: bool,
@@ -301,7 +302,7 @@ pub struct AnswerGroup {
 pub struct DoctorAnswer {
     /// The subject in one to three words.
     pub about: String,
-    /// Whether the answer is a finding, holds, or could not be checked.
+    /// Whether there is a finding, there is no problem, or the question could not be checked.
     pub outcome: Outcome,
     /// The effect of a finding on a number; `None` for other outcomes.
     pub severity: Option<Severity>,
@@ -339,7 +340,8 @@ impl DoctorAnswer {
         Self { outcome: Outcome::Finding, severity: Some(severity), ..Self::ok(about, sentence) }
     }
 
-    /// Whether the answer is a finding that changes what a measurement shows. The limit of a cgroup counts as one: a fast enough load would measure this limit instead of the device.
+    /// Whether the answer is a finding that changes what a measurement shows. The limit of a cgroup counts as such a
+    /// finding: a fast enough load would measure this limit instead of the device.
     pub fn affects_measurement(&self) -> bool {
         self.outcome == Outcome::Finding && (self.severity != Some(Severity::Note) || self.is_cgroup_limit())
     }

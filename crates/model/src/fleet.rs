@@ -75,7 +75,8 @@ pub struct HostRecord {
     /// Number of findings, and number of checks that could not be done.
     #[serde(default)]
     pub findings: [u32; 2],
-    /// Number of the host's kernel. Hosts with the same number are one machine. `None` if unknown.
+    /// Serial number that fathom assigned to the host's kernel. Hosts with the same number are one machine. `None` if
+    /// the kernel is unknown.
     #[serde(default)]
     pub kernel: Option<u32>,
     /// Size of each target on the host in the last run, in bytes; empty without a run.
@@ -91,7 +92,7 @@ pub struct HostResult {
     /// The true name of the measurement, if findings changed it; `None` otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// Verdict on the number by only the findings of this host.
+    /// Verdict on the number, from the findings of this host alone.
     pub verdict: Verdict,
     /// Operations per second; `None` if there is no number.
     pub iops: Option<f64>,
@@ -133,8 +134,8 @@ pub struct RunOnHosts {
     /// Time between the first operations of the first and of the last host in ns, by corrected
     /// clocks; `None` if fewer than two hosts ran, or if one did not begin.
     pub spread_ns: Option<u64>,
-    /// Largest possible clock error of a host in ns: half of the round trip that measured it;
-    /// `None` if unknown.
+    /// Largest possible clock error of a host in ns: half of the round trip of the message that compared its clock with
+    /// another host's; `None` if unknown.
     pub clock_error_ns: Option<u64>,
     /// Rank of the host that began last; `None` if `spread_ns` is `None`.
     pub last: Option<u32>,
@@ -244,7 +245,7 @@ pub struct StartFigures {
 /// Maximum number of ranks that are listed in a group of hosts.
 const MOST_NAMED: usize = 8;
 
-/// Some hosts of a measurement, by their number and lowest ranks.
+/// Some hosts of a measurement: how many they are, and the lowest of their ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostGroup {
     /// Number of hosts.

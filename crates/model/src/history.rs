@@ -53,7 +53,7 @@ pub struct Entry {
     /// One figure for each result of independent jobs or a profile. For any other study, one figure: the headline.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// For a sweep: the value of every setting, one list for each target.
+    /// For a sweep: the measured value at every setting, one list for each target; empty for other studies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<Vec<SweptSetting>>,
     /// Measured capacities of devices, from valid results with a single kind of request.
@@ -209,8 +209,8 @@ pub struct SessionTable {
     pub older: u64,
     /// Number of matching sessions that are omitted because of the limit.
     pub beyond_limit: u64,
-    /// The report of each row, in the same order. fathom judges sessions again if the user names them. Empty if the
-    /// rows come from the index.
+    /// The report of each row, in the same order, if the user named the sessions: fathom then judges them again. Empty
+    /// if the rows come from the index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",
@@ -219,7 +219,7 @@ pub struct SessionTable {
     pub reports: Vec<Report>,
 }
 
-/// A result that the sessions of the table have.
+/// A column of the table: one result, with its value in each session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {

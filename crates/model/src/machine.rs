@@ -387,7 +387,7 @@ pub struct Queue {
     pub max_request_bytes: Known<u64>,
     /// Largest request that the device accepts, in bytes.
     pub max_hardware_request_bytes: Known<u64>,
-    /// Number of requests in one hardware queue (`nr_requests`).
+    /// Maximum number of requests in one hardware queue (`nr_requests`).
     pub requests: Known<u64>,
     /// Number of hardware queues that the driver uses.
     pub hardware_queues: Known<u64>,
@@ -401,13 +401,13 @@ pub struct Queue {
     pub fua: Known<bool>,
     /// Whether the device reports that it is a rotating disk.
     pub rotational: Known<bool>,
-    /// Bytes that the kernel reads ahead.
+    /// Maximum number of bytes that the kernel reads ahead.
     pub read_ahead_bytes: Known<u64>,
     /// Largest discard in bytes; 0 if discards are not supported.
     pub max_discard_bytes: Known<u64>,
     /// Smallest discard in bytes.
     pub discard_granularity_bytes: Known<u64>,
-    /// Smallest efficient request in bytes; 0 if the device does not report it.
+    /// Request size in bytes that the device prefers for long transfers (`optimal_io_size`); 0 if it reports none.
     pub optimal_request_bytes: Known<u64>,
     /// `none`, `host-aware` or `host-managed`.
     pub zoned: Known<String>,

@@ -63,7 +63,7 @@ impl Maker {
         if let Recipe::Shaped(shaped) = &self.recipe { &shaped.sets } else { &[] }
     }
 
-    /// Makes the maker draw its copies from these sets, which may be those of several workers. Has no effect on
+    /// Replaces the sets from which the maker draws copies. They may be the sets of several workers. Has no effect on
     /// data without copies.
     pub fn copy_of(&mut self, sets: &Arc<[Set]>) {
         if let Recipe::Shaped(shaped) = &mut self.recipe {
@@ -129,7 +129,7 @@ struct Shaped {
     dedup_percent: u8,
     /// The sets from which copies are drawn; if empty, copies are drawn from the pool.
     sets: Arc<[Set]>,
-    /// Keys of earlier blocks. The first `made` of them are valid.
+    /// Keys of earlier blocks, as a ring. The first `made` of them are valid; from [`POOL`] on, all are.
     pool: [u64; POOL],
     made: usize,
     key: u64,
@@ -342,8 +342,8 @@ impl Content {
     }
 }
 
-/// Calls `visit` for each unit that an operation touches: its number, the part of the unit, and the part of the
-/// operation.
+/// Calls `visit` for each unit that an operation touches, with the index of the unit in the file, the touched range
+/// within the unit, and the same range within the operation.
 fn for_each_unit(
     offset: u64,
     length: usize,
@@ -476,7 +476,7 @@ fn workers_with_shared_sets_copy_each_others_blocks() {
         *counts.entry(std::array::from_fn(|i| block[i])).or_default() += 1;
     }
     let often: Vec<usize> = counts.values().copied().filter(|n| *n > 1).collect();
-    assert_eq!(often.len(), 3 * SET, "the blocks of all, though one of them writes");
+    assert_eq!(often.len(), 3 * SET, "one maker copies blocks of all three");
     // Half of 4096 are divided among 48: 43 each, five deviations to either side.
     assert!(often.iter().all(|n| n.abs_diff(43) < 34), "{often:?}");
 }

@@ -53,7 +53,7 @@ pub struct Plan {
     /// `Err` has the reason if the history cannot be read. `None` if anything differs, or if no seed was typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_again: Option<Known<String>>,
-    /// Whether the targets are evicted from the page cache and written back before each run.
+    /// Whether the targets are written back and then evicted from the page cache before each run.
     pub cold: bool,
     /// Length of the idle watch before the first run, in ns.
     pub baseline_ns: u64,
@@ -165,9 +165,9 @@ impl Plan {
         self.jobs.iter().flat_map(Job::streams)
     }
 
-    /// Returns the seed for offsets and data of this host. All hosts of a fleet have the same seed in their plans, so
-    /// that they run in the same order. The rank varies it here: no host then reads the blocks that another host left in
-    /// a shared cache.
+    /// Returns the seed for offsets and data of this host. The plan has the same seed on all hosts of a fleet, so that
+    /// all hosts measure the runs in the same order. The returned seed depends on the rank, so that no host reads the
+    /// blocks that another host left in a shared cache.
     pub fn host_seed(&self) -> u64 {
         match self.fleet_rank {
             Some(FleetRank { rank, .. }) if rank > 0 => split_mix(self.seed ^ split_mix(u64::from(rank))),
@@ -212,7 +212,7 @@ impl Plan {
         self.study.hosts().zip(self.fleet_rank).is_none_or(|(steps, part)| steps.participates(part.rank, job))
     }
 
-    /// Returns the number of results of a session: one for each job or user's command.
+    /// Returns the number of jobs, or in a study of the user's commands, the number of commands.
     pub fn result_count(&self) -> usize {
         self.study.commands().map_or(self.jobs.len(), |study| study.commands.len())
     }
@@ -362,14 +362,14 @@ impl Target {
     }
 }
 
-/// The workers that a test file is for. A directory holds a separate file for each value.
+/// The workers that use a test file. Test files with different values are different files, even in one directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeFor {
     /// All workers of the host that creates the file.
     #[default]
     Host,
-    /// The worker with this number.
+    /// The worker of the stream with this index.
     Worker(u32),
     /// All workers of all hosts. Each worker has its own part of the file.
     All,

@@ -111,8 +111,8 @@ const fn ior(called: &'static str, files: Files) -> Test {
 /// Bytes per transfer of IO500's ior-hard, which is deliberately not aligned.
 const IOR_HARD_BYTES: u32 = 47_008;
 
-/// The tests of ATTO: the smallest has 512 bytes per transfer, each other one twice as many as the
-/// test before it.
+/// The tests of ATTO: transfers of 512 bytes in the first test, and in each later test twice as many bytes as in the
+/// previous one.
 const ATTO: [Test; 18] = {
     let mut tests = [Test { span_bytes: Some(256 * MIB), ..test(Sequential, 0, 4, 1) }; 18];
     let mut at = 0;
@@ -287,7 +287,8 @@ impl Test {
         of_profile.iter().copied().filter(move |p| only.is_none_or(|o| o == *p))
     }
 
-    /// Returns the name of one direction: `RND4K Q32T1 read`.
+    /// Returns the name of the test in one direction, such as `RND4K Q32T1 read`. A test with `rewrites` has a single
+    /// name, such as `compress 30`.
     pub fn name_of(&self, read_percent: u8) -> String {
         if let Some(percent) = self.rewrites {
             return format!("compress {percent}");
@@ -296,7 +297,8 @@ impl Test {
         format!("{} {}", self.name(), mix.describe())
     }
 
-    /// Returns the name of the row in the tool's layout, such as `4K-64Thrd`, or the block size.
+    /// Returns the name of the row in the tool's layout: the tool's own name of the test, such as `4K-64Thrd`; without
+    /// one, the block size.
     pub fn row_name(&self) -> String {
         self.name_in_tool().unwrap_or_else(|| show_block(self.block_bytes.into()))
     }

@@ -153,7 +153,7 @@ pub struct Original {
     pub sequential_percent: f64,
     /// Figures of each kind of operation.
     pub kinds: Vec<OriginalKind>,
-    /// Requests that a replay cannot issue, such as commands to the device and operations on zones.
+    /// Number of requests that a replay cannot issue, such as commands to the device and operations on zones.
     pub left_out: u64,
 }
 
@@ -321,10 +321,11 @@ pub struct Replayed {
     pub starved_ns: u64,
     /// Number of operations that were due while the queue was full.
     pub held_by_depth: u64,
-    /// Operations that were late because the table of pending operations was full: earlier operations in it waited for
-    /// others to complete.
+    /// Number of operations that were late because the table of pending operations was full of earlier operations,
+    /// which waited for others to complete.
     pub held_by_order: u64,
-    /// Discards completely outside of the range that reads and writes touch. A smaller target has no room for them.
+    /// Number of discards that were left out because they are completely outside of the range that reads and writes
+    /// touch.
     #[serde(default)]
     pub outside: u64,
     /// Whether the whole capture was submitted.

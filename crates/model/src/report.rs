@@ -64,7 +64,7 @@ pub struct Report {
     pub headline: Headline,
     /// Limiter of the headline.
     pub limiter: Limiter,
-    /// One entry per job.
+    /// One entry for each measured stream of a job; in a load curve, for each load. Empty for the user's commands.
     pub results: Vec<Measured>,
     /// Conclusions from several figures.
     pub deductions: Vec<Deduction>,
@@ -123,8 +123,8 @@ pub struct StoredFile {
 }
 
 impl StoredFile {
-    /// Describes all files of a report: `8 extents, the largest contiguous piece has 100 % of the file`. Paths are included if there are
-    /// several. `None` without a file.
+    /// Describes all files of a report: `8 extents, the largest contiguous piece has 100 % of the file`. If there are
+    /// several files, each description begins with the path. `None` without a file.
     pub fn describe(files: &[Self]) -> Option<String> {
         let of_one = |file: &Self| {
             format!(
@@ -159,8 +159,8 @@ impl Report {
         self.results.iter().find(|result| result.true_name == self.headline.name)
     }
 
-    /// Reads a report from JSON. It is defined here so that the large code for it is compiled once: sessions also read
-    /// the reports in their plans.
+    /// Reads a report from JSON. This function is in the crate that also reads reports within sessions, so that the large
+    /// parser is compiled only once.
     ///
     /// # Errors
     /// What is wrong, with line and column.
@@ -214,8 +214,8 @@ pub struct Counts {
     pub suspect: usize,
     /// Number of results without a number.
     pub invalid: usize,
-    /// The counts as a sentence, with the reasons why results have no number, and the names of up to two; `None` if
-    /// there is only one result.
+    /// The counts as a sentence, with the reasons why results have no number, and the names of up to two of these
+    /// results. `None` if there is only one result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
 }
@@ -255,11 +255,11 @@ pub struct Headline {
     pub accepted: Vec<CheckId>,
 }
 
-/// Figures of one job over its runs.
+/// Figures of one stream of a job over all its runs. Most jobs have a single stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
-    /// The job's name.
+    /// Name of the result: the job's name, followed by what distinguishes this result from others of the job.
     pub name: String,
     /// Name of what was actually measured: `4K random read, depth 32, page cache`.
     pub true_name: String,

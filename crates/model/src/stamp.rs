@@ -1,5 +1,5 @@
-//! Stamps: each written block contains the number and place of its write, so that a later read shows what happened to
-//! the write.
+//! Stamps: each written block contains the sequence number and the place of its write, so that a later read shows what
+//! happened to the write.
 //!
 //! Storage writes whole sectors of 512 bytes, so every sector has its own stamp: magic, id of the verification, byte
 //! offset of the sector, sequence of the write, CRC-32 of the sector, then data derived from these numbers. So every
@@ -13,9 +13,9 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Up to this number of wrong bits, an eighth of its bits, a sector with a damaged head counts as a
-/// damaged stamp. In random data, half of the bits are wrong. A sector with an intact head counts
-/// with any number of wrong bits.
+/// Maximum number of wrong bits, an eighth of all bits, with which a sector with a damaged head is still a damaged
+/// stamp. In other data, about half of the bits are wrong. With an intact head, a sector is a damaged stamp whatever the
+/// number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 
 /// The fields of a stamp.
@@ -26,7 +26,7 @@ pub struct Stamp {
     /// Byte offset of the sector on its target. [`write()`] takes the offset of the block and sets
     /// that of each sector.
     pub offset: u64,
-    /// Number of the write, from 1.
+    /// Sequence number of the write, from 1.
     pub sequence: u64,
 }
 
@@ -37,10 +37,10 @@ pub struct Expected {
     pub id: u64,
     /// Byte offset of the block on its target.
     pub offset: u64,
-    /// Number of the last write that the block must contain; 0 if no write to the block is certain.
+    /// Sequence number of the last write that the block must contain; 0 if no write to the block is certain.
     pub synced: u64,
-    /// Number of a later write that was begun, which the block may contain completely or partly;
-    /// `None` without one.
+    /// Sequence number of a later write that was begun. The block may contain this write completely, partly or not at
+    /// all. `None` without such a write.
     pub begun: Option<u64>,
 }
 
@@ -86,14 +86,14 @@ pub enum DamageKind {
     Misplaced {
         /// Offset in bytes where the sector belongs.
         belongs: u64,
-        /// Number of the sector's write.
+        /// Sequence number of the write that the sector is from.
         sequence: u64,
     },
     /// The whole block is from an older write, so the later one was lost.
     Stale {
-        /// Number of the write that was found.
+        /// Sequence number of the write that was found.
         sequence: u64,
-        /// Number of the write that the block must contain.
+        /// Sequence number of the write that the block must contain.
         expected: u64,
     },
     /// Sectors of the block are from different writes.
@@ -102,14 +102,14 @@ pub enum DamageKind {
         newest_sectors: u32,
         /// Index of the first sector that the newest write wrote.
         newest_first: u32,
-        /// Number of the newest write.
+        /// Sequence number of the newest write.
         newest: u64,
-        /// Number of the write of the first sector that is not from the newest write.
+        /// Sequence number of the write that the first sector of the others is from.
         other: u64,
     },
     /// An intact sector from a write that was never begun at this place.
     Future {
-        /// Number of the write in its stamp.
+        /// Sequence number in the stamp of the sector.
         sequence: u64,
     },
     /// An intact sector of another verification.
@@ -175,8 +175,8 @@ pub fn examine(block: &[u8], expected: &Expected) -> Result<Sound, Damage> {
     }
 }
 
-/// Returns the number of the write that a sector is from. Returns 0 for a sector without a stamp, as long as no write to
-/// the block must be stable. `within` is the sector's offset in the block.
+/// Returns the sequence number of the write that a sector is from. As long as no write to the block must be stable,
+/// returns 0 for a sector without a stamp of this verification. `within` is the sector's offset in the block.
 fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Result<u64, DamageKind> {
     let word = |at: usize| u64::from_le_bytes(sector.as_chunks::<8>().0[at]);
     let [magic, id, offset, sequence] = [word(0), word(1), word(2), word(3)];
@@ -206,8 +206,8 @@ fn check_sector(sector: &[u8; SECTOR], expected: &Expected, within: u32) -> Resu
     Err(if sector.iter().all(|b| *b == 0) { DamageKind::Zeros } else { DamageKind::Strange })
 }
 
-/// Compares a sector with the one that a write made. Returns the number of bits that differ, and the index of the first
-/// byte that differs; zeros if the sectors are equal.
+/// Compares a sector with the sector that the write `sequence` makes. Returns the number of bits that differ, and the
+/// index of the first byte that differs; zeros if the sectors are equal.
 fn count_differences(sector: &[u8; SECTOR], expected: &Expected, sequence: u64) -> (u32, u32) {
     let mut right = [0; SECTOR];
     write_sector(&mut right, &Stamp { id: expected.id, offset: expected.offset, sequence });
@@ -226,10 +226,10 @@ struct Tally {
     newest: u64,
     newest_sectors: u32,
     newest_first: u32,
-    /// Number of the write that the first sector is from.
+    /// Sequence number of the write that the first sector is from.
     first: u64,
-    /// Index of the first sector that is not from the write `first`, and the number of its write;
-    /// `None` if there is none.
+    /// Index of the first sector that is not from the write `first`, and the sequence number of the write that it is
+    /// from; `None` if all sectors are from `first`.
     first_other: Option<(u32, u64)>,
     /// Whether a sector is from a write that the block may not contain.
     has_forbidden: bool,

@@ -86,7 +86,7 @@ keyed_by_study! {
     Study {
         /// No common question: independent jobs.
         Jobs,
-        /// The load that meets a latency target. It has no JSON key of its own, because the plan's strategy has the
+        /// The load that meets a latency target. This study has no JSON key, because the plan's strategy contains the
         /// target.
         Limit(LatencyTarget)
     }
@@ -237,9 +237,9 @@ pub struct ApiRow {
     pub result: usize,
     /// 10^6 bytes per second without the final sync; `None` if a finding invalidates it or there is no number.
     pub mb_per_s: Option<f64>,
-    /// 95 % interval over runs; `None` with fewer than three runs.
+    /// 95 % interval of `mb_per_s` over runs; `None` with fewer than three runs.
     pub mb_per_s_interval: Option<[f64; 2]>,
-    /// Operations per second.
+    /// Operations per second; `None` if `mb_per_s` is `None`.
     pub iops: Option<f64>,
     /// 10^6 bytes per second including the final sync; `None` if nothing was written or the sync failed.
     pub synced_mb_per_s: Option<f64>,
@@ -270,8 +270,8 @@ pub struct ApiRow {
     /// Bytes that the topmost device read and wrote, per byte that the program requested; includes the final sync if
     /// there is one. Or the reason why they were not counted.
     pub device_bytes_per_byte: Known<[f64; 2]>,
-    /// Mean share of the span that a run touched if it touched no block twice; `None` if no run was
-    /// complete.
+    /// Bytes that a run issued divided by the span, mean over runs: the share of the span that a run touched, if no block
+    /// was touched twice. `None` if no run was complete.
     pub coverage: Option<f64>,
     /// Share of the span that each run was planned to touch; `None` if runs ended only by their time.
     #[serde(default)]
@@ -294,9 +294,9 @@ pub struct ApiRow {
 pub struct Advice {
     /// `4K random read`.
     pub work: String,
-    /// The simplest interface of the fastest group.
+    /// The recommended interface: the simplest one that is as fast as the fastest one, or at most 5 % slower.
     pub interface: String,
-    /// The other interfaces of the fastest group: indistinguishable from the fastest one, or at most 5 % slower.
+    /// All other interfaces that cannot be distinguished from the fastest one, or are at most 5 % slower.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     /// With 95 % confidence no other interface is faster by more than this share: 0.04 for 4 %;
@@ -406,7 +406,7 @@ pub struct TargetRow {
 /// The number of hosts that run each job of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSteps {
-    /// Number of hosts that run each job, ascending. The hosts of the lowest ranks run it.
+    /// For each job the number of hosts that run it, ascending. These are the hosts with the lowest ranks.
     pub hosts: Vec<u32>,
 }
 
@@ -462,7 +462,7 @@ pub struct ScalingKnee {
     pub hosts: u32,
     /// Whether larger numbers of hosts were measured and have less power.
     pub reached: bool,
-    /// Whether the intervals exclude every other number of hosts.
+    /// Whether the knee is certain: the confidence intervals exclude every other number of hosts.
     pub sure: bool,
 }
 
@@ -524,7 +524,7 @@ pub struct LoadPoint {
     pub achieved_interval: Option<[f64; 2]>,
     /// The offered load divided by the capacity; `None` if the capacity is not known.
     pub share: Option<f64>,
-    /// Complete runs.
+    /// Number of complete runs.
     pub runs: u32,
     /// Mean latency of all directions from the intended start in ns; `None` in overload, and if a finding
     /// invalidates it.

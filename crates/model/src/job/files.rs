@@ -307,7 +307,8 @@ impl OwnBlocks {
     }
 }
 
-/// IOR writes transfer j of the block of task r in segment i at (i x tasks + r) x b + j x t.
+/// IOR writes transfer j of the block of task r in segment i at (i x tasks + r) x b + j x t, where b is the block size
+/// and t is the transfer size.
 #[test]
 fn blocks_have_the_offsets_of_ior() {
     let at = |layout, span, transfer, task| -> Vec<u64> {

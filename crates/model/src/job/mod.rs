@@ -134,7 +134,7 @@ pub struct Stream {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, each with its number; `None` for an option without a number.
+    /// Options of the engine by name, each with its value, which is a number; `None` for an option without a value.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
@@ -143,7 +143,7 @@ pub struct Stream {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
-    /// Operations that one call submits and waits for.
+    /// How many operations one call submits, and how many completions a worker waits for at once.
     pub batch: Batch,
     /// When operations are submitted.
     #[serde(default)]
@@ -151,7 +151,8 @@ pub struct Stream {
     /// Bursts that end after a time; `None` if bursts end after a number of operations, or if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<Bursts>,
-    /// The first part of each pause, in ns, in which the thread keeps its CPU busy.
+    /// Time in ns, at the beginning of each pause, for which the thread keeps its CPU busy; 0 to sleep for the whole
+    /// pause.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub think_spin_ns: u64,
     /// The stream's share of the operations of concurrent streams; `None` if the stream waits for no other one.
@@ -163,7 +164,7 @@ pub struct Stream {
     /// The data that the stream writes.
     #[serde(default)]
     pub data: Data,
-    /// The rule that ends the stream early.
+    /// Limits on the work of the stream. The first limit that is reached ends the stream early.
     #[serde(default)]
     pub limit: StopRule,
     /// Number of failed operations after which a worker gives up and the run ends; [`ALL_ERRORS`]
@@ -224,9 +225,9 @@ pub struct Stream {
 /// error occurs, and few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Pauses and off periods that recur less often than this, in ns, count as changes of the load: they are visible in the
-/// time series of a run of 3 s, whose intervals are about as long. A fixed limit, because a stream does not know the
-/// length of its intervals, which follows from its phase: 10 ms to 1 s.
+/// Longest cycle in ns, from one burst or on period to the next, that does not count as a change of the load. Longer
+/// cycles are visible in the time series of a run of 3 s, whose intervals are about this long. The limit is fixed,
+/// because a stream does not know the length of the intervals, which follows from the phase: 10 ms to 1 s.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
@@ -244,7 +245,7 @@ fn is_max_errors(errors: &u64) -> bool {
     *errors == MAX_ERRORS
 }
 
-/// Options of an engine by name, each with its number; `None` for an option without a number.
+/// Options of an engine by name, each with its value, which is a number; `None` for an option without a value.
 pub type Options = BTreeMap<String, Option<u64>>;
 
 /// Engine option: before the first write, the file is truncated to 0 and extended again, so that it has its length but
@@ -457,8 +458,8 @@ impl Stream {
         self.each_worker_ns.filter(|ns| shares || (1..SHORTEST_INTERVAL_NS).contains(ns))
     }
 
-    /// Returns the number of bytes after which the stream ends, if each worker has `own_bytes` of a shared file. This is
-    /// the smaller one of the bytes of its passes and its byte limit. `None` if it has neither.
+    /// Returns the number of bytes after which the stream ends, if each worker has `own_bytes` of a shared file: the
+    /// bytes of the stream's passes or its byte limit, whichever is smaller. `None` without passes and byte limit.
     pub fn limit_of_parts(&self, own_bytes: u64) -> Option<u64> {
         let pass_bytes =
             own_bytes.saturating_mul(self.access.times_each()).saturating_mul(self.workers.into());
@@ -693,13 +694,13 @@ impl IoPriority {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpPriority {
-    /// Kind of the operations that the share is of, reads or writes; `None` for both.
+    /// Whether this is a share of the reads or of the writes; `None` for a share of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// Size in bytes of the operations that the share is of; `None` for all sizes.
+    /// Size in bytes: this is a share of the operations of this size; `None` for a share of all sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u32>,
-    /// Percentage of these operations that have the priority.
+    /// Percentage of the operations of this kind and size that have the priority.
     pub percent: u8,
     /// Priority that the kernel gets with the operation.
     pub priority: IoPriority,

@@ -207,7 +207,7 @@ pub enum Sizes {
     /// Every multiple of the alignment between two sizes, equally likely. Without an alignment, every multiple of the
     /// smaller size.
     Range(u32, u32),
-    /// Sizes with weights.
+    /// Several sizes: pairs of a size in bytes and its weight.
     Split(Vec<(u32, u32)>),
 }
 
@@ -260,7 +260,7 @@ impl Sizes {
     }
 }
 
-/// The two kinds of orders.
+/// Whether offsets are sequential or random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -277,8 +277,8 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's last one ended. After the end of the span, operations
-    /// continue at the beginning of the span.
+    /// Each operation begins where the lane's previous operation ended, or at the distance that [`Steps`] sets. After the
+    /// end of the span, operations continue at the beginning of the span.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -289,10 +289,11 @@ pub enum Order {
     Mixed(f64),
     /// As [`Order::Mixed`], with a probability for each direction.
     MixedEach(PerKind<f64>),
-    /// Zipf: the block of rank k has a probability proportional to k^-theta. Ranks are scattered over the span.
+    /// Zipf: the block of rank k has a probability proportional to k^-theta. The ranks are scattered over the span,
+    /// unless the line is `clustered`.
     Zipf(f64),
     /// Self-similar: the share h (0 to 1) of the blocks gets 1 - h of the operations, and the same holds recursively
-    /// within this share. The frequent blocks are scattered over the span.
+    /// within this share. The frequent blocks are scattered over the span, unless the line is `clustered`.
     Pareto(f64),
     /// Normally distributed around the middle of the span, with this standard deviation in percent of the span. Offsets
     /// outside the span are drawn again.
@@ -301,7 +302,7 @@ pub enum Order {
     Zones(Vec<Zone>),
 }
 
-/// The steps of a sequential order.
+/// Where the operations of a sequential order begin, and the distances between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steps {
@@ -327,7 +328,7 @@ pub enum Start {
     Same,
     /// Each worker this many bytes after the previous one.
     Every(u64),
-    /// All workers take the next block of one shared position.
+    /// All workers share one position: each operation takes the next block from there.
     Interlocked,
 }
 
@@ -462,13 +463,14 @@ impl Strided {
         span_bytes.checked_sub(self.range_bytes).map_or(0, |rest| rest / self.step_bytes() + 1)
     }
 
-    /// Returns the bytes of the zone that the end of the span cuts off; 0 if it cuts off none.
+    /// Returns the length in bytes, within the span, of a last zone that the end of the span makes shorter; 0 if all
+    /// zones are complete.
     pub fn cut_off(&self, span_bytes: u64) -> u64 {
         span_bytes.saturating_sub(self.whole(span_bytes).saturating_mul(self.step_bytes()))
     }
 
-    /// Returns the bytes moved in the zone that the end of the span cuts off, if operations of `size` cover it in
-    /// order, each repeated `times` times.
+    /// Returns the bytes moved in a last zone that the end of the span makes shorter, if operations of `size` bytes cover
+    /// the zone in order, each repeated `times` times.
     pub fn last_bytes(&self, span_bytes: u64, size: u64, times: u64) -> u64 {
         let fit = self.cut_off(span_bytes) / size.max(1);
         fit.saturating_mul(size).saturating_mul(times).min(self.moved(size.saturating_mul(times)))
@@ -494,7 +496,7 @@ impl Strided {
     }
 }
 
-/// The blocks, their order and the direction of operations.
+/// Which blocks operations touch, in which order, and in which directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Access {
@@ -522,7 +524,7 @@ pub struct Line {
     /// first byte on. Otherwise they are scattered over the span.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clustered: bool,
-    /// Whether directions share one position or have one each.
+    /// Whether all directions continue from one common position, or each direction from its own.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub positions: Positions,
     /// Number of consecutive operations from each random offset; 1 if every operation has its own random offset.
@@ -532,7 +534,7 @@ pub struct Line {
     /// gives a fixed number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_length: Option<f64>,
-    /// Concurrent sequential runs: each operation continues one of them, chosen at random.
+    /// Number of concurrent sequential runs. Each operation continues one of the runs, chosen at random.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub interleaved: u32,
     /// Number of operations at each offset before the next offset; normally 1.
@@ -614,8 +616,8 @@ impl Access {
         (least == most && self.lines.iter().all(|l| l.reply_bytes == 0)).then_some(most)
     }
 
-    /// Returns the bytes moved in the zone that the end of a span cuts off. Only strictly sequential operations use this
-    /// zone, so the result is 0 for all others.
+    /// Returns the bytes moved in a last zone that the end of the span makes shorter. Only strictly sequential operations
+    /// use such a zone, so the result is 0 for all others.
     pub fn bytes_in_last_zone(&self, zones: Strided, span_bytes: u64) -> u64 {
         let [line] = self.lines.as_slice() else { return 0 };
         let is_plain = line.positions == Positions::Shared
@@ -631,13 +633,12 @@ impl Access {
         zones.last_bytes(span_bytes, size, line.times_each())
     }
 
-    /// Returns how often a pass covers the same bytes. With several lines, the line with most operations at each offset
-    /// counts.
+    /// Returns how often a pass covers the same bytes. With several lines, this is the largest number of any line.
     pub fn times_each(&self) -> u64 {
         self.lines.iter().map(Line::times_each).max().unwrap_or(1)
     }
 
-    /// Returns the largest operation in bytes.
+    /// Returns the size of the largest operation in bytes, including replies.
     pub fn largest_bytes(&self) -> u32 {
         let lines = self.lines.iter();
         lines
@@ -744,7 +745,7 @@ impl Line {
         self.order.pattern().filter(|_| !self.is_in_rows())
     }
 
-    /// Whether several sequential operations follow from each random offset.
+    /// Whether each random offset is the start of several sequential operations.
     pub fn is_in_rows(&self) -> bool {
         let goes_on = self.consecutive > 1 || self.run_length.is_some_and(|length| length > 1.0);
         goes_on && self.order.pattern() != Some(Pattern::Sequential)

@@ -21,14 +21,14 @@ pub struct Bursts {
 /// A pause between two bursts of a stream ([`Stream::pauses`](super::Stream::pauses)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Shortest mean time from the beginning of a burst to the beginning of the next, in ns.
+    /// Mean time in ns from the beginning of a burst to the beginning of the next, if operations took no time.
     pub cycle_ns: u64,
     /// Whether the next burst begins at a fixed time. Otherwise it begins after a pause that starts
     /// with the last completion.
     pub by_period: bool,
 }
 
-/// Operations that one call submits and waits for.
+/// How many operations one call submits, and how many completions a worker waits for at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Batch {
@@ -188,9 +188,9 @@ pub struct Steady {
     pub limit: f64,
     /// Whether the limit is in percent.
     pub percent: bool,
-    /// Time in ns that the values cover.
+    /// Time in ns that all compared values together cover.
     pub window_ns: u64,
-    /// Start of the first value, in ns since the measured window began.
+    /// Time in ns at the beginning of the measured window that no value covers.
     pub after_ns: u64,
     /// Time in ns covered by each value.
     pub every_ns: u64,
@@ -300,8 +300,8 @@ impl Steadied {
     }
 }
 
-/// Finds the largest depth up to the given maximum at which enough operations meet a latency, and then ends the stream.
-/// The rule of fio's `latency_target`.
+/// Finds the largest depth, up to that of the stream, at which enough operations meet a latency. Then it ends the
+/// stream, unless `goes_on` is set. The rule of fio's `latency_target`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {
@@ -311,7 +311,8 @@ pub struct LatencyTarget {
     pub percent: f64,
     /// Length of a window in ns.
     pub window_ns: u64,
-    /// Whether the depth varies for the whole run and all windows count; otherwise only the last window counts.
+    /// Whether the depth varies until the end of the run, and the results include all windows. Otherwise the results are
+    /// those of the last window.
     pub goes_on: bool,
 }
 
@@ -387,14 +388,14 @@ impl MinRate {
     }
 }
 
-/// A stream's share of the operations of its group; each of its workers has the same share. A worker that is ahead
-/// of its share waits for the others.
+/// A stream's share of the operations in a group of concurrent streams. Each worker of the stream has the weight
+/// `weight`. A worker that is ahead of its share waits for the other workers of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
-    /// Weight among the running streams of the group; at least 1.
+    /// Weight of each worker of the stream among the running workers of the group; at least 1.
     pub weight: u32,
-    /// Number of the group in the phase.
+    /// The number, given by the user, that all streams of the group have.
     #[serde(default)]
     pub group: u32,
     /// Time in ns after which a worker that is ahead of its share checks again; 0 for as soon as possible.

@@ -1,7 +1,7 @@
 //! Preconditioning, disturbed runs, and which attempt at a run counts.
 //!
-//! Measuring and judging both use [`which_count`]. Of the attempts at a unit the last undisturbed one counts,
-//! otherwise the first.
+//! Measuring and judging both use [`which_count`]. Of the attempts at a unit, the last complete and undisturbed one
+//! counts; if there is none, the first one counts.
 
 use crate::study::TargetLayout;
 use crate::units::{show_count, show_rate, show_share};
@@ -94,8 +94,8 @@ impl Attempt {
     }
 }
 
-/// Returns for each attempt whether it counts. Of the attempts at a unit, the last one counts that was undisturbed. It
-/// must have at least as many complete runs as the first attempt. If there is none, the first attempt counts.
+/// Returns for each attempt whether it counts. Of the attempts at a unit, the last undisturbed one counts that has at
+/// least as many complete runs as the first attempt, and at least one. Without such an attempt, the first one counts.
 pub fn which_count(tried: &[Attempt], pairing: Pairing) -> Vec<bool> {
     if tried.iter().all(|a| a.attempt == 0) {
         return vec![true; tried.len()];
@@ -129,7 +129,7 @@ fn counting_attempt(sums: &BTreeMap<u32, AttemptSum>) -> u32 {
 /// The disturbances of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disturbed {
-    /// The attempt at the run.
+    /// Number of earlier attempts at the run.
     pub attempt: u32,
     /// The disturbances, at least one.
     #[serde(rename = "by")]
@@ -252,7 +252,7 @@ fn a_round_of_compared_runs_counts_as_one_unit() {
     assert_eq!(
         which_count(&half, Pairing::Rounds),
         [true, true, false],
-        "half of a round stands for nothing"
+        "an attempt at half of a round does not count"
     );
     let complete = [half.as_slice(), &[attempt_at(0, 0, 1, false)]].concat();
     assert_eq!(which_count(&complete, Pairing::Rounds), [false, false, true, true]);

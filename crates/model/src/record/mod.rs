@@ -1,7 +1,7 @@
 //! The record: everything that was observed during a session, and the frames of the session file that hold it.
 //!
-//! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; the number is the CRC-32
-//! of the rest of the line. JSON contains no raw line feed, so the last line feed of a file ends its last complete
+//! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; `xxxxxxxx` is the
+//! CRC-32 of the rest of the line. JSON contains no raw line feed, so the last line feed of a file ends its last complete
 //! frame.
 //!
 //! This is format 1. If a field changes its meaning, this module becomes `v1.rs` and still reads files of format 1.
@@ -60,7 +60,7 @@ pub enum Frame {
 pub struct Record {
     /// The plan, the machine, and the limits of fathom on this machine.
     pub header: Header,
-    /// Evidence outside any run.
+    /// Evidence from before, between and after the runs.
     pub evidence: Vec<Snapshot>,
     /// The writes before the first run; `None` if there were none, or if the session ended during them.
     pub preconditioned: Option<Preconditioned>,
@@ -394,8 +394,8 @@ pub struct RunEnd {
     /// libraries and of the kernel. `None` if it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ns: Option<[u64; 2]>,
-    /// Time for which fathom as a whole was stopped, as its watchdog thread measured it, or why it is unknown; `None`
-    /// without a watchdog.
+    /// Time for which all of fathom was stopped, as the watchdog thread measured it. `Err` has the reason if this time is
+    /// unknown; `None` without a watchdog.
     #[serde(default, rename = "still", skip_serializing_if = "Option::is_none")]
     pub stops: Option<Known<Stops>>,
     /// Incidents as sentences, such as pages that stayed cached or dirty data that did not settle.
@@ -514,8 +514,8 @@ pub struct End {
 
 /// First line of every session file.
 pub const MAGIC: &str = "fathom session 1\n";
-/// Maximum size in bytes of a session file that is read. Ends of runs are written without a limit:
-/// 10,000 runs have about 20 MiB.
+/// Maximum size in bytes of a session file that is read. fathom may write larger files, because the ends of runs have no
+/// limit, but those of 10,000 runs have only about 20 MiB.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Why the bytes of a file are not a session.

@@ -99,8 +99,8 @@ pub struct AtDriver {
 pub struct LaneEnd {
     /// Index of the worker in the phase.
     pub worker: u32,
-    /// Index of the lane. It is the index of the target if each target has a lane, or if operations are counted
-    /// separately by target.
+    /// Index of the target if each target has a lane, or if operations are counted separately by target; otherwise the
+    /// index of the worker's only lane, 0.
     pub lane: u32,
     /// Totals per kind within the window.
     pub kinds: BTreeMap<Kind, LaneKind>,
@@ -182,7 +182,7 @@ pub struct KindEnd {
     /// Bytes moved.
     pub bytes: u64,
     /// Latencies of the operations that moved all their bytes: in an open loop from the intended start, otherwise
-    /// from the submission. The count is the number of these operations.
+    /// from the submission. The count of the histogram is the number of these operations.
     pub latency: Histogram,
     /// The two parts of the latency in an open loop; `None` in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,7 +201,7 @@ pub struct OpenLoop {
 /// All submitted operations of one kind, including warm-up and drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
-    /// Operations completed.
+    /// Operations that completed without an error, even if they moved fewer bytes than requested.
     pub ops: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -302,8 +302,8 @@ fn not_asked_for_io() -> Known<ThreadIo> {
     Err("the kernel's I/O counts of each worker were not requested".into())
 }
 
-/// The kernel's counters for a thread (`/proc/thread-self/io`). Reads and direct writes count when they are
-/// submitted to a block device, other writes when they make a clean page dirty.
+/// The kernel's counters for a thread (`/proc/thread-self/io`). In `read_bytes` and `write_bytes`, reads and direct
+/// writes count when they are submitted to a block device, other writes when they make a clean page dirty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadIo {
     /// Bytes that system calls of the read family moved.

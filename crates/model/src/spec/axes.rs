@@ -59,8 +59,8 @@ pub struct Axis {
     set: fn(&mut Axes, &str, IsEngine) -> Result<(), String>,
     /// Formats the values of the axis; empty if none were given.
     pub format: fn(&Axes) -> String,
-    /// Reads the number of this axis from a setting; `None` if the values of the axis are not numbers in ascending
-    /// order.
+    /// How the value of this axis is read from a setting; `None` if the values of the axis have no ascending order, such
+    /// as engines.
     pub scale: Option<Scale>,
 }
 
@@ -68,14 +68,14 @@ pub struct Axis {
 /// engine.
 pub type IsEngine = fn(&str) -> bool;
 
-/// The number in a setting that belongs to an axis.
+/// How the value of a numeric axis is read from a setting, formatted, and removed from the setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// Returns the number; `None` if the setting has none.
+    /// Returns the value of the axis; `None` if the setting has none.
     pub value: fn(&Setting) -> Option<u32>,
-    /// Formats a value.
+    /// Formats a value of the axis.
     pub show: fn(u32) -> String,
-    /// Returns the setting without the number, to compare all other values.
+    /// Returns the setting without the value of the axis. Settings that differ only in this value are then equal.
     pub without: fn(&Setting) -> Setting,
 }
 
@@ -100,7 +100,7 @@ pub const WORKERS: Scale = Scale {
 /// Operations submitted per call.
 pub const BATCHES: Scale =
     Scale { value: |s| s.batch, show: |v| v.to_string(), without: |s| Setting { batch: None, ..s.clone() } };
-/// Targets of each worker, if all workers have the same number.
+/// Number of targets of each worker; only for settings in which all workers have equally many.
 pub const TARGETS: Scale = Scale {
     value: |s| s.targets.filter(|_| s.targets_of_last.is_none()),
     show: |v| v.to_string(),
@@ -577,7 +577,7 @@ const ITS_SPECS: Preset = Preset {
     procedure: Procedure::Each,
 };
 
-/// The zones of a spinning disk: outer tracks pass more bytes per turn. Eight operations in flight hide the gaps
+/// The zones of a spinning disk: outer tracks pass more bytes per revolution. Eight operations in flight hide the gaps
 /// between operations.
 const ZONES: Preset = Preset {
     name: "zones",

@@ -60,7 +60,7 @@ const SURROUNDING_KEYS: [&str; 16] = [
 /// A problem of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The keys that cause it, the first one to be changed; empty if no key was given.
+    /// The keys that cause the problem. The first one is the key to change. Empty if no key was given.
     pub keys: Vec<&'static str>,
     /// Index of the phase.
     pub phase: usize,
@@ -154,8 +154,8 @@ impl JobSpec {
         problems
     }
 
-    /// Returns the problems of streams without their own targets. They use the targets that are
-    /// named outside the job; `named` is their number.
+    /// Returns the problems of streams without their own targets. Such streams use the targets that are named outside
+    /// the job; `named` is the number of these targets.
     pub fn check_targets(&self, named: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (phase, spec) in self.phases.iter().enumerate() {

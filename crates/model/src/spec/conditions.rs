@@ -21,7 +21,7 @@ pub enum RateLimit {
 }
 
 impl RateLimit {
-    /// Formats the limit as typed, with `one` for each rate: `write=200`.
+    /// Formats the limit as typed, such as `write=200`; `one` formats a single rate.
     pub fn to_flag(&self, one: impl Fn(f64) -> String) -> String {
         match self {
             Self::All(rate) => one(*rate),

@@ -163,7 +163,7 @@ impl Spec {
         self.lines.iter().map(|l| l.sizes.read.most().max(l.reply_bytes)).max().unwrap_or(0)
     }
 
-    /// Returns all sizes, including both ends of ranges.
+    /// Returns all sizes; of a range, only its smallest and largest size.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
         self.lines.iter().flat_map(|l| match &l.sizes.read {
             Sizes::Fixed(size) => vec![*size],

@@ -2,8 +2,8 @@
 //!
 //! Flags, job files and their documentation are made from this table. A key is its flag without the dashes. A fixed
 //! default is the default of the field in `Stream` or `Line`; one that depends on other settings is filled in by the
-//! plan, and the help of the key repeats it. A foreign name is an error, and [`Counterpart`] suggests the key and value
-//! to type here: it is not accepted as an alias, because the two names differ in meaning in some cases.
+//! plan, and the help of the key repeats it. A name of another tool is an error, and [`Counterpart`] suggests the key
+//! and value to type here. Such names are no aliases of keys, because some of them mean something slightly different.
 
 use super::foreign::{self, Foreign, Tool, diskspd, fio, other, seconds, unchanged};
 use super::number::{count, percent, rate, size, time, time_limit, whole, word, word_of};
@@ -40,7 +40,7 @@ pub struct Key {
     pub defaults: &'static [(Command, &'static str)],
     /// Names in other tools.
     pub elsewhere: &'static [Foreign],
-    /// The level that the key configures, and the parser of the value.
+    /// What the key configures (the job, each phase or each stream), and the parser of its value.
     pub set: Set,
     /// Tests whether the key has an effect in a stream, with the message if it has none; `None` if
     /// it always has an effect.
@@ -87,7 +87,7 @@ impl Command {
     }
 }
 
-/// The level that a key configures, and the parser of its value.
+/// What a key configures (the job, each phase or each stream), and the parser of its value.
 #[derive(Clone, Copy, Debug)]
 pub enum Set {
     /// Fills a field of the job.
@@ -117,7 +117,7 @@ pub struct Field {
     has_default: bool,
 }
 
-/// A field that always has a value, by default the default of the key.
+/// A field that always has a value: without the key, the default of the key.
 macro_rules! value {
     ($($at:ident).+, $text:ident => $parse:expr) => { value!($($at).+, true, $text => $parse, |_spec| None) };
     ($($at:ident).+, $text:ident => $parse:expr, $value:ident => $show:expr) => {
@@ -243,7 +243,7 @@ pub const LINE: &str = "line";
 pub const TURN: &str = "turn";
 /// Key of a number of operations: the limit of a stream, or the length of a turn.
 pub const OPS: &str = "ops";
-/// Key of the job's name; a stream in a job file has its own.
+/// Key of the job's name; in a job file, each stream may have a name too.
 pub const NAME: &str = "name";
 
 const fn key(
@@ -430,7 +430,7 @@ pub const KEYS: &[Key] = &[
         "start",
         Group::What,
         "WORD",
-        "Where the workers of a sequential stream begin: spread (each at its own part of the region), same (all at the first byte), every:SIZE (each SIZE after the previous one) or interlocked (all take the next block of one position) [default: spread]",
+        "Where the workers of a sequential stream begin: spread (each at its own part of the region), same (all at the first byte), every:SIZE (each SIZE after the previous one) or interlocked (all continue from one shared position) [default: spread]",
         &[Run, Limit],
         value!(steps.start, t => operations::start(t)),
     )
@@ -1002,7 +1002,7 @@ pub const KEYS: &[Key] = &[
         "max-runs",
         Group::HowLong,
         "N",
-        "Maximum number of runs with precision, until or settle [default: twice runs with precision, 25 until steady, ten times runs with settle]",
+        "Maximum number of runs with precision, until or settle [default: twice --runs with precision, 25 until steady, ten times --runs with settle]",
         &[Run, RunCapture, RunFile, Bench],
         Set::Job(|j, t| put(&mut j.max_runs, count(t, 1, MAX_RUNS))),
     ),
@@ -1263,8 +1263,8 @@ impl Key {
 static UNCHANGED: LazyLock<StreamSpec> = LazyLock::new(StreamSpec::default);
 
 impl StreamSpec {
-    /// Whether a switch is on, or a key was given, or its value differs from the default. A switch that is typed off has no effect, so it
-    /// does not count: `drain = false` is allowed with turns.
+    /// Whether the key was given, or its value differs from the default. For a switch, whether it is on: a switch that is
+    /// typed off has no effect, so `drain = false` is allowed with turns.
     pub fn has(&self, name: &str) -> bool {
         let Some(key) = find(name) else { return name == TURN && !self.turns.is_empty() };
         key.is_set(self) || (!key.is_switch() && self.given.contains(name))
@@ -1310,7 +1310,7 @@ fn a_default_counts_as_typed_only_if_its_key_was_given() {
     assert!(!stream.has("drain") && stream.check().iter().all(|p| !p.keys.contains(&"drain")));
 }
 
-/// Returns a valid value for a key that differs from its default.
+/// Returns a valid value for a key, other than the key's default.
 #[cfg(test)]
 pub(super) fn example(key: &Key) -> &'static str {
     match (key.name, key.value) {

@@ -307,8 +307,8 @@ pub fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// Whether the table of a turn in a job file may have this key: one for operations, or for the
-/// pauses and syncs between them. The key `ops`, the length of the turn, does not count.
+/// Whether the table of a turn in a job file may have this key of streams: one that defines the operations, or the
+/// pauses and syncs between them. Returns `false` for `ops`, which is not a limit there but the length of the turn.
 pub fn is_turn_key(name: &str) -> bool {
     let region = ["clustered", "offset", "size"];
     let between = ["think", "period", "burst", "fsync", "fdatasync", "sync-file-range", "drain"];
@@ -424,7 +424,7 @@ pub struct Logs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogKind {
-    /// Latency.
+    /// Total latency: before and after the submission.
     Lat,
     /// Latency before the submission, always zero here.
     Slat,
@@ -565,7 +565,7 @@ fn replay_keys_are_parsed() {
         let refused = parse(&mut StreamSpec::default(), name, "\u{e9}:");
         assert!(
             refused.is_err_and(|e| e.contains("; type")) || text == "x.log",
-            "{text}: any name is a file's"
+            "{text}: only a file name may be any text"
         );
     }
     let changes = Changes { divide: 4, align_bytes: 4096, skip: vec![Kind::Write, Kind::Trim] };
@@ -579,7 +579,7 @@ fn replay_keys_are_parsed() {
 fn turn_keys_are_stream_keys() {
     use keys::{KEYS, Set};
     let of_turns: Vec<&keys::Key> = KEYS.iter().filter(|key| is_turn_key(key.name)).collect();
-    assert_eq!(of_turns.len(), 24, "no name of a key is misspelt");
+    assert_eq!(of_turns.len(), 24, "every name in `is_turn_key` is a key");
     for key in of_turns {
         assert!(matches!(key.set, Set::Stream(_)), "{}", key.name);
     }

@@ -42,16 +42,16 @@ pub const MAX_QUANTILES: usize = 1000;
 pub const MAX_INTERLEAVED: u32 = 1024;
 /// Maximum of the mean length of a sequential run, in operations.
 pub const MAX_RUN: f64 = 1e9;
-/// Maximum number of sync calls after one write, and of writes before one call. A mean number of
-/// writes has four decimals.
+/// For a mean number of writes with decimals, such as 2.9: maximum number of writes before one sync call, and of sync
+/// calls after one write. A mean has at most four decimals.
 pub const MAX_SYNCS: f64 = 1e4;
-/// Largest mean of a batch of arrivals.
+/// Maximum mean number of arrivals in a batch.
 pub const MAX_BATCH: f64 = 1e6;
 /// Maximum number of lines of an access specification, as in Iometer.
 pub const MAX_LINES: usize = 100;
 /// Maximum number of turns of a stream.
 pub const MAX_TURNS: usize = 100;
-/// Maximum number of sizes of a split.
+/// Maximum number of entries in a list of sizes with shares, such as `4k:60,64k:40`, or of shares with priorities.
 pub const MAX_SPLIT: usize = 100;
 /// Maximum number of phases of a job.
 pub const MAX_PHASES: usize = 1000;
@@ -65,9 +65,9 @@ pub const MAX_TARGETS: usize = 1000;
 pub const MAX_PATH: usize = 4095;
 /// Maximum distance in ranks from a host to the host whose part it uses.
 pub const MAX_SHIFT: u32 = 1 << 20;
-/// Maximum number of a CPU: the kernel's `NR_CPUS` is at most 8192.
+/// Largest serial number of a CPU: the kernel's `NR_CPUS` is at most 8192.
 pub const MAX_CPU: u32 = 8191;
-/// Maximum number of a NUMA node: the kernel's `MAX_NUMNODES` is at most 1024.
+/// Largest serial number of a NUMA node: the kernel's `MAX_NUMNODES` is at most 1024.
 pub const MAX_NODE: u32 = 1023;
 /// Maximum number of characters of a name, which has to fit into a table.
 pub const MAX_NAME: usize = 100;

@@ -375,7 +375,7 @@ fn a_size_a_range_and_a_split_are_parsed() {
     let split = Sizes::Split(vec![(4096, 60), (65536, 40)]);
     assert_eq!(sizes("4k:60,64k:40"), Ok(split.clone()));
     assert_eq!(sizes("4k/60:64k/40"), Ok(split.clone()));
-    assert_eq!(sizes(&split.describe()), Ok(split), "what is shown can be typed");
+    assert_eq!(sizes(&split.describe()), Ok(split), "the description can be typed");
     let rare = Sizes::Split(vec![(4096, 994_875), (65536, 5125)]);
     assert_eq!(sizes("4k:99.4875,64k:0.5125"), Ok(rare.clone()));
     assert_eq!(

@@ -144,7 +144,7 @@ pub fn flow(text: &str) -> Result<Flow, String> {
     })
 }
 
-/// Maximum weight of a share of operations, and of a target.
+/// Maximum weight of a stream (`flow`) and of a target (`sharing`).
 const MAX_WEIGHT: u32 = 1_000_000;
 
 /// Parses the gaps between arrivals.
