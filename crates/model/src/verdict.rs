@@ -59,8 +59,8 @@ pub enum AnswerWord {
     Knee,
     /// No knee was reached: more hosts still add more rate than latency.
     Scales,
-    /// The runs do not show that a target is faster. The sentence has the largest possible
-    /// difference.
+    /// The runs do not show that a target is faster. [`ReportAnswer::sentence`] states the largest
+    /// possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The measurements do not answer the question.
@@ -132,7 +132,7 @@ impl Verdict {
 pub struct Producer {
     /// Version of the JSON contract.
     pub format: u32,
-    /// Version of the program that judged.
+    /// Version of fathom that judged the results.
     pub version: String,
 }
 
