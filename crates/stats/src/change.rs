@@ -76,8 +76,8 @@ fn relative_difference(a: f64, b: f64) -> f64 {
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
 }
 
-/// Finds the steps of a series whose lower level is at least the share `min_size` below the higher
-/// one.
+/// Finds the steps of a series at which the lower level is at least the share `min_size` below the
+/// higher one.
 pub fn find_steps(values: &[f64], min_size: f64) -> Change {
     let min_side = MIN_SIDE_VALUES.max((values.len() as f64 * MIN_SIDE_SHARE) as usize);
     match search(values, min_side, min_size) {
@@ -87,7 +87,7 @@ pub fn find_steps(values: &[f64], min_size: f64) -> Change {
     }
 }
 
-/// The cuts of a series: the index at which each level begins, except the first one.
+/// The cuts of a series: the index at which each level but the first begins.
 #[derive(Clone, Debug, PartialEq)]
 enum Cuts {
     None,

@@ -43,8 +43,8 @@ pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String
     out
 }
 
-/// Describes the captured device, the duration and the start of the capture, and what its requests
-/// are.
+/// Describes the captured device, the duration and the start of the capture, and whether its rows
+/// are requests, bios or logged operations.
 pub(crate) fn describe_origin(captured: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &captured.origin;
     let mut facts = match (partition, device, imported) {

@@ -299,7 +299,8 @@ impl<'c> SideNumber<'c> {
     }
 }
 
-/// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
+/// Returns the findings of all sides. Each finding is about its side, `C`, or about results of the side,
+/// `C RND4K Q1T1 read`, if it does not cover all of them.
 fn side_checks(comparisons: &Comparisons) -> Vec<Checked> {
     let mut out: Vec<Checked> = Vec::new();
     for Other { name, comparison } in &comparisons.others {

@@ -92,8 +92,8 @@ pub(crate) fn interval_ends(interval: Option<[f64; 2]>) -> String {
     or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
-/// Formats an interval after its value: ` (95 % interval 1,000 to 1,200)`. Empty without an
-/// interval.
+/// Formats an interval that is printed after its value: ` (95 % interval 1,000 to 1,200)`. Empty
+/// without an interval.
 pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(String::new, |_| format!(" (95 % interval {})", interval_ends(interval)))
 }

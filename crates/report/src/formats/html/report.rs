@@ -155,8 +155,8 @@ fn rerun_card(report: &Report) -> Option<String> {
 
 /// Maximum number of runs whose dots are drawn at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
-/// If an end of the interval is beyond the axis, its label has at least this distance from the end
-/// of the axis.
+/// If an end of the interval is beyond the axis, the label of that end keeps at least this distance
+/// from the edge of the drawing, in units of the drawing.
 const CUT_LABEL_INSET: f64 = 60.0;
 
 #[derive(Template)]
@@ -485,7 +485,7 @@ pub(super) fn findings_card(report: &Report, checks: &[Checked]) -> String {
     plain_card("Findings that affect the numbers", &finding_list(&found, report.results.len()))
 }
 
-/// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without findings.
+/// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without checks.
 pub(super) fn checks_card(report: &Report, checks: &[Checked]) -> String {
     if checks.is_empty() {
         return String::new();
@@ -531,8 +531,8 @@ fn finding_list(checks: &[Checked], results: usize) -> String {
     FindingList { findings: checks.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
-/// Returns a row for each check and answer. If several results share the answer, the row names the first one and
-/// counts the others.
+/// Returns a row for each answer of each check. If the answer is about several results, the row names the first result
+/// and counts the others.
 fn check_table(checks: &[Checked]) -> String {
     let mut seen = BTreeSet::new();
     let first = checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
@@ -575,7 +575,7 @@ pub(super) fn foot_cards(report: &Report) -> String {
     out + &plain_card("Where and how", &(facts(&machine_facts(report)) + &settings))
 }
 
-/// Returns the commands that repeat the measurement and show it.
+/// Returns the commands that repeat the measurement, show it, and compare a later one with it.
 fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
     let measured = findings::command_line(&report.command);

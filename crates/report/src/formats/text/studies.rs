@@ -161,7 +161,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
 }
 
-/// Describes the new layout of the file; `None` if it is unchanged or unknown.
+/// Describes the layout of the file after the runs; `None` if the layout is unchanged, or unknown after the runs.
 fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
     let (name, now) = (row_name(row), describe_extents(after));
