@@ -190,8 +190,8 @@ pub struct Sweep {
     pub preset: Option<String>,
     /// Time in seconds from the start of the first run to the end of the last one.
     pub seconds: f64,
-    /// Time budget of an adaptive search in seconds, from its start to its report; `None` for any
-    /// other sweep.
+    /// Time budget of an adaptive search in seconds, from the start of the search to the report;
+    /// `None` for any other sweep.
     pub budget_seconds: Option<f64>,
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
@@ -234,7 +234,7 @@ pub struct SweptSetting {
     /// The measure that ranks the settings.
     #[serde(rename = "by")]
     pub measure: Measure,
-    /// Mean of the measure over the runs, in the unit of the measure; `None` if a finding invalidates it.
+    /// Mean of the measure over the runs, in the unit of the measure; `None` if a finding invalidates the mean.
     pub value: Option<f64>,
     /// Ids of the checks that invalidate the value.
     #[serde(default, rename = "void_by", skip_serializing_if = "Vec::is_empty")]
@@ -268,8 +268,8 @@ pub struct DeviceBySettings {
     /// Index of the device's best setting in `settings`; `None` if the device has no best setting,
     /// or if the value of that setting is unknown or invalid.
     pub best: Option<usize>,
-    /// The value at each setting, in the order of `settings`; `None` if it was not measured or is
-    /// invalid.
+    /// The value at each setting, in the order of `settings`; `None` if the device was not measured
+    /// at the setting, or if the value is invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
     #[serde(default, rename = "void_by", skip_serializing_if = "Vec::is_empty")]
@@ -484,7 +484,8 @@ pub struct Work {
     /// result.
     pub decided: bool,
     /// Upper bound on how much faster than the winner any other cell may be, as a share (95 % confidence). If a latency
-    /// ranks the cells: how much lower it may be. `None` without a winner, or if the noise between runs is unknown.
+    /// ranks the cells: how much lower another cell's may be. `None` without a winner, or if the noise between runs is
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faster_at_most: Option<f64>,
     /// How the search ended, in a sentence.
@@ -499,8 +500,8 @@ pub struct Work {
     /// all cells. It excludes single stalls, and effects on all cells of a round. `None` if no cell
     /// was repeated.
     pub spread: Option<f64>,
-    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are
-    /// the same cell, or if one of them has fewer than three runs.
+    /// The rate of the cheapest cell divided by the rate of the winner, with the 95 % interval of the
+    /// ratio; `None` if the cheapest cell is the winner, or if one of the two has fewer than three runs.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]

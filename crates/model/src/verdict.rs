@@ -268,13 +268,14 @@ pub struct Gate {
     pub limit: f64,
     /// The measured value, as a geometric mean of the runs; `None` with too few operations.
     pub value: Option<f64>,
-    /// Bounds of the value, each with 95 % confidence. With `--settle` the confidence holds for both decisions
-    /// together. `None` with too few runs or operations.
+    /// Bounds of the value, each with 95 % confidence. With `--settle`, a condition may be decided twice: after the first
+    /// runs, and after more runs. The confidence then holds for both decisions together. `None` with too few runs or
+    /// operations.
     pub bounds: Option<[f64; 2]>,
     /// Number of runs in the value.
     pub runs: u32,
-    /// Total number of runs that would decide the condition in four of five repetitions; `None` if it is decided, or
-    /// above a thousand.
+    /// Total number of runs that would decide the condition in four of five repetitions; `None` if the condition is
+    /// decided, or if a thousand runs are not enough.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,

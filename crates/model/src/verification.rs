@@ -434,9 +434,9 @@ pub struct ReadBack {
 /// Written bytes that the target no longer has because it was truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Size of the target in bytes, where it ends now.
+    /// Current size of the target in bytes, which is where the lost bytes begin.
     pub from_bytes: u64,
-    /// End of the written range in bytes.
+    /// End of the written range in bytes, which is where the lost bytes end.
     pub to_bytes: u64,
     /// Number of blocks that are lost partly or completely.
     pub blocks: u64,

@@ -189,7 +189,7 @@ pub struct WatchedDevice {
     pub volume: Option<String>,
     /// Device number, as `major:minor`.
     pub number: String,
-    /// Disk, partition, RAID or another layer, by its name and `/sys/class/block`.
+    /// Disk, partition, RAID or another layer, as determined from the name and `/sys/class/block`.
     pub kind: LayerKind,
     /// Number of layers of the target above the device; 0 if it was not watched for a target.
     pub level: usize,

@@ -381,7 +381,7 @@ impl HistogramWindow {
         Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
     }
 
-    /// Writes the window. Adds `epoch_ms` to its time.
+    /// Writes the window, with `epoch_ms` added to the time.
     fn write(&self, epoch_ms: u64, kind: Kind, coarseness: u32, out: &mut Vec<u8>) {
         let _ = write!(out, "{}, {}, {}", epoch_ms + self.last_ms, direction_code(kind), self.bytes);
         for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {

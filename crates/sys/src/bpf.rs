@@ -57,11 +57,11 @@ const PIPES: u8 = 11;
 const PWRITEV2: u8 = FIRST_SYNC + 5;
 /// Index of the counter of synchronous `msync` calls, and mark of `msync` in the table of system calls.
 const MSYNC: u8 = FIRST_SYNC + 6;
-/// Mark of `open` in the table of system calls. Its flags decide which counters it increments.
+/// Mark of `open` in the table of system calls. The flags of each call decide which counters it increments.
 const OPEN: u8 = 12;
-/// Mark of `openat` in the table of system calls. Its flags decide which counters it increments.
+/// Mark of `openat` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT: u8 = 13;
-/// Mark of `openat2` in the table of system calls. Its flags decide which counters it increments.
+/// Mark of `openat2` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT2: u8 = 14;
 /// Mark of the call number with which every 32-bit program ends (its `exit_group`). Hardly any 64-bit program makes a
 /// call with this number.
@@ -422,8 +422,8 @@ struct Maps {
     threads: i32,
 }
 
-/// A program being assembled. Each method appends instructions; its comment says what they do when
-/// the program runs.
+/// A program being assembled. Each method appends instructions, and the comment of the method says
+/// what these do when the program runs.
 struct Code<'m> {
     maps: &'m Maps,
     code: Vec<u64>,
@@ -562,7 +562,7 @@ impl Maps {
         code.code
     }
 
-    /// Program that stores the thread that runs it as the parent.
+    /// Program that stores the current thread as the parent.
     fn be_parent(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.call(CURRENT_TASK);

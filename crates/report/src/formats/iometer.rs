@@ -219,7 +219,7 @@ struct Row {
     has_raw_times: bool,
 }
 
-/// Returns the figures of all workers and their common access specification, which is empty if they differ.
+/// Returns the figures of all workers, and the name of their access specification: empty if they have different ones.
 fn combine(workers: &[&Worker]) -> (Figures, String) {
     let all = workers.iter().map(|w| w.figures(None)).reduce(|sum, next| sum.plus(&next));
     let specs: BTreeSet<String> = workers.iter().map(|w| w.spec()).collect();

@@ -27,8 +27,8 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
 }
 
 /// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
-/// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
-/// because it then decides nothing.
+/// Also `None` if a side measured another workload and the outcome is neither failed nor invalid:
+/// such an outcome decides nothing.
 fn shown_gate(
     gate: Option<&SlowdownGate>,
     mut answers: impl Iterator<Item = ComparisonAnswer>,

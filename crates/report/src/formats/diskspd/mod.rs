@@ -350,7 +350,7 @@ impl Topology {
         Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
     }
 
-    /// Returns the numbers of the sockets or nodes.
+    /// Returns the ids of the sockets or nodes, each once.
     fn numbers(groups: &BTreeMap<u32, u32>) -> BTreeSet<u32> {
         groups.values().copied().collect()
     }

@@ -88,7 +88,8 @@ fn study_cards(report: &Report) -> (String, String) {
 }
 
 /// Returns the card with the grid of reads and writes, or with a table of all results if there is
-/// no grid. For a profile with a grid, adds how it differs from the imitated tool, and the score.
+/// no grid. For a profile with a grid, adds how the profile differs from the imitated tool, and the
+/// score.
 fn grid_card(report: &Report) -> String {
     let mut body = test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; each bar is relative to the fastest test.".to_owned()];

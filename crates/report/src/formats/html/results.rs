@@ -419,8 +419,8 @@ fn percentile_table(result: &Measured) -> String {
     )
 }
 
-/// The plot shows the share of operations that took longer than a latency only if they are at least this many. The
-/// same limit applies to percentiles.
+/// Minimum number of operations that took longer than a latency, for the plot to show their share. The same limit
+/// applies to percentiles.
 const MIN_BEYOND: u64 = 10;
 
 /// The share of operations in a bucket of latencies.

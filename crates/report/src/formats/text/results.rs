@@ -165,7 +165,7 @@ fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
     }
 }
 
-/// Returns a row for each result. `draw` draws its time series.
+/// Returns a row for each result. `draw` draws the time series of a result.
 fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table {
     Columns::new(results)
         .text("runs", |result| &result.name)
