@@ -101,7 +101,7 @@ pub enum Search {
 pub enum Until {
     /// The sweep ends when each cell was measured once, or when a cell completed at most [`least_iops`] operations per second.
     Slow,
-    /// The sweep measures all cells in each round, and ends when the tracked cell has settled.
+    /// The sweep measures all cells in each round, and ends when the tracked cell has settled, or at a limit.
     Rounds {
         /// Index of the job whose value is tracked.
         tracked: usize,
@@ -484,8 +484,8 @@ pub struct Work {
     /// result.
     pub decided: bool,
     /// Upper bound on how much faster than the winner any other cell may be, as a share (95 % confidence). If a latency
-    /// ranks the cells: how much lower another cell's may be. `None` without a winner, or if the noise between runs is
-    /// unknown.
+    /// ranks the cells: how much lower the latency of any other cell may be. `None` without a winner, or if the noise
+    /// between runs is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faster_at_most: Option<f64>,
     /// How the search ended, in a sentence.

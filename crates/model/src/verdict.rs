@@ -59,7 +59,7 @@ pub enum AnswerWord {
     Knee,
     /// No knee was reached: more hosts still add more rate than latency.
     Scales,
-    /// The runs do not show that a target is faster. [`ReportAnswer::sentence`] states the largest
+    /// The runs do not show that a target is faster. The sentence of the answer states the largest
     /// possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,

@@ -94,8 +94,8 @@ impl Verification {
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// Returns the required and the allowed content of the block at position `index`, from 0, of the order in which
-    /// blocks are read back; `None` if no write to that block was begun.
+    /// Returns what the block that is read back as the `index`-th one (from 0) must contain and may contain; `None` if no
+    /// write to that block was begun.
     pub fn expected(&self, index: u64, writer_progress: WriterProgress) -> Option<Expected> {
         let block = self.order(READ_BACK_PASS).block(index);
         let pass = writer_progress.synced / self.blocks;
@@ -173,7 +173,9 @@ impl State {
         let WriterProgress { synced, begun } = state.writer_progress;
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
-            return Err(format!("{synced} stable and {begun} begun writes of {writes} are not possible"));
+            return Err(format!(
+                "it has {synced} stable and {begun} begun writes of {writes}, which is not possible"
+            ));
         }
         Ok(state)
     }
@@ -291,7 +293,7 @@ pub struct Verified {
 pub enum Verdict {
     /// All blocks that were read back are correct, and nothing failed.
     Verified,
-    /// Not all blocks were read back, and no damage was found before.
+    /// Not all blocks were read back, and no damage was found before the interruption.
     Interrupted,
     /// A block is damaged, or a write or read failed.
     Damaged,

@@ -29,7 +29,7 @@ const SECOND_CUT_ERRORS: f64 = 1.0;
 /// Minimum share of the difference that happens at the step itself, measured over the nearest values of both levels ([`NEAR_DIVISOR`]). A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
 const MIN_SHARE_AT_STEP: f64 = 0.5;
-/// Divisor for [`MIN_SHARE_AT_STEP`]: the nearest values are as many as the shorter level has, divided by this.
+/// The number of nearest values for [`MIN_SHARE_AT_STEP`] is the length of the shorter level, divided by this.
 const NEAR_DIVISOR: usize = 3;
 /// Rates below this share of the mean count as this share.
 const MIN_RATE_SHARE: f64 = 0.01;

@@ -72,7 +72,7 @@ impl Shift {
         [self.delta - half, self.delta + half]
     }
 
-    /// Returns a quantile of Student's t times the standard error; 0 if nothing varies.
+    /// Returns the quantile `level` of Student's t, multiplied by the standard error; 0 if nothing varies.
     fn distance_at(&self, level: f64) -> f64 {
         if self.standard_error > 0.0 { quantile(self.degrees, level) * self.standard_error } else { 0.0 }
     }

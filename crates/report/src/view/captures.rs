@@ -147,7 +147,7 @@ fn number(figure: f64) -> String {
 
 fn describe_footprint(footprint: &Footprint) -> String {
     let mut text = format!(
-        "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        "{}{} of distinct data in blocks of {} ({} read, {} written) within {}; each block touched {} times",
         if footprint.is_lower_bound { "at least " } else { "" },
         show_bytes(footprint.bytes),
         short_bytes(footprint.block_bytes),
@@ -260,7 +260,7 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
         (profile.without_completion, "have no completion in the file"),
         (
             profile.late,
-            "took so long that they follow later requests in the file; order, depth and arrivals exclude them",
+            "completed so late that the file has them after later requests; order, depth and arrivals exclude them",
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()

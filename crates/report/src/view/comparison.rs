@@ -68,7 +68,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         .table(&["visible", "runs", "A", "B", "95 % interval"])
 }
 
-/// The comparison of one side or several with the first one, A.
+/// The comparison of one or several sides with the first side, A.
 pub(crate) struct Compared<'c> {
     /// The version of fathom that compared them.
     pub(crate) version: &'c str,

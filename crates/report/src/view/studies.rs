@@ -314,7 +314,7 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
 }
 
 /// Returns the load as a share of the capacity. If a finding invalidates the capacity, returns the
-/// share in the name of the result.
+/// share that is part of the result's name.
 fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
     let named = || Some(results.get(point.result)?.name.split_once(" of capacity: ")?.0.to_owned());
     or_dash(point.share.map(show_share).or_else(named), |share| share)

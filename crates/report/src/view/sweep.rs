@@ -389,8 +389,8 @@ pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec
     distinct(ways).into_iter().map(map).collect()
 }
 
-/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. 0 for an
-/// unknown value.
+/// Returns a value as a share of the best value, from 0 to 1. For latencies, returns the best value
+/// as a share of the value. 0 for an unknown value.
 pub(crate) fn share_of_best(value: Option<f64>, best: f64, measure: Measure) -> f64 {
     let value = value.unwrap_or(0.0);
     let share = if measure.is_latency() { best / value } else { value / best };

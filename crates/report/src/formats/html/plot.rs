@@ -201,8 +201,8 @@ impl Axis {
         Self { low: low / 1.15, high: high * 1.15, scale: Scale::Log }
     }
 
-    /// Returns the place of a value along the axis. Values in the range are at 0 to [`SIDE`], others outside. NaN for a
-    /// value that a logarithmic axis cannot show.
+    /// Returns the place of a value along the axis: from 0 to [`SIDE`] for values in the range of the axis, below 0 or
+    /// above [`SIDE`] for others. NaN for a value that a logarithmic axis cannot show.
     pub(crate) fn along(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -212,8 +212,8 @@ impl Axis {
         part * SIDE
     }
 
-    /// Returns the place of a value counted from the top, as SVG does. Values in the range are at 0 to [`SIDE`], others
-    /// outside. NaN for a value that a logarithmic axis cannot show.
+    /// Returns the place of a value counted from the top, as in SVG: from 0 to [`SIDE`] for values in the range of the
+    /// axis, below 0 or above [`SIDE`] for others. NaN for a value that a logarithmic axis cannot show.
     pub(crate) fn down(&self, value: f64) -> f64 {
         SIDE - self.along(value)
     }

@@ -50,7 +50,7 @@ fn page_header(report: &Report) -> Vec<String> {
     [title, chains(&report.machine.places), started, report.annotations.tags.clone()].concat()
 }
 
-/// Returns the cards above the findings, which have the main figures, and the cards below the findings.
+/// Returns the cards with the main figures, which are above the findings, and the cards below the findings.
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {

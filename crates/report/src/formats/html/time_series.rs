@@ -508,7 +508,7 @@ pub(super) struct Events {
     pub(super) marks: Vec<Mark>,
     /// Disturbed runs that still count, each with the disturbance.
     pub(super) disturbed: Vec<(u32, String)>,
-    /// If the mean includes warm-up: every run, with the duration of the longest warm-up in seconds.
+    /// If the mean includes warm-up: every run, with the mean duration of the warm-up in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
 }
 

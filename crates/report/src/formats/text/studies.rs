@@ -340,8 +340,8 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
         ),
         (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
     ];
-    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share of \
-                 fathom's own lateness in the percentile of the target (without a target, in p99); - = too few samples, or overload.";
+    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: how much of \
+                 the target's percentile (without a target, of p99) may be fathom's own lateness; - = too few samples, or overload.";
     let states = states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }
