@@ -147,7 +147,7 @@ fn number(figure: f64) -> String {
 
 fn describe_footprint(footprint: &Footprint) -> String {
     let mut text = format!(
-        "{}{} of distinct data in blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        "{}{} in distinct blocks of {} ({} read, {} written) within {}; each block touched {} times",
         if footprint.is_lower_bound { "at least " } else { "" },
         show_bytes(footprint.bytes),
         short_bytes(footprint.block_bytes),
