@@ -250,7 +250,7 @@ pub struct Profile {
     pub failed: u64,
     /// Requests without a completion in the file.
     pub without_completion: u64,
-    /// Requests that completed so late that they follow later requests in the file. Arrivals, depth and sequences
+    /// Requests that completed so late that the file has them after later requests. Arrivals, depth and sequences
     /// exclude them.
     pub late: u64,
 }

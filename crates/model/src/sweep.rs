@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 /// equally fast.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Returns the tolerance for sessions whose grid does not state one.
+/// Returns the tolerance of sessions of earlier versions, whose grid does not state one.
 fn earlier_tolerance() -> f64 {
     0.03
 }
 
-/// Word for a sweep that measures its cells in order.
+/// Value of [`Sweep::search`] for a sweep that measures its cells in the order of the grid.
 pub const IN_ORDER: &str = "in order";
 
 /// The grid of a plan.
@@ -38,7 +38,7 @@ pub struct Grid {
     /// Settings of well-known programs, with which the best setting is compared.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<Baseline>,
-    /// The rule for the next cell.
+    /// The rule that chooses the next cell to measure.
     pub search: Search,
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
@@ -79,7 +79,7 @@ pub struct Baseline {
     pub job: usize,
 }
 
-/// The rule for the next cell.
+/// The rule that chooses the next cell to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Search {
@@ -95,13 +95,13 @@ pub enum Search {
     InOrder(Until),
 }
 
-/// When the cells of a sweep in order have been measured enough.
+/// The end of a sweep that measures its cells in the order of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// When each cell was measured once, or one cell completed at most [`least_iops`] operations per second.
+    /// The sweep ends when each cell was measured once, or when a cell completed at most [`least_iops`] operations per second.
     Slow,
-    /// After rounds of all cells, when the tracked cell has settled.
+    /// The sweep measures all cells in each round, and ends when the tracked cell has settled, or at a limit.
     Rounds {
         /// Index of the job whose value is tracked.
         tracked: usize,
@@ -114,7 +114,7 @@ pub enum Until {
     },
 }
 
-/// The value that is tracked over rounds, for one of the cells.
+/// The value of one cell that is tracked over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -190,8 +190,8 @@ pub struct Sweep {
     pub preset: Option<String>,
     /// Time in seconds from the start of the first run to the end of the last one.
     pub seconds: f64,
-    /// Time budget of an adaptive search in seconds, from its start to its report; `None` for any
-    /// other sweep.
+    /// Time budget of an adaptive search in seconds, from the start of the search to the report;
+    /// `None` for any other sweep.
     pub budget_seconds: Option<f64>,
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
@@ -202,17 +202,17 @@ pub struct Sweep {
     pub skipped: Vec<Skipped>,
     /// The fastest cell of each work (`read`, `write`, ...) that has several cells. Its figures are
     /// from runs after the search had chosen it. A work is missing if a finding invalidates its
-    /// winner. Empty for cells in order.
+    /// winner. Empty if the cells were measured in order.
     pub winner: BTreeMap<String, CellFigures>,
     /// The cheapest cell of each work among those that are as fast as the winner: the one with the
-    /// least memory, then the least CPU time. Empty for cells in order.
+    /// least memory, then the least CPU time. Empty if the cells were measured in order.
     pub cheapest: BTreeMap<String, CellFigures>,
     /// How the winner of each work was decided, and the conclusions.
     pub works: Vec<Work>,
     /// A cell that was measured repeatedly, to find out whether the target changed during the
-    /// sweep; `None` with fewer than four runs of it, and for cells in order.
+    /// sweep; `None` if the cell has fewer than four runs, or if the cells were measured in order.
     pub reference: Option<Reference>,
-    /// The target of cells in order; `None` for a search, or if no cell stores data.
+    /// The target of a sweep that measured its cells in order; `None` for a search, or if no cell stores data.
     #[serde(default, rename = "place", skip_serializing_if = "Option::is_none")]
     pub target: Option<SweptTarget>,
     /// The rounds; `None` if the sweep was not measured in rounds.
@@ -234,7 +234,7 @@ pub struct SweptSetting {
     /// The measure that ranks the settings.
     #[serde(rename = "by")]
     pub measure: Measure,
-    /// Mean of the measure over the runs, in the unit of the measure; `None` if a finding invalidates it.
+    /// Mean of the measure over the runs, in the unit of the measure; `None` if a finding invalidates the mean.
     pub value: Option<f64>,
     /// Ids of the checks that invalidate the value.
     #[serde(default, rename = "void_by", skip_serializing_if = "Vec::is_empty")]
@@ -268,8 +268,8 @@ pub struct DeviceBySettings {
     /// Index of the device's best setting in `settings`; `None` if the device has no best setting,
     /// or if the value of that setting is unknown or invalid.
     pub best: Option<usize>,
-    /// The value at each setting, in the order of `settings`; `None` if it was not measured or is
-    /// invalid.
+    /// The value at each setting, in the order of `settings`; `None` if the device was not measured
+    /// at the setting, or if the value is invalid.
     pub values: Vec<Option<f64>>,
     /// Ids of the checks that invalidate the value of the best setting, or of all settings if no setting is the best.
     #[serde(default, rename = "void_by", skip_serializing_if = "Vec::is_empty")]
@@ -338,8 +338,8 @@ pub struct Rounds {
     pub bytes_wanted: Option<u64>,
     /// Bytes written in all rounds.
     pub bytes_written: u64,
-    /// First and last round of the window, from 1. Figures of cells are means over the window. `None` with fewer than
-    /// five rounds.
+    /// First and last round of the window, counted from 1. Figures of cells are means over the window. `None` with fewer
+    /// than five rounds.
     pub window: Option<[u32; 2]>,
     /// Mean of the tracked value in the window; `None` without a window.
     pub window_mean: Option<f64>,
@@ -387,7 +387,7 @@ impl Sweep {
         targets.into_iter().map(on).collect()
     }
 
-    /// Returns the cell of a work that has a single cell; `None` if the cell has no rate, and for any other work.
+    /// Returns the only cell of a work; `None` if the work has several cells, or if its cell has no rate.
     pub fn only_cell(&self, work: &str) -> Option<&CellFigures> {
         let mut mine = self.cells.iter().filter(|c| c.setting.work() == work);
         mine.next().filter(|c| mine.next().is_none() && c.mib_per_s.is_some())
@@ -484,7 +484,8 @@ pub struct Work {
     /// result.
     pub decided: bool,
     /// Upper bound on how much faster than the winner any other cell may be, as a share (95 % confidence). If a latency
-    /// ranks the cells: how much lower it may be. `None` without a winner, or if the noise between runs is unknown.
+    /// ranks the cells: how much lower the latency of any other cell may be. `None` without a winner, or if the noise
+    /// between runs is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faster_at_most: Option<f64>,
     /// How the search ended, in a sentence.
@@ -499,14 +500,14 @@ pub struct Work {
     /// all cells. It excludes single stalls, and effects on all cells of a round. `None` if no cell
     /// was repeated.
     pub spread: Option<f64>,
-    /// The cheapest cell's rate divided by the winner's, with its 95 % interval; `None` if they are
-    /// the same cell, or if one of them has fewer than three runs.
+    /// The rate of the cheapest cell divided by the rate of the winner, with the 95 % interval of the
+    /// ratio; `None` if the cheapest cell is the winner, or if one of the two has fewer than three runs.
     pub cheapest_by_winner: Option<Estimate>,
     /// Settings of well-known programs.
     #[serde(rename = "yardsticks")]
     pub baselines: Vec<BaselineLoss>,
     /// For each axis, the smallest value that no larger value beats by more than the tolerance. An
-    /// axis is missing if that is its largest value. Empty if runs of one cell differ by more than
+    /// axis is missing if only its largest value qualifies. Empty if runs of one cell differ by more than
     /// a tenth, if the winner did not repeat its result, or if a latency ranks the cells.
     pub knees: Vec<Knee>,
 }

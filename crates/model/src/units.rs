@@ -117,7 +117,7 @@ pub fn show_seconds(seconds: f64) -> String {
 }
 
 /// Formats a number with three digits, of which at most two are decimals: `0.05`, `85.3`. From a
-/// thousand on, as a whole number.
+/// hundred on, as a whole number.
 fn three_digits(value: f64) -> String {
     // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {

@@ -59,8 +59,8 @@ pub enum AnswerWord {
     Knee,
     /// No knee was reached: more hosts still add more rate than latency.
     Scales,
-    /// The runs do not show that a target is faster. The sentence has the largest possible
-    /// difference.
+    /// The runs do not show that a target is faster. The sentence of the answer states the largest
+    /// possible difference.
     #[serde(rename = "NO DIFFERENCE SEEN")]
     NoDifferenceSeen,
     /// The measurements do not answer the question.
@@ -132,7 +132,7 @@ impl Verdict {
 pub struct Producer {
     /// Version of the JSON contract.
     pub format: u32,
-    /// Version of the program that judged.
+    /// Version of fathom that judged the results.
     pub version: String,
 }
 
@@ -268,13 +268,14 @@ pub struct Gate {
     pub limit: f64,
     /// The measured value, as a geometric mean of the runs; `None` with too few operations.
     pub value: Option<f64>,
-    /// Bounds of the value, each with 95 % confidence. With `--settle` the confidence holds for both decisions
-    /// together. `None` with too few runs or operations.
+    /// Bounds of the value, each with 95 % confidence. With `--settle`, a condition may be decided twice: after the first
+    /// runs, and after more runs. The confidence then holds for both decisions together. `None` with too few runs or
+    /// operations.
     pub bounds: Option<[f64; 2]>,
     /// Number of runs in the value.
     pub runs: u32,
-    /// Total number of runs that would decide the condition in four of five repetitions; `None` if it is decided, or
-    /// above a thousand.
+    /// Total number of runs that would decide the condition in four of five repetitions; `None` if the condition is
+    /// decided, or if a thousand runs are not enough.
     pub runs_needed: Option<u32>,
     /// `PASS`, `FAIL`, `INCONCLUSIVE` or `INVALID`.
     pub word: AnswerWord,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The only format of a state.
 const FORMAT: u32 = 1;
-/// Maximum size of a block in bytes, as for operations.
+/// Maximum size of a block in bytes. Operations of a benchmark have the same limit.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
 /// Seed of the order in which blocks are read back.
 const READ_BACK_PASS: u64 = u64::MAX;
@@ -37,8 +37,7 @@ pub struct Verification {
     pub blocks: u64,
     /// Number of times that each block is written.
     pub passes: u32,
-    /// Number of writes after which a sync follows. The end of a pass has a sync too, even after
-    /// fewer writes.
+    /// Number of writes between two syncs. A sync also ends each pass, even after fewer writes.
     pub sync_every: u64,
 }
 
@@ -46,9 +45,9 @@ pub struct Verification {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriterProgress {
-    /// Number of the last write that is stable, together with all earlier writes; 0 if none is.
+    /// Sequence number of the last write up to which all writes are stable; 0 if no write is stable.
     pub synced: u64,
-    /// Number of the last write that may have begun; 0 if none.
+    /// Sequence number of the last write that may have begun; 0 if no write may have begun.
     pub begun: u64,
 }
 
@@ -78,7 +77,7 @@ impl Verification {
         self.blocks.saturating_mul(u64::from(self.block_bytes))
     }
 
-    /// Returns the number of the last write before the next sync, if the writes up to `synced` are stable.
+    /// Returns the sequence number of the last write before the next sync, if the writes up to `synced` are stable.
     pub fn next_sync(&self, synced: u64) -> u64 {
         let end_of_pass = (synced / self.blocks).saturating_add(1).saturating_mul(self.blocks);
         synced.saturating_add(self.sync_every).min(end_of_pass).min(self.writes())
@@ -95,8 +94,8 @@ impl Verification {
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// Returns the required and the allowed content of the block that is read back as number `index`, from 0; `None` if
-    /// no write to that block was begun.
+    /// Returns what the block that is read back as the `index`-th one (from 0) must contain and may contain; `None` if no
+    /// write to that block was begun.
     pub fn expected(&self, index: u64, writer_progress: WriterProgress) -> Option<Expected> {
         let block = self.order(READ_BACK_PASS).block(index);
         let pass = writer_progress.synced / self.blocks;
@@ -174,7 +173,9 @@ impl State {
         let WriterProgress { synced, begun } = state.writer_progress;
         let writes = state.verification.writes();
         if synced > writes || begun < synced || begun > state.verification.next_sync(synced) {
-            return Err(format!("{synced} stable and {begun} begun writes of {writes} are not possible"));
+            return Err(format!(
+                "it has {synced} stable and {begun} begun writes of {writes}, which is not possible"
+            ));
         }
         Ok(state)
     }
@@ -202,12 +203,12 @@ impl Order {
         Self { count, half_bits: bits.div_ceil(2).max(1), key }
     }
 
-    /// Returns the block at a place of the order.
+    /// Returns the block at a position of the permutation.
     fn block(&self, place: u64) -> u64 {
         self.walk(place, |(left, right), round| (right, left ^ self.mix(round, right)), &(0..Self::ROUNDS))
     }
 
-    /// Returns the place of a block in the order.
+    /// Returns the position of a block in the permutation.
     fn place(&self, block: u64) -> u64 {
         let backwards = (0..Self::ROUNDS).rev();
         self.walk(block, |(left, right), round| (right ^ self.mix(round, left), left), &backwards)
@@ -240,7 +241,7 @@ impl Order {
     }
 }
 
-/// Maximum number of failures, and of damaged blocks, that are listed. Further ones are only counted.
+/// Maximum number of listed failures, and of listed damaged blocks. Further ones are only counted.
 pub const LISTED: usize = 100;
 
 /// The result of a verification, on one host or on several that verified together.
@@ -277,11 +278,11 @@ pub struct Verified {
     pub written: Option<(Written, Duration)>,
     /// The reads and their duration; `None` if writing was interrupted.
     pub read: Option<(ReadBack, Duration)>,
-    /// Where the reads came from, such as the device or the page cache, as text.
+    /// Where the data came from when it was read, such as the device or the page cache, as text.
     pub source: String,
     /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Path of the file with the state, as text of [`crate::name::text`]; `None` if none was kept.
+    /// Path of the state file, formatted by [`crate::name::text`]; `None` if the file was not kept.
     pub state: Option<String>,
     /// Name of the host whose data was read back; `None` if it was this host.
     pub read_of: Option<String>,
@@ -292,7 +293,7 @@ pub struct Verified {
 pub enum Verdict {
     /// All blocks that were read back are correct, and nothing failed.
     Verified,
-    /// Not all blocks were read back, and no damage was found before.
+    /// Not all blocks were read back, and no damage was found before the interruption.
     Interrupted,
     /// A block is damaged, or a write or read failed.
     Damaged,
@@ -323,7 +324,7 @@ impl Verifications {
         self.hosts.iter().filter_map(|on| on.outcome.as_ref().ok())
     }
 
-    /// Returns the worst verdict of all hosts; interrupted without hosts.
+    /// Returns the worst verdict of all hosts; [`Verdict::Interrupted`] without hosts.
     pub fn verdict(&self) -> Verdict {
         let each = self.hosts.iter().map(HostVerification::verdict);
         each.max().unwrap_or(Verdict::Interrupted)
@@ -356,7 +357,7 @@ impl Verified {
         }
     }
 
-    /// Whether the blocks were not all read back.
+    /// Whether some blocks were not read back.
     pub fn is_interrupted(&self) -> bool {
         self.read.as_ref().is_none_or(|(r, _)| r.interrupted)
     }
@@ -410,8 +411,8 @@ pub struct ReadBack {
     pub blocks: u64,
     /// Number of blocks that are not read, because no write to them was begun.
     pub unwritten: u64,
-    /// Number of blocks that must contain a write, because one was made stable. If it is 0, the
-    /// verification proves nothing.
+    /// Number of blocks that must contain data, because a write to the block was made stable. If it
+    /// is 0, the verification proves nothing.
     pub must: u64,
     /// Number of blocks that contain a complete write that was begun but not made stable.
     pub newer: u64,
@@ -435,9 +436,9 @@ pub struct ReadBack {
 /// Written bytes that the target no longer has because it was truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Size of the target in bytes, where it ends now.
+    /// Current size of the target in bytes, which is where the lost bytes begin.
     pub from_bytes: u64,
-    /// End of the written range in bytes.
+    /// End of the written range in bytes, which is where the lost bytes end.
     pub to_bytes: u64,
     /// Number of blocks that are lost partly or completely.
     pub blocks: u64,
@@ -468,7 +469,7 @@ pub struct FailureCount {
 pub struct Failed {
     /// Kind of operation.
     pub kind: Kind,
-    /// Offset in bytes; for a sync the number of the last write before it.
+    /// Offset in bytes; for a sync, the sequence number of the last write before the sync.
     pub at: u64,
     /// Bytes moved, or a negative errno.
     pub result: i32,

@@ -52,7 +52,7 @@ pub struct Layout {
 pub struct LoadOverTime {
     /// Targets as typed; empty for all disks in use.
     pub targets: Vec<String>,
-    /// End of the first interval, RFC 3339; empty before it.
+    /// End of the first interval, RFC 3339; empty until then.
     pub started: String,
     /// End of the last interval, RFC 3339.
     pub ended: String,
@@ -80,8 +80,8 @@ pub struct DeviceOverTime {
     pub name: String,
     /// Points of the device, in order of time.
     pub points: Vec<LoadPoint>,
-    /// Why the load cannot be compared with measured capacities; `None` if it can, or if the device has no limit of its
-    /// own.
+    /// Why the load cannot be compared with measured capacities; `None` if it can, or for a kind of device without a
+    /// load, such as a partition.
     pub limit_unknown: Option<String>,
 }
 
@@ -187,9 +187,9 @@ pub struct WatchedDevice {
     pub name: String,
     /// The name of a device mapper volume; `None` for all other devices.
     pub volume: Option<String>,
-    /// `major:minor`.
+    /// Device number, as `major:minor`.
     pub number: String,
-    /// Disk, partition, RAID or another layer, by its name and `/sys/class/block`.
+    /// Disk, partition, RAID or another layer, as determined from the name and `/sys/class/block`.
     pub kind: LayerKind,
     /// Number of layers of the target above the device; 0 if it was not watched for a target.
     pub level: usize,

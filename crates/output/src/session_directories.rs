@@ -40,8 +40,8 @@ fn is_usable(dir: &Path) -> bool {
     there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
-/// Returns the session directory below the temporary directory. It need not exist. `None` if
-/// another user owns its parent `fathom-UID` or may write to it.
+/// Returns the session directory below the temporary directory, even if it does not exist yet.
+/// `None` if another user owns the parent directory `fathom-UID` or may write to it.
 fn temporary_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));

@@ -1,12 +1,12 @@
-//! Standard error: messages about progress and failures. Control characters in names and other text
-//! from outside are replaced, and a failed write never ends the program.
+//! Standard error: messages about progress and failures. Control characters that fathom did not
+//! write itself are replaced, and a failed write never ends the program.
 
 use crate::stream::{self, is_disk};
 use model::name::visible;
 use std::borrow::Cow;
 use std::fs::File;
 
-/// Redirects standard error to standard output, or discards it if standard output is a block
+/// Redirects standard error to standard output, or to `/dev/null` if standard output is a block
 /// device. Call this if standard error leads to a device or file that must not be written.
 pub fn redirect() {
     let sent = if is_disk(rustix::stdio::stdout()) {
@@ -38,7 +38,8 @@ pub fn write(bytes: &[u8]) {
     let _ = stream::write(rustix::stdio::stderr(), bytes);
 }
 
-/// Prints a message, in colours on a terminal. The coloured form differs only in escape sequences.
+/// Prints a message: `coloured` on a terminal with colours, otherwise `plain`. The two texts differ
+/// only in escape sequences.
 pub fn print_coloured(plain: &str, coloured: &str) {
     // Print escape sequences only if fathom made all of them.
     let harmless = matches!(visible(plain), Cow::Borrowed(_));

@@ -68,8 +68,9 @@ pub fn render_for_file<K: ReportKind + ?Sized>(
     Ok(escape_control_characters(&render(format, report, style)?, format.content))
 }
 
-/// Renders a report as text, for a message that its file could not be written. Uses this format, or
-/// the text format if this one is binary. If the report cannot be rendered, returns the reason.
+/// Renders a report as text for the message that the report file could not be written. Uses
+/// `format`, or the text format if `format` is binary. If the report cannot be rendered, returns the
+/// reason.
 pub fn render_as_text<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> String {
     let format = if format.content == Content::Bytes { TEXT } else { format };
     let bytes = render(format, report, style).unwrap_or_else(|why| why.message().as_bytes().to_vec());
@@ -81,7 +82,7 @@ fn render<K: ReportKind + ?Sized>(format: &Format, report: &K, style: Style) -> 
     format.bytes(report, style).map_err(refuse)
 }
 
-/// Prints text, in colours on a terminal.
+/// Prints a text: `coloured` on a terminal with colours, otherwise `plain`.
 ///
 /// # Errors
 /// As [`print_text`].

@@ -87,8 +87,8 @@ fn cells(row: &str) -> Vec<String> {
     row.split('|').map(|cell| strip_marks(&cell.trim().replace('\0', "|"))).collect()
 }
 
-/// Draws a table whose first row has the headings and whose second row is the rule. If the table is too wide, prints
-/// its rows one after another.
+/// Draws a table whose first row has the headings and whose second row is the rule. If the table is too wide, wraps the
+/// last column, or else prints each row as a paragraph.
 fn draw_table(rows: &[Vec<String>], width: usize) -> String {
     let [headings, _, body @ ..] = rows else { return String::new() };
     let has_headings = headings.iter().any(|heading| !heading.is_empty());
@@ -131,7 +131,7 @@ fn draw_table(rows: &[Vec<String>], width: usize) -> String {
     out
 }
 
-/// Whether a cell is a figure, which is aligned to the right.
+/// Whether a cell begins like a number or is a dash. A column of such cells is aligned to the right.
 fn is_number(cell: Option<&String>) -> bool {
     cell.is_some_and(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
 }

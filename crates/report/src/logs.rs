@@ -29,7 +29,7 @@ pub struct LogFile {
 
 #[derive(Clone, Debug)]
 enum LogContent {
-    /// All operations as CSV. `[job][phase][stream]` is the name of the stream's result.
+    /// All operations as CSV. Has the names of the results, indexed by job, phase and stream.
     Csv(Vec<Vec<Vec<String>>>),
     Fio(FioLog),
 }
@@ -135,7 +135,7 @@ const BUCKETS: usize = 29 << BUCKET_BITS;
 struct FioLog {
     logs: Logs,
     kind: LogKind,
-    /// Numbers of the workers in the file, with the paths of their targets.
+    /// Number of each worker in the file, from 1, with the paths of the worker's targets.
     workers: Vec<(u32, Vec<String>)>,
     /// Start of the measurement, in ns since the start of the phase: when both delay and ramp are
     /// over, as in fio.
@@ -371,7 +371,7 @@ impl FioLog {
 struct HistogramWindow {
     began_ms: u64,
     last_ms: u64,
-    /// Length of the last operation.
+    /// Length of the last operation in the window, in bytes.
     bytes: u32,
     counts: Vec<u64>,
 }
@@ -381,7 +381,7 @@ impl HistogramWindow {
         Self { began_ms, last_ms: began_ms, bytes: 0, counts: vec![0; BUCKETS] }
     }
 
-    /// Writes the window. Adds `epoch_ms` to its time.
+    /// Writes the window, with `epoch_ms` added to the time.
     fn write(&self, epoch_ms: u64, kind: Kind, coarseness: u32, out: &mut Vec<u8>) {
         let _ = write!(out, "{}, {}, {}", epoch_ms + self.last_ms, direction_code(kind), self.bytes);
         for some in self.counts.chunks(1 << coarseness.min(BUCKET_BITS)) {

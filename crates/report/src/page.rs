@@ -39,14 +39,14 @@ impl Page {
         to.write_all(self.text.as_bytes())
     }
 
-    /// Adds an empty line, unless the last one is empty or there is no line.
+    /// Adds an empty line, unless the last line is empty or the page has no line yet.
     pub(crate) fn gap(&mut self) {
         if !self.ends_with_gap() {
             self.line("");
         }
     }
 
-    /// Whether the last line is empty or there is no line.
+    /// Whether the last line is empty or the page has no line yet.
     pub(crate) fn ends_with_gap(&self) -> bool {
         self.text.is_empty() || self.text.ends_with("\n\n")
     }
@@ -121,7 +121,7 @@ impl Page {
         self.explain_device(&table.shown_headings(self.width));
     }
 
-    /// Explains whose requests the columns of the device count, below the first table that has such a column.
+    /// Adds the legend of the columns of the device, below the first table of the page that has such a column.
     fn explain_device(&mut self, headings: &[&str]) {
         if !self.explains_device && has_device_column(headings) {
             self.legend(&format!("{DEVICE_LEGEND}."));
@@ -273,7 +273,7 @@ fn split_words(text: &str) -> Vec<Cow<'_, str>> {
     words
 }
 
-/// Shortens a word to `max_width` columns, but at least one, by removing its middle, because names
+/// Shortens a word to `max_width` columns (at least one) by removing its middle, because names
 /// differ at their ends. Returns coloured words whole.
 pub(crate) fn shorten(word: &str, max_width: usize) -> Cow<'_, str> {
     if display_width(word) <= max_width || word.contains('\x1b') {

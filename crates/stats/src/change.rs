@@ -29,7 +29,7 @@ const SECOND_CUT_ERRORS: f64 = 1.0;
 /// Minimum share of the difference that happens at the step itself, measured over the nearest values of both levels ([`NEAR_DIVISOR`]). A step
 /// has the whole difference there, a straight line a third, an exponential decay less.
 const MIN_SHARE_AT_STEP: f64 = 0.5;
-/// Divisor for [`MIN_SHARE_AT_STEP`]: the nearest values are as many as the shorter level has, divided by this.
+/// The number of nearest values for [`MIN_SHARE_AT_STEP`] is the length of the shorter level, divided by this.
 const NEAR_DIVISOR: usize = 3;
 /// Rates below this share of the mean count as this share.
 const MIN_RATE_SHARE: f64 = 0.01;
@@ -76,8 +76,8 @@ fn relative_difference(a: f64, b: f64) -> f64 {
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
 }
 
-/// Finds the steps of a series whose lower level is at least the share `min_size` below the higher
-/// one.
+/// Finds the steps of a series at which the lower level is at least the share `min_size` below the
+/// higher one.
 pub fn find_steps(values: &[f64], min_size: f64) -> Change {
     let min_side = MIN_SIDE_VALUES.max((values.len() as f64 * MIN_SIDE_SHARE) as usize);
     match search(values, min_side, min_size) {
@@ -87,7 +87,7 @@ pub fn find_steps(values: &[f64], min_size: f64) -> Change {
     }
 }
 
-/// The cuts of a series: the index at which each level begins, except the first one.
+/// The cuts of a series: the index at which each level but the first begins.
 #[derive(Clone, Debug, PartialEq)]
 enum Cuts {
     None,

@@ -72,7 +72,7 @@ impl Shift {
         [self.delta - half, self.delta + half]
     }
 
-    /// Returns a quantile of Student's t times the standard error; 0 if nothing varies.
+    /// Returns the quantile `level` of Student's t, multiplied by the standard error; 0 if nothing varies.
     fn distance_at(&self, level: f64) -> f64 {
         if self.standard_error > 0.0 { quantile(self.degrees, level) * self.standard_error } else { 0.0 }
     }
@@ -83,8 +83,8 @@ impl Shift {
     }
 
     /// Returns the two-sided p of the observed difference if the true difference equals the margin;
-    /// 1 if the observed one is not beyond the margin. The p is below 5 % exactly if the whole 95 %
-    /// interval is beyond the margin.
+    /// 1 if the observed difference is not beyond the margin. The p is below 5 % exactly if the whole
+    /// 95 % interval is beyond the margin.
     pub fn p_beyond(&self, margin: f64) -> f64 {
         let beyond = self.delta.abs() - margin;
         if beyond <= 0.0 {
@@ -128,9 +128,9 @@ impl Shift {
         (half > 0.0).then(|| find_smallest(FEWEST_RUNS as u32, MAX_NEEDED_RUNS, narrow)).flatten()
     }
 
-    /// Returns the number of runs on each side with which [`POWER`] of such comparisons would decide on which side of a limit the difference
-    /// is. Assumes a one-sided bound that errs with the probability `tail`, and the observed difference and variance. `None` above
-    /// [`MAX_NEEDED_RUNS`].
+    /// Returns the number of runs of each list with which [`POWER`] of such comparisons would decide whether the difference is above or
+    /// below a limit. Assumes a one-sided bound that errs with the probability `tail`, and the observed difference and variance. `None`
+    /// above [`MAX_NEEDED_RUNS`].
     pub fn runs_to_decide(&self, limit: f64, tail: f64) -> Option<u32> {
         self.runs_for((self.delta - limit).abs(), 1.0 - tail, POWER, MIN_RUNS_FOR_RANKS)
     }
@@ -298,7 +298,7 @@ fn groups_of_equal(a: &[f64], b: &[f64]) -> Vec<(usize, usize)> {
     groups.map(|equal| (equal.len(), equal.iter().filter(|(_, is_from_a)| *is_from_a).count())).collect()
 }
 
-/// Returns for each sum of ranks, as the index, in how many ways `chosen` ranks have that sum.
+/// Returns, at the index of each sum, the number of ways in which `chosen` of the ranks have this sum.
 fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
@@ -324,8 +324,8 @@ pub struct Gap {
     pub is_surely_below: bool,
 }
 
-/// Returns the gap between each candidate and the best. `candidates[i][round]` is positive, or `None` if the candidate has no value in
-/// that round.
+/// Returns the gap between each candidate and the best one, which has the largest values. `candidates[i][round]` is positive, or `None`
+/// if the candidate has no value in that round.
 ///
 /// 1. Two candidates are compared by the differences of their logarithms within rounds, so effects of a round on both cancel.
 /// 2. Each difference gets a one-sided t bound. The 5 % are divided among all candidates but one: only the comparisons of the truly

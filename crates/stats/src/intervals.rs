@@ -51,7 +51,7 @@ fn finite_mean(value: f64, interval: Option<[f64; 2]>) -> Option<Mean> {
     value.is_finite().then_some(Mean { value, interval })
 }
 
-/// Minimum coverage of the interval of a median. Five runs reach at most 93.75 %.
+/// Minimum coverage of the interval of a median. With five runs, no interval covers more than 93.75 %.
 const COVERAGE: f64 = 0.95;
 
 /// Returns the median of one value per run, with its 95 % interval. `None` with fewer than six
@@ -134,7 +134,7 @@ pub fn bootstrap_interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64)
     Some([*draws.get(at)?, *draws.get(RESAMPLES - 1 - at)?])
 }
 
-/// Returns the deviation of a resampled mean, scaled to the spread of the mean of the same number of new runs.
+/// Returns the deviation of a resampled mean from the mean of the runs. It is scaled to the spread that the mean of as many new runs has.
 fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     let n = runs.len();
     let mut sum = 0.0;
@@ -207,7 +207,7 @@ pub struct Variability {
 
 /// Returns the smallest number of runs with which the 95 % interval of the geometric mean reaches
 /// at most the share `goal` to either side. `variance` is that of the logarithms of the rates.
-/// `None` if that is above [`MAX_RECOMMENDED_RUNS`].
+/// `None` if [`MAX_RECOMMENDED_RUNS`] are not enough.
 pub fn runs_for(variance: f64, goal: f64) -> Option<u32> {
     let half_width = |runs: u32| half_width_of_mean(variance, f64::from(runs));
     (FEWEST_RUNS as u32..=MAX_RECOMMENDED_RUNS)
@@ -215,7 +215,8 @@ pub fn runs_for(variance: f64, goal: f64) -> Option<u32> {
 }
 
 /// Returns the smallest number from `least` to `most` for which `is_enough` is true, by bisection;
-/// `None` if it is false for `most`. `is_enough` must also be true for every larger number.
+/// `None` if `is_enough` is false for `most`. If `is_enough` is true for a number, it must be true
+/// for every larger one.
 pub fn find_smallest(least: u32, most: u32, is_enough: impl Fn(u32) -> bool) -> Option<u32> {
     if !is_enough(most) {
         return None;

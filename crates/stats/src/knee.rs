@@ -40,8 +40,8 @@ const MIN_POWER_SHARE: f64 = 0.9;
 /// three loads, or if a power is zero or not finite.
 ///
 /// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides. It
-/// lies between the outermost of these loads. If fewer than three loads have such a power, as before a cliff, the knee is the load with
-/// the greatest power.
+/// lies between the outermost loads with these powers. If fewer than three loads have at least 90 % of the greatest power, as before a
+/// cliff, the knee is the load with the greatest power.
 pub fn find_knee(points: &[CurvePoint]) -> Option<Knee> {
     let powers = log_powers(points)?;
     let at = find_greatest(&powers)?;
@@ -86,7 +86,7 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() >= MIN_LOADS && bend < 0.0 && at.is_finite()).then_some(at)
 }
 
-/// Returns the load to measure next, in operations per second; `None` if the knee is known, or if the curve has none.
+/// Returns the load to measure next, in operations per second; `None` if the knee is known, or if the curve has no knee.
 ///
 /// 1. If the highest measured load has the greatest power, the next load is two `step`s higher; `None` if that is above `most`.
 /// 2. Otherwise the next load is in the middle between the load with the greatest power and one of its two neighbours.

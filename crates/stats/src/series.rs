@@ -51,7 +51,7 @@ pub struct ShareByLength {
 }
 
 impl ShareByLength {
-    /// Returns the share for a run of the length of its series.
+    /// Returns the share for a run that is as long as its series.
     pub fn for_run(&self, series: &Series) -> f64 {
         self.for_seconds(series.seconds())
     }
@@ -245,7 +245,7 @@ impl Line {
         Self::fit(values).filter(|line| line.centre > 0.0)
     }
 
-    /// Fits a line to any values; `None` with fewer than two.
+    /// Fits a line to any values; `None` with fewer than two values.
     pub(crate) fn fit(values: &[f64]) -> Option<Self> {
         let centre = mean(values);
         let middle = (values.len() as f64 - 1.0) / 2.0;
@@ -272,8 +272,8 @@ impl Line {
         n / time
     }
 
-    /// Returns the drift over all values. They carry as much information as `independent` independent
-    /// values; `None` if that is at most 2.
+    /// Returns the drift over all values, which carry as much information as `independent` independent
+    /// values. `None` if `independent` is at most 2.
     fn drift(&self, independent: f64) -> Option<Drift> {
         // The sum of the squared residuals is divided by the degrees of freedom of the independent residuals instead of all. This widens
         // the variance of the slope by the correlation time.

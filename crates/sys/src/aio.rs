@@ -153,8 +153,8 @@ impl Aio {
         self.queue(slot, IOCB_CMD_PWRITE, self.write_flags, file, offset, bytes);
     }
 
-    /// Queues a sync of the completed writes to a file. The kernel's asynchronous I/O has no [`Flush::Range`], so such
-    /// a sync becomes an fdatasync. Callers refuse `Range` earlier.
+    /// Queues a sync of the completed writes to a file. The kernel's asynchronous I/O has no [`Flush::Range`]: it would
+    /// become an fdatasync, so callers refuse it earlier.
     ///
     /// # Panics
     /// As [`Aio::read`].
@@ -199,8 +199,8 @@ impl Aio {
         }
     }
 
-    /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. Operations that the kernel
-    /// refuses complete with their errno.
+    /// Submits the queued operations and waits until `wait` operations have completed, but no longer than [`WAIT_LIMIT`]. Operations that
+    /// the kernel refuses complete with the errno of the refusal.
     ///
     /// # Errors
     /// `EAGAIN` if the kernel accepts no operation although none is in flight, or an error of the wait.
@@ -256,7 +256,7 @@ impl Aio {
         self.slots.in_flight()
     }
 
-    /// Waits until an operation in flight has completed, at most `ns`.
+    /// Waits until an operation in flight has completed, but no longer than `ns` nanoseconds.
     ///
     /// # Errors
     /// An error of the interface itself.
@@ -346,8 +346,8 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits for all submitted operations. Returns whether none remains. Operations on files cannot be cancelled (`io_cancel(2)` returns
-    /// `EINVAL`).
+    /// Waits for all submitted operations, but no longer than [`DRAIN_LIMIT`]. Returns whether none remains in flight. Operations on files
+    /// cannot be cancelled (`io_cancel(2)` returns `EINVAL`).
     fn drain(&mut self) -> bool {
         let limit = Instant::now() + DRAIN_LIMIT;
         let mut done = [Done::default(); 64];

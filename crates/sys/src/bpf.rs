@@ -29,9 +29,9 @@ pub struct Counts {
     pub sync_latencies: Vec<(u64, u64)>,
     /// Exact sum of the sync latencies in ns.
     pub sync_total_ns: u64,
-    /// Number of files opened with `O_DIRECT`.
+    /// Number of opens with `O_DIRECT`, including failed ones.
     pub direct_opens: u64,
-    /// Number of files opened with `O_SYNC` or `O_DSYNC`.
+    /// Number of opens with `O_SYNC` or `O_DSYNC`, including failed ones.
     pub sync_opens: u64,
     /// Number of io_uring rings and contexts of asynchronous I/O.
     pub async_contexts: u64,
@@ -46,40 +46,41 @@ pub struct Counts {
     pub exec_reads: Option<[u64; 2]>,
 }
 
-/// Counter of the first call of [`SYNCS`]; the counters of the others follow. Also an entry of the table of system calls.
+/// Index of the counter for the first entry of [`SYNCS`]; the counters for the other entries follow. In the table of system calls, the
+/// same numbers mark these calls.
 const FIRST_SYNC: u8 = 1;
-/// Counter of new contexts of asynchronous I/O. Also an entry of the table of system calls.
+/// Index of the counter of new contexts of asynchronous I/O, and mark of their calls in the table of system calls.
 const ASYNC: u8 = 10;
-/// Counter of new pipes and sockets. Also an entry of the table of system calls.
+/// Index of the counter of new pipes and sockets, and mark of their calls in the table of system calls.
 const PIPES: u8 = 11;
-/// Counter of `pwritev2` calls that are synchronous. Also an entry of the table of system calls.
+/// Index of the counter of synchronous `pwritev2` calls, and mark of `pwritev2` in the table of system calls.
 const PWRITEV2: u8 = FIRST_SYNC + 5;
-/// Counter of `msync` calls that are synchronous. Also an entry of the table of system calls.
+/// Index of the counter of synchronous `msync` calls, and mark of `msync` in the table of system calls.
 const MSYNC: u8 = FIRST_SYNC + 6;
-/// Table entry of `open`, which counts by its flags.
+/// Mark of `open` in the table of system calls. The flags of each call decide which counters it increments.
 const OPEN: u8 = 12;
-/// Table entry of `openat`, which counts by its flags.
+/// Mark of `openat` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT: u8 = 13;
-/// Table entry of `openat2`, which counts by its flags.
+/// Mark of `openat2` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT2: u8 = 14;
-/// Table entry of the number with which every 32-bit program ends (its `exit_group`). Hardly any 64-bit program makes a
+/// Mark of the call number with which every 32-bit program ends (its `exit_group`). Hardly any 64-bit program makes a
 /// call with this number.
 const END_32: u8 = 15;
-/// Table entry of `execve` and `execveat`.
+/// Mark of `execve` and `execveat` in the table of system calls.
 const EXEC: u8 = 16;
-/// Counter of started threads.
+/// Index of the counter of started threads.
 const STARTED: u8 = 20;
 const DIRECT_OPENS: u8 = 21;
 const SYNC_OPENS: u8 = 22;
-/// Counter of threads that were not followed because there were too many at once. If it is not 0, the counts are incomplete.
+/// Index of the counter of threads that were not followed because there were too many at once. If it is not 0, the counts are incomplete.
 const UNFOLLOWED: u8 = 23;
-/// Counter of calls of 32-bit programs. If it is not 0, the counts are incomplete.
+/// Index of the counter of calls of 32-bit programs. If it is not 0, the counts are incomplete.
 const CALLS_32: u8 = 24;
-/// Counter of opens whose flags could not be read. If it is not 0, the counts are incomplete.
+/// Index of the counter of opens whose flags could not be read. If it is not 0, the counts are incomplete.
 const UNREAD_OPENS: u8 = 25;
-/// Four counters: reads, writes, sequential reads, sequential writes.
+/// Index of the first of four counters of requests: reads, writes, sequential reads, sequential writes.
 const REQUESTS: u8 = 26;
-/// Two counters: bytes and number of the kernel's reads in `execve`.
+/// Index of the first of two counters: bytes and number of the kernel's reads in `execve`.
 const EXEC_READS: u8 = 30;
 
 const SYNCS: [(libc::c_long, &str); 7] = [
@@ -110,7 +111,7 @@ const CALLS: &[(libc::c_long, u8)] = &[
 ];
 
 /// Layout of `struct pt_regs`: offsets of the second, third and sixth argument, and of the register that shows a 32-bit program, then that
-/// register's mask and value. The last constant is the number of `exit_group` in the 32-bit interface.
+/// register's mask and value. [`EXIT_32`] is the number of `exit_group` in the 32-bit interface.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: [i32; 6] = [104, 96, 64, 136, 0xffff, 0x23];
 #[cfg(target_arch = "x86_64")]
@@ -134,7 +135,7 @@ const END_BYTES: i32 = 8 * (MAX_ENDS + 1);
 const TOTAL_NS: i32 = ENDS + 2 * END_BYTES;
 /// Offset of the buckets of latencies.
 const BUCKETS: i32 = TOTAL_NS + 8;
-/// Offset of the table with an entry for each system call number.
+/// Offset of the table of system calls: one byte for each call number, 0 for calls that are ignored.
 const TABLE: i32 = BUCKETS + 8 * MAX_BUCKETS;
 /// Size of the array's value.
 const STATE_BYTES: i32 = TABLE + MAX_NUMBER;
@@ -148,8 +149,8 @@ const MAX_BUCKETS: i32 = (MAX_LATENCY_POWER - GROUPING_POWER + 1) << GROUPING_PO
 /// Maximum number of threads of the command at one moment.
 const MAX_THREADS: u64 = 16_384;
 
-/// Offset in a thread's value of the time in ns at which its sync began. The value is [`IN_EXEC`]
-/// during an `execve`, and 0 outside of both.
+/// Offset in a thread's value of the time in ns at which its current sync began. The time is
+/// [`IN_EXEC`] during an `execve`, and 0 if the thread is in neither call.
 const BEGAN: i32 = 0;
 /// Offset of the thread's counters of read bytes and of read calls when its `execve` began.
 const READS: i32 = 8;
@@ -415,14 +416,14 @@ const CURRENT_TASK: i32 = 35;
 const READ_USER: i32 = 112;
 const READ_KERNEL: i32 = 113;
 
-/// Descriptors of the maps.
+/// File descriptors of the two BPF maps: the array with the state, and the followed threads.
 struct Maps {
     state: i32,
     threads: i32,
 }
 
-/// A program being assembled. Each method appends instructions; its comment says what they do when
-/// the program runs.
+/// A program being assembled. Each method appends instructions, and the comment of the method says
+/// what these do when the program runs.
 struct Code<'m> {
     maps: &'m Maps,
     code: Vec<u64>,
@@ -501,7 +502,8 @@ impl Code<'_> {
         self.call(function);
     }
 
-    /// Puts the current thread into register 6 and the address of its value into register 0. Ends the program if the thread is not followed.
+    /// Puts the address of the current `task_struct` into register 6, and the address of the thread's value into register 0. Ends the
+    /// program if the thread is not followed.
     fn followed_thread(&mut self) {
         self.call(CURRENT_TASK);
         self.registers(COPY, 6, 0);
@@ -522,7 +524,7 @@ impl Code<'_> {
         self.push(ADD_ATOMICALLY, 1, 2, 0, 0);
     }
 
-    /// Adds eight times `index` to an address.
+    /// Adds eight times `index` to an address. Overwrites the register `index`.
     fn add_index(&mut self, address: Register, index: Register) {
         self.constant(SHIFT_LEFT, index, 3);
         self.registers(ADD, address, index);
@@ -560,7 +562,7 @@ impl Maps {
         code.code
     }
 
-    /// Program that stores the thread that runs it as the parent.
+    /// Program that stores the current thread as the parent.
     fn be_parent(&self) -> Vec<u64> {
         let mut code = self.begin();
         code.call(CURRENT_TASK);

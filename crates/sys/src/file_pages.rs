@@ -20,9 +20,9 @@ pub struct CacheStat {
     pub dirty: u64,
     /// Resident pages under write-back.
     pub writeback: u64,
-    /// Evicted pages.
+    /// Pages that were evicted from the cache.
     pub evicted: u64,
-    /// Recently evicted pages.
+    /// Pages evicted so recently that reading them again would indicate a lack of memory.
     pub recently_evicted: u64,
 }
 
@@ -73,8 +73,8 @@ pub fn mincore(file: &File, bytes: u64) -> io::Result<u64> {
     answer.map(|()| states.iter().filter(|s| **s & 1 == 1).count() as u64)
 }
 
-/// Starts to read `bytes` from an offset into the page cache, without waiting. One call reads no more than the larger of the
-/// device's `queue/read_ahead_kb` and `optimal_io_size`.
+/// Starts to read `bytes` at an offset of the file, without waiting: the kernel reads them into the page cache. One call reads no
+/// more than the larger of the device's `queue/read_ahead_kb` and `optimal_io_size`.
 ///
 /// # Errors
 /// `EBADF` if the file was not opened for reading, `EINVAL` for files without pages.

@@ -47,7 +47,7 @@ fn lease_fcntl(file: &File, command: libc::c_int, value: libc::c_int) -> io::Res
 /// Size of `struct fanotify_event_metadata`: length (4 bytes), version (1), reserved (1), header length (2), mask (8),
 /// descriptor (4), process (4).
 const HEADER_BYTES: usize = 24;
-/// Size of the buffer for events. The kernel merges equal events.
+/// Size of the buffer for events in bytes. The kernel merges equal events, so there are seldom many.
 const BUFFER_BYTES: usize = 4096;
 
 /// A watch on a file.

@@ -20,8 +20,8 @@ impl Vectors {
         Self(Vec::with_capacity(count))
     }
 
-    /// Reads from an offset into slots, and returns the number of bytes read. `parts` are pairs of
-    /// a slot and its number of bytes.
+    /// Reads from a file at an offset, fills slots with the data, and returns the number of bytes
+    /// read. `parts` are pairs of a slot and the number of bytes for this slot.
     ///
     /// # Errors
     /// An error of `preadv(2)`.
@@ -42,8 +42,8 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Writes slots at an offset, and returns the number of bytes written. `parts` are pairs of a
-    /// slot and its number of bytes.
+    /// Writes slots to a file at an offset, and returns the number of bytes written. `parts` are
+    /// pairs of a slot and the number of bytes from this slot.
     ///
     /// # Errors
     /// An error of `pwritev(2)`.
@@ -64,8 +64,8 @@ impl Vectors {
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Makes the system call `number` on the vectors, without the C library: its `preadv` and `pwritev` are cancellation points, which cost
-    /// about 20 ns per call in a process with several threads.
+    /// Makes the system call `number` on the vectors, without the C library: `preadv` and `pwritev` of the library are cancellation points,
+    /// which cost about 20 ns per call in a process with several threads.
     ///
     /// # Safety
     /// The memory of the vectors must outlive the call. A call that reads into it needs exclusive access.
@@ -87,7 +87,7 @@ impl Vectors {
 }
 
 /// Puts the pages of `data` into a pipe without copying, as many as fit, and returns the number of
-/// bytes. Until the pipe is empty, its readers see later changes of `data`.
+/// bytes. Until the pipe is empty, readers of the pipe see later changes of `data`.
 ///
 /// # Errors
 /// `EAGAIN` if the pipe is full, `EBADF` if `pipe` is not the writing end of a pipe.

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 /// `_IOR(0x12, 114, size_t)`.
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
-/// `LOOP_GET_STATUS64`: its number is older than the scheme that encodes sizes.
+/// `LOOP_GET_STATUS64`. This number is older than the scheme that encodes the size of the argument.
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 
 /// Returns the size of a block device in bytes.
@@ -27,7 +27,7 @@ const LO_FLAGS_READ_ONLY: u32 = 1;
 /// `LO_FLAGS_DIRECT_IO` of `linux/loop.h`: the loop device uses direct I/O on its backing file.
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
-/// Backing file of a loop device.
+/// State of a loop device, and what backs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopStatus {
     /// Device number of the backing file's file system, as in `stat`.
@@ -54,7 +54,7 @@ struct LoopInfo {
     rdevice: u64,
     offset: u64,
     size_limit: u64,
-    /// Number, encryption type and length of the key.
+    /// `lo_number`, `lo_encrypt_type` and `lo_encrypt_key_size`.
     encryption: [u32; 3],
     flags: u32,
     file_name: [u8; 64],
@@ -114,7 +114,7 @@ pub struct Extent {
     /// Length in bytes.
     pub length: u64,
     reserved64: [u64; 2],
-    /// `FIEMAP_EXTENT_*`.
+    /// Bits `FIEMAP_EXTENT_*`; the constants of this type are some of them.
     pub flags: u32,
     reserved: [u32; 3],
 }

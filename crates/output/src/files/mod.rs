@@ -102,8 +102,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(dir)
 }
 
-/// Replaces a file atomically. The new file gets the mode of `was`, and also its owner if this
-/// process may change it. Without `was`, it gets the mode and the owner of any new file.
+/// Replaces a file atomically. `was` is the metadata of the old file: the new file gets the old
+/// mode, and the old owner if this process may set it. Without `was`, the file gets the mode and
+/// the owner of any new file.
 ///
 /// # Errors
 ///
@@ -155,7 +156,7 @@ impl Growing {
         self.file.as_file().try_clone()
     }
 
-    /// Gives the file its name.
+    /// Syncs the file and gives it its final name.
     ///
     /// # Errors
     /// Why the file cannot get the name. The old file is then unchanged.
@@ -188,7 +189,7 @@ fn write_temporary(dir: &Path, bytes: &[u8], readers: Readers) -> io::Result<Nam
     Ok(file)
 }
 
-/// Syncs a directory. A new name survives a crash only after that.
+/// Syncs a directory, so that a new name in it survives a crash.
 fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

@@ -35,7 +35,7 @@ const STDERR: i32 = 2;
 const MAX_LINKS: usize = 40;
 /// How long to wait for the reader of a FIFO.
 const FIFO_WAIT: Duration = Duration::from_secs(10);
-/// Character devices that lead to storage or to the machine itself.
+/// Classes of character devices (`/sys/class`) that lead to storage or to the machine itself.
 const PROTECTED_DEVICES: [&str; 8] =
     ["bsg", "mtd", "nvme", "nvme-generic", "nvme-subsystem", "raw", "scsi_generic", "watchdog"];
 /// Major number of memory devices.
@@ -133,8 +133,8 @@ pub fn is_stream(typed: &Path) -> bool {
     descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
 }
 
-/// Returns the number of the descriptor that a path names, such as 1 for `-`; `None` if it names
-/// none.
+/// Returns the file descriptor that a path stands for, such as 1 for `-`; `None` for the path of a
+/// file.
 fn descriptor(typed: &Path) -> Option<i32> {
     match typed.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(STDOUT),
@@ -158,7 +158,7 @@ impl Outlet {
     }
 
     /// Names the standard stream that is redirected to this file; `None` if there is none.
-    /// Replacing the file would lose what was printed there.
+    /// Replacing the file would lose the stream's output.
     fn redirected_stream(&self) -> Option<&'static str> {
         let Destination::File(path) = &self.destination else { return None };
         let inode = |facts: Metadata| (facts.dev(), facts.ino());
@@ -198,7 +198,7 @@ impl Outlet {
         }
     }
 
-    /// Checks the path again and begins a file that is written piece by piece. The file gets its name when it is
+    /// Checks the path again and begins a file that is written piece by piece. The file has a temporary name until it is
     /// complete.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Outlet {
     }
 }
 
-/// An output file in progress, which has only a temporary name yet.
+/// An output file that is still being written, under a temporary name.
 pub struct Growing<'o> {
     outlet: &'o Outlet,
     file: files::Growing,

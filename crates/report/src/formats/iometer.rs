@@ -133,7 +133,7 @@ impl Worker<'_> {
         stream.is_some_and(|s| s.access.lines.iter().any(|l| l.reply_bytes > 0))
     }
 
-    /// Returns the figures of all targets, or of one.
+    /// Returns the figures of the target with this index, or of all targets if it is `None`.
     fn figures(&self, target: Option<usize>) -> Figures {
         let lanes = self.observed.lanes.iter().filter(|lane| target.is_none_or(|at| lane.target == at));
         let observed_kinds = |kind: Kind| -> Vec<ObservedLaneKind> {
@@ -209,7 +209,7 @@ struct Row {
     kind: &'static str,
     name: String,
     spec: String,
-    /// Numbers of managers, workers and disks; `None` for an empty field.
+    /// How many managers, workers and disks the row is about; `None` for an empty field.
     counts: [Option<usize>; 3],
     /// Starting sector, maximum size and queue depth.
     place: [String; 3],
@@ -219,7 +219,7 @@ struct Row {
     has_raw_times: bool,
 }
 
-/// Returns the figures of all workers and their common access specification, which is empty if they differ.
+/// Returns the figures of all workers, and the name of their access specification: empty if they have different ones.
 fn combine(workers: &[&Worker]) -> (Figures, String) {
     let all = workers.iter().map(|w| w.figures(None)).reduce(|sum, next| sum.plus(&next));
     let specs: BTreeSet<String> = workers.iter().map(|w| w.spec()).collect();

@@ -31,7 +31,7 @@ pub(super) static FORMAT: Format = Format {
     ..Format::NONE
 };
 
-/// The last line.
+/// The last line of the output.
 const EOF: &[u8] = b"# EOF\n";
 
 /// Escapes the value of a label.
@@ -309,7 +309,7 @@ const COUNTERS: [DeviceMetric; 16] = [
     metric(
         "fathom_disk_io_time_seconds",
         "seconds",
-        "Time with at least one request in flight; does not show how busy a device is that serves several at once.",
+        "Time with at least one request in flight; does not show the load of a device that serves several requests at once.",
         |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
     ),
 ];

@@ -43,8 +43,8 @@ pub(crate) fn describe_aspects(captured: &Captured) -> Vec<(&'static str, String
     out
 }
 
-/// Describes the captured device, the duration and the start of the capture, and what its requests
-/// are.
+/// Describes the captured device, the duration and the start of the capture, and whether its rows
+/// are requests, bios or logged operations.
 pub(crate) fn describe_origin(captured: &Captured) -> String {
     let Origin { device, partition, unit, imported, .. } = &captured.origin;
     let mut facts = match (partition, device, imported) {
@@ -147,7 +147,7 @@ fn number(figure: f64) -> String {
 
 fn describe_footprint(footprint: &Footprint) -> String {
     let mut text = format!(
-        "{}{} distinct in blocks of {} ({} read, {} written) within {}; each block touched {} times",
+        "{}{} in distinct blocks of {} ({} read, {} written) within {}; each block touched {} times",
         if footprint.is_lower_bound { "at least " } else { "" },
         show_bytes(footprint.bytes),
         short_bytes(footprint.block_bytes),
@@ -260,7 +260,7 @@ fn capture_remarks(profile: &Profile) -> Vec<String> {
         (profile.without_completion, "have no completion in the file"),
         (
             profile.late,
-            "took so long that they follow later requests in the file; order, depth and arrivals exclude them",
+            "completed so late that the file has them after later requests; order, depth and arrivals exclude them",
         ),
     ];
     all.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", share(n))).collect()

@@ -27,8 +27,8 @@ pub(crate) fn pair_legend<'p>(pairs: impl IntoIterator<Item = &'p Pair>, columns
 }
 
 /// Returns the outcome of `--fail-if-slower`, which is printed first. `None` without that option.
-/// Also `None` if a side measured another workload and the outcome is neither failed nor invalid,
-/// because it then decides nothing.
+/// Also `None` if a side measured another workload and the outcome is neither failed nor invalid:
+/// such an outcome decides nothing.
 fn shown_gate(
     gate: Option<&SlowdownGate>,
     mut answers: impl Iterator<Item = ComparisonAnswer>,
@@ -68,7 +68,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         .table(&["visible", "runs", "A", "B", "95 % interval"])
 }
 
-/// The comparison of one side or several with the first one, A.
+/// The comparison of one or several sides with the first side, A.
 pub(crate) struct Compared<'c> {
     /// The version of fathom that compared them.
     pub(crate) version: &'c str,
@@ -299,7 +299,8 @@ impl<'c> SideNumber<'c> {
     }
 }
 
-/// Returns the findings of each side under its name: `C`, or `C RND4K Q1T1 read` if it does not cover all results.
+/// Returns the findings of all sides. Each finding is about its side, `C`, or about results of the side,
+/// `C RND4K Q1T1 read`, if it does not cover all of them.
 fn side_checks(comparisons: &Comparisons) -> Vec<Checked> {
     let mut out: Vec<Checked> = Vec::new();
     for Other { name, comparison } in &comparisons.others {

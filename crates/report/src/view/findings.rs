@@ -81,8 +81,9 @@ fn headline_finding(report: &Report) -> Option<Checked> {
 }
 
 /// Returns the findings to print below the headline. The last one decides the verdict on the
-/// headline. With several jobs, the worst finding of the report precedes it if only that one
-/// invalidates a number. Empty if the headline is valid or no finding decides.
+/// headline. With several jobs, the worst finding of the report precedes it, if the worst one
+/// invalidates a number and the deciding one does not. Empty if the headline is valid or no finding
+/// decides.
 pub(crate) fn head_findings(report: &Report) -> Vec<Checked> {
     let Some(deciding) = headline_finding(report) else { return Vec::new() };
     let invalidates = |f: &Checked| f.severity == Some(Severity::Invalidates) && !f.accepted;
@@ -115,8 +116,8 @@ pub(crate) fn worst_of(checks: Vec<Checked>) -> Vec<Checked> {
     all
 }
 
-/// Counts the answers of the checks, without the first `shown` findings, by kind; `None` if there are none:
-/// `1 more finding, 12 notes, 3 not checked, 66 passed`.
+/// Counts the answers of the checks by kind, without the first `shown` findings:
+/// `1 more finding, 12 notes, 3 not checked, 66 passed`. `None` if no answer remains.
 pub(crate) fn rest_summary(checks: &[Checked], shown: usize) -> Option<String> {
     let ids = |is_counted: &dyn Fn(&&Checked) -> bool| -> BTreeSet<CheckId> {
         checks.iter().filter(is_counted).map(|f| f.id).collect()

@@ -5,7 +5,7 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
     distinct_by(values, |one, other| one == other)
 }
 
-/// Returns the values in order, and only the first one of those that are the same.
+/// Returns the values in order, without those that are the same as an earlier one.
 pub(crate) fn distinct_by<T>(
     values: impl IntoIterator<Item = T>,
     is_same: impl Fn(&T, &T) -> bool,

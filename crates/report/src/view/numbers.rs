@@ -92,13 +92,13 @@ pub(crate) fn interval_ends(interval: Option<[f64; 2]>) -> String {
     or_dash(interval, |[low, high]| format!("{} to {}", show_rate(low), show_rate(high)))
 }
 
-/// Formats an interval after its value: ` (95 % interval 1,000 to 1,200)`. Empty without an
-/// interval.
+/// Formats an interval that is printed after its value: ` (95 % interval 1,000 to 1,200)`. Empty
+/// without an interval.
 pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(String::new, |_| format!(" (95 % interval {})", interval_ends(interval)))
 }
 
-/// Formats the interval of a ratio: `-3.0 % to -1.2 %`, or `x 3.00 to x 3.20` if it is large.
+/// Formats the interval of a ratio: `-3.0 % to -1.2 %`. Ends of 2 or more are factors: `x 3.00 to x 3.20`.
 pub(crate) fn change_ends(interval: [f64; 2]) -> String {
     interval.map(show_change).join(" to ")
 }

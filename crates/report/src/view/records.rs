@@ -1,6 +1,6 @@
 //! Tables of raw values for spreadsheets and scripts, in SI units and with all digits.
 //!
-//! A table is filled column by column: each column has a heading, which carries the unit, and a field of each item. An empty field is
+//! A table is filled column by column: each column has a heading, which carries the unit, and a field for each item. An empty field is
 //! unknown or withheld.
 
 use super::findings;
@@ -199,8 +199,8 @@ impl CellRow<'_> {
     }
 }
 
-/// Returns a row for each cell that was measured in order or skipped. Percentiles and device counts are from all runs,
-/// the other values from the window of rounds.
+/// Returns a row for each cell that was measured in order or skipped. If the cells were measured in rounds, percentiles
+/// and device counts are from all rounds, and the other values from the window.
 fn cell_records(report: &Report, sweep: &Sweep) -> Records {
     let measured = sweep.cells.iter().map(|cell| CellRow {
         setting: &cell.setting,
@@ -380,7 +380,7 @@ struct ReportedRow<'t> {
 }
 
 impl ReportedRow<'_> {
-    /// Returns the figure in the column of the table at `at`, if it is of the result `name` in this unit.
+    /// Returns the figure in column `at` of the table, if it belongs to the result `name` and has this unit.
     fn figure(&self, at: usize, name: &str, unit: &str) -> Option<&Figure> {
         self.row
             .figures

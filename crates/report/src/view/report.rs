@@ -34,8 +34,8 @@ pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     }
 }
 
-/// Returns the headline with its number. With several jobs or targets, the interval is in the table, and this line has
-/// the name of the headline's row, and its verdict if it has a number.
+/// Returns the headline with its number. With several jobs or targets, the interval is in the table. The line then has
+/// the name of the headline's row, and the verdict on that row if the headline has a number.
 pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let name = &report.headline.name;
     let has_rows = is_of_jobs(report) || matches!(report.study, Studied::Targets(_) | Studied::Interfaces(_));

@@ -87,7 +87,7 @@ pub(crate) fn list_foot(listing: &Listing) -> Vec<String> {
 }
 
 /// Returns a row for each session or device. If the width is too small, the columns between the first and the figures are dropped first,
-/// then the figures from the last one on. The first column and the first figure remain.
+/// then the figures, the last one first. The first column and the first figure remain.
 pub(crate) fn session_table(sessions: &SessionTable) -> Table {
     let is_devices = sessions.rows_of == RowsOf::Devices;
     let first = if is_devices { &["device", "session", "capacity"][..] } else { &["session", "device"] };
@@ -221,7 +221,7 @@ fn advise_comparison(first: &SessionRow, second: &SessionRow) -> String {
     match (first.targets.as_slice(), second.targets.as_slice()) {
         ([a], [b]) if a != b && is_unrepeated(first) && is_unrepeated(second) => {
             format!(
-                "Their runs were not repeated; type `fathom bench --compare {} {}`",
+                "The runs were not repeated; type `fathom bench --compare {} {}`",
                 name::quoted(a),
                 name::quoted(b)
             )
@@ -251,7 +251,7 @@ fn two_devices_are_compared_by_their_sessions_only_if_runs_were_repeated() {
     let repeated = [row("1", "/a", Some([1.0, 2.0])), row("2", "/b b", Some([1.0, 2.0]))];
     assert_eq!(advise_comparison(&repeated[0], &repeated[1]), "Type `fathom compare 1 2`");
     let once = [row("1", "/a", None), row("2", "/b b", None)];
-    let advice = "Their runs were not repeated; type `fathom bench --compare /a '/b b'`";
+    let advice = "The runs were not repeated; type `fathom bench --compare /a '/b b'`";
     assert_eq!(advise_comparison(&once[0], &once[1]), advice);
     let sweeps = once.clone().map(|row| SessionRow { figures: Vec::new(), ..row });
     assert_eq!(advise_comparison(&sweeps[0], &sweeps[1]), "Type `fathom compare 1 2`");

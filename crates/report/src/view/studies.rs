@@ -19,7 +19,7 @@ use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show
 /// Text for a number that a finding invalidates.
 const NO_NUMBER: &str = "no number";
 
-/// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are kept at any width. A
+/// Returns a row for each layer under the name of its workload. The columns of fathom's and of the device's IOPS are never dropped. A
 /// number that a finding invalidates is in parentheses.
 pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
     let format_pace = |pace: &OperationFigures, iops: String| match pace.bytes {
@@ -314,13 +314,13 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
 }
 
 /// Returns the load as a share of the capacity. If a finding invalidates the capacity, returns the
-/// share in the name of the result.
+/// share that is part of the result's name.
 fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
     let named = || Some(results.get(point.result)?.name.split_once(" of capacity: ")?.0.to_owned());
     or_dash(point.share.map(show_share).or_else(named), |share| share)
 }
 
-/// Describes a load: `met`, `overload, missed`, ... Includes the percentile of the target if it has no column.
+/// Describes a load: `met`, `overload, missed`, ... Includes the percentile of the target if the table has no column for it.
 fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();

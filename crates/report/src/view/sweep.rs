@@ -50,9 +50,9 @@ pub(crate) fn sweep_table(sweep: &Sweep, report: &Report) -> Table {
 const SWEEP_DROP_ORDER: [&str; 8] =
     ["CPU/MiB", "memory", "verdict", "±95 %", "CPU", "longest", "mean", "MB/s"];
 
-/// Returns the table of these cells. It always has MB/s, and IOPS unless the cells are ranked by
-/// MB/s. If the cells are ranked by a latency, it has that latency. If every cell has a row, it
-/// always has IOPS, mean and longest latency.
+/// Returns the table of these cells. It always has MB/s, and IOPS unless MB/s ranks the cells. If a
+/// latency ranks the cells, the table has that latency. If every cell has a row, the table always
+/// has IOPS, mean and longest latency.
 pub(crate) fn rows_table(rows: Vec<SweepRow>, report: &Report) -> Table {
     let result = |row: &SweepRow| row.cell.result.and_then(|at| report.results.get(at));
     let measured = |row: &SweepRow, measure: Measure| {
@@ -389,8 +389,8 @@ pub(crate) fn maps<'c>(cells: &[&'c CellFigures], best: Option<&Setting>) -> Vec
     distinct(ways).into_iter().map(map).collect()
 }
 
-/// Returns a value as a share of the best one, from 0 to 1; for latencies the inverse. 0 for an
-/// unknown value.
+/// Returns a value as a share of the best value, from 0 to 1. For latencies, returns the best value
+/// as a share of the value. 0 for an unknown value.
 pub(crate) fn share_of_best(value: Option<f64>, best: f64, measure: Measure) -> f64 {
     let value = value.unwrap_or(0.0);
     let share = if measure.is_latency() { best / value } else { value / best };

@@ -1,6 +1,6 @@
 //! Tables of all formats: [`Table`] for people, [`Records`] with raw values.
 //!
-//! [`Columns`] fills both, column by column: each column has a heading, an alignment and a field of each item. A [`Table`] has headings,
+//! [`Columns`] fills both, column by column: each column has a heading, an alignment and a field for each item. A [`Table`] has headings,
 //! alignments, rows, and what to do if there is too little room.
 
 /// Explains the columns of the device in all tables.

@@ -62,11 +62,11 @@ struct Span {
 /// Operations of a thread on a target.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    /// Thread id.
+    /// Number of the thread in the results, from 0.
     thread: u32,
     /// Path of the target.
     path: String,
-    /// Size of the target.
+    /// Size of the target in bytes.
     bytes: u64,
     read: ObservedLaneKind,
     write: ObservedLaneKind,
@@ -83,8 +83,8 @@ fn requested_profile(report: &Report) -> Profile {
     })
 }
 
-/// Returns the results of each phase, in order. The keys are the number of the job and of the
-/// phase.
+/// Returns the results of each phase, in order. The key is the index of the job in the report, and
+/// of the phase in the job.
 pub(in crate::formats) fn groups(report: &Report) -> BTreeMap<(usize, u32), Vec<&Measured>> {
     let mut all: BTreeMap<(usize, u32), Vec<&Measured>> = BTreeMap::new();
     let (mut job, mut before) = (0, None);
@@ -237,7 +237,8 @@ struct Figures {
 }
 
 impl Figures {
-    /// Sums the operations of several lanes, and the first `buckets` of their buckets. This leaves out an incomplete last bucket.
+    /// Sums the operations of several lanes, and the first `buckets` buckets of each lane. Callers pass the number of
+    /// complete buckets, so that an incomplete last bucket is left out.
     fn from_lanes<'l>(
         which: DirectionFilter,
         lanes: impl IntoIterator<Item = &'l Lane>,
@@ -349,7 +350,7 @@ impl Topology {
         Self { cores, sockets, nodes: memory_nodes(report), core_count: known.len() }
     }
 
-    /// Returns the numbers of the sockets or nodes.
+    /// Returns the ids of the sockets or nodes, each once.
     fn numbers(groups: &BTreeMap<u32, u32>) -> BTreeSet<u32> {
         groups.values().copied().collect()
     }
@@ -383,7 +384,7 @@ fn start_time(report: &Report) -> String {
     at.map_or_else(String::new, |at| at.to_zoned(TimeZone::UTC).strftime("%Y/%m/%d %H:%M:%S UTC").to_string())
 }
 
-/// Returns the number of CPUs that were counted; without counts, the number of CPUs of the machine.
+/// Returns the number of CPUs whose times were measured; without any, the number of CPUs of the machine.
 fn cpu_count(report: &Report, cpus: &[ObservedCpu]) -> usize {
     if cpus.is_empty() { report.machine.cpus as usize } else { cpus.len() }
 }
@@ -414,7 +415,7 @@ fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     format!("0x{bits:x}")
 }
 
-/// Adds the element about the machine of the XML format.
+/// Adds the XML element that describes the machine.
 fn system_xml(report: &Report, topology: &Topology, observed: &[ObservedCpu], lines: &mut Lines) {
     lines.within("System", |lines| {
         lines.value("ComputerName", &report.machine.host);

@@ -153,8 +153,8 @@ impl Span {
     }
 }
 
-/// Returns the columns of `all`, which are those of latencies, deviations of the rate, and
-/// deviations of the latencies. Columns that were not requested are empty.
+/// Returns `all` with an empty text for each column that was not requested. The columns are the
+/// latencies, the deviations of the rate, and the deviations of the latencies.
 fn optional_columns(requested: &TimeSpan, all: [&'static str; 3]) -> [&'static str; 3] {
     let shown = [requested.latency, requested.iops, requested.latency];
     std::array::from_fn(|at| if shown[at] { all[at] } else { "" })

@@ -29,7 +29,7 @@ const NO_ERRNO: i64 = -1;
 pub(super) struct Job<'r> {
     /// Members in order; the first one names the job.
     pub(super) members: Vec<Member<'r>>,
-    /// Number of the group: jobs that ran at once, unless the user set another grouping.
+    /// Number of the job's group, from 0. A group has the jobs that ran at once, unless the user set another grouping.
     pub(super) group: usize,
     /// Whether all directions are reported together.
     pub(super) mixed: bool,
@@ -48,7 +48,7 @@ pub(super) struct Member<'r> {
     pub(super) phase: &'r Phase,
     /// Observations of the stream.
     pub(super) observed: &'r Observed,
-    /// Index of the phase in the report.
+    /// Index of the phase among the phases of all jobs.
     phase_index: usize,
 }
 
@@ -311,8 +311,8 @@ pub(super) fn util_percent(disk: &ObservedDisk) -> f64 {
 const KIB: f64 = 1024.0;
 /// Minimum length of a sample of a rate, as in fio.
 const SAMPLE_NS: u64 = 500_000_000;
-/// The last sample may be shorter by this: the last interval ends with the last operation, slightly
-/// before the end of the run.
+/// The last sample may be this much shorter than the others: the last interval ends with the last
+/// operation, slightly before the end of the run.
 const SAMPLE_SLACK_NS: u64 = 5_000_000;
 
 /// Figures of one direction, or of all directions together. All are 0 if no operation completed, as
@@ -327,7 +327,7 @@ pub(super) struct Direction {
     pub(super) ops: u64,
     /// Operations per second.
     pub(super) iops: f64,
-    /// Length of the measured windows in ms.
+    /// Length of the longest measured window in ms.
     pub(super) runtime_ms: u64,
     /// Operations that moved fewer bytes than requested.
     pub(super) short: u64,
@@ -454,7 +454,7 @@ pub(super) struct Step {
     pub(super) bytes: f64,
 }
 
-/// Divides a time series into steps of equal length. Returns the non-empty steps by number.
+/// Divides a time series into steps of equal length. Returns the non-empty steps by their index.
 pub(super) fn steps<'s>(
     time_series: impl IntoIterator<Item = &'s ObservedInterval>,
     step_ns: u64,
@@ -573,8 +573,8 @@ impl Depths {
 /// Number of percentiles in a terse line.
 pub(super) const TERSE_PERCENTILES: usize = 20;
 
-/// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. Milliseconds have
-/// another column for latencies of at least 2000.
+/// Upper limits of the latency columns. The columns of nanoseconds and microseconds end at 1000. The columns of
+/// milliseconds end at 2000, followed by a column for latencies of 2000 and more.
 const LATENCY_LIMITS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
 /// Shares of latencies in percent, by unit and [`LATENCY_LIMITS`].

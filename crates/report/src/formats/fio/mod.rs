@@ -66,7 +66,8 @@ pub mod aggregate {
     pub const FILES: [(&str, Kind); 3] =
         [("agg-read_bw.log", Kind::Read), ("agg-write_bw.log", Kind::Write), ("agg-trim_bw.log", Kind::Trim)];
 
-    /// Returns the lines of a direction as fio writes them: ms since the first job began, KiB/s, number of the direction, and two zeros.
+    /// Returns the lines of a direction as fio writes them: ms since the first job began, KiB/s, fio's number of the direction, and two
+    /// zeros.
     pub fn lines(report: &Report, kind: Kind) -> String {
         let jobs = jobs(report);
         let all = || jobs.iter().flat_map(|job| &job.members).map(|member| member.observed);

@@ -243,7 +243,7 @@ fn write_percentiles(name: &str, latency: &Distribution, layout: &FioLayout, to:
     Ok(())
 }
 
-/// Writes the rate over samples of half a second, unless the runs were shorter.
+/// Writes statistics of the rate over samples of at least half a second; nothing if the runs were shorter.
 fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) -> io::Result<()> {
     if direction.bw.count == 0 {
         return Ok(());
@@ -271,7 +271,7 @@ fn write_samples(direction: &Direction, group: &Group, units: Units, to: Out) ->
     )
 }
 
-/// Writes the shares of latencies that are not zero.
+/// Writes the shares of operations by latency, without shares of zero.
 fn write_shares(job: &Job, to: Out) -> io::Result<()> {
     let LatencyShares { ns, us, ms } = job.latency_shares();
     for (unit, shares) in [("nsec", &ns[..]), ("usec", &us), ("msec", &ms)] {
@@ -484,14 +484,14 @@ fn scaled(value: u64, digits: usize, base: u64, steps: &[&str; 7], unit: &str) -
     format!("{rest:.decimals$}{}{unit}", steps[step])
 }
 
-/// Lowest version whose lines have fio's version and the disks.
+/// Lowest terse version whose lines have fio's version and the disks.
 const VERSION_AND_DISKS_FROM: u8 = 3;
-/// Versions whose lines include trims.
+/// Terse versions whose lines include trims.
 const WITH_TRIMS: [u8; 3] = [2, 4, 5];
-/// Version whose lines include samples of operations per second.
+/// Terse version whose lines include samples of operations per second.
 const WITH_SAMPLES: u8 = 5;
 
-/// Writes terse lines of a version.
+/// Writes the lines of a terse version.
 pub(super) fn write_terse(report: &Report, version: u8, to: &mut dyn Write) -> io::Result<()> {
     let jobs = jobs(report);
     for job in &jobs {
@@ -572,8 +572,8 @@ fn latency_fields(latency: &Distribution) -> [String; 4] {
     ]
 }
 
-/// Returns percentiles in us: of the total latency if the layout has its percentiles, otherwise of
-/// the completion latency. Without operations they are 0.
+/// Returns percentiles in us: of the total latency if the layout includes its percentiles, otherwise
+/// of the completion latency. All are 0 without operations.
 fn percentile_fields(direction: &Direction, layout: &FioLayout) -> Vec<String> {
     let from = if layout.lat_percentiles { &direction.lat } else { &direction.clat };
     let at = |rank: &f64| format!("{rank:.6}%={}", from.quantile_ns(rank / 100.0).unwrap_or(0) / 1000);

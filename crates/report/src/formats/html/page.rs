@@ -118,7 +118,7 @@ struct SmallTemplate<'p> {
 }
 
 /// Returns small cards, each with a heading and an HTML body, side by side as far as there is room.
-/// `class` is their CSS class. Leaves out entries without a body.
+/// `class` is a CSS class of the element around the cards. Leaves out entries without a body.
 pub(super) fn multiples(class: &str, all: impl Iterator<Item = (String, String)>) -> String {
     let small = all
         .filter(|(_, body)| !body.is_empty())
@@ -237,7 +237,7 @@ struct TableTemplate<'t> {
     caption: &'t str,
     headings: Vec<TableCell>,
     rows: Vec<TableRow>,
-    /// Explains columns; empty if none needs it.
+    /// Explanation of columns; empty if no column needs one.
     legend: &'t str,
 }
 

@@ -78,8 +78,8 @@ impl Plot {
         }
     }
 
-    /// Sets the points at which the crosshair stops, with their texts. Of more than [`MAX_STOPS`],
-    /// keeps every second, third and so on.
+    /// Sets the points at which the crosshair stops, with their texts. If there are more than
+    /// [`MAX_STOPS`] points, keeps only every second one, every third one and so on.
     pub(crate) fn set_crosshair_points(&mut self, points: &[(f64, String)]) {
         let every = points.len().div_ceil(MAX_STOPS).max(1);
         let kept = points.iter().step_by(every).filter(|(x, _)| x.is_finite());
@@ -201,8 +201,8 @@ impl Axis {
         Self { low: low / 1.15, high: high * 1.15, scale: Scale::Log }
     }
 
-    /// Returns the place of a value along the axis. Values in the range are at 0 to [`SIDE`], others outside. NaN for a
-    /// value that a logarithmic axis cannot show.
+    /// Returns the place of a value along the axis: from 0 to [`SIDE`] for values in the range of the axis, below 0 or
+    /// above [`SIDE`] for others. NaN for a value that a logarithmic axis cannot show.
     pub(crate) fn along(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -212,8 +212,8 @@ impl Axis {
         part * SIDE
     }
 
-    /// Returns the place of a value counted from the top, as SVG does. Values in the range are at 0 to [`SIDE`], others
-    /// outside. NaN for a value that a logarithmic axis cannot show.
+    /// Returns the place of a value counted from the top, as in SVG: from 0 to [`SIDE`] for values in the range of the
+    /// axis, below 0 or above [`SIDE`] for others. NaN for a value that a logarithmic axis cannot show.
     pub(crate) fn down(&self, value: f64) -> f64 {
         SIDE - self.along(value)
     }
@@ -390,7 +390,7 @@ pub(crate) fn dots(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// Gap above a row, as a share of its height.
+/// Gap above the blocks of a row, as a share of the row's height.
 const STRIP_GAP: f64 = 0.3;
 /// Neighbouring blocks of the same height are joined if the gap between them is at most this wide,
 /// in units of the drawing.
@@ -460,9 +460,9 @@ pub(crate) struct Whisker {
     pub(crate) from: f64,
     /// Width of the drawn interval.
     pub(crate) width: f64,
-    /// Whether the interval continues beyond the left end.
+    /// Whether the interval continues beyond the left end of the axis.
     pub(crate) is_cut_left: bool,
-    /// Whether the interval continues beyond the right end.
+    /// Whether the interval continues beyond the right end of the axis.
     pub(crate) is_cut_right: bool,
 }
 
@@ -483,8 +483,8 @@ pub(crate) fn whisker(axis: &Axis, value: f64, interval: Option<[f64; 2]>) -> Wh
     }
 }
 
-/// Returns the values that the axis must include: all positive values, and the ends of the intervals. Leaves out an end below half the
-/// lowest or above twice the highest value, because the interval of few runs can be absurdly wide.
+/// Returns the values that the axis must include: all positive values, and the ends of the intervals. Leaves out an end that is less than
+/// half the lowest value or more than twice the highest, because the interval of few runs can be absurdly wide.
 pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<Item = f64> + use<> {
     const AROUND: f64 = 2.0;
     let values: Vec<f64> = rows.iter().map(|r| r.0).filter(|v| v.is_finite() && *v > 0.0).collect();
@@ -497,8 +497,8 @@ pub(crate) fn interval_range(rows: &[(f64, Option<[f64; 2]>)]) -> impl Iterator<
 /// Number of shades in a grid of counts.
 const CELL_SHADES: usize = 5;
 
-/// Returns the paths of a grid of counts `(column, row, count)`, one path for each shade, from the lightest on. The first row is at the
-/// bottom. Shades divide the logarithm of the counts. Adjacent cells of a shade form one rectangle.
+/// Returns the paths of a grid of counts `(column, row, count)`, one path for each shade, the lightest first. The first row is at the
+/// bottom. Shades divide the logarithm of the counts. Neighbouring cells of a row with the same shade form one rectangle.
 pub(crate) fn count_cells(
     [columns, rows]: [usize; 2],
     cells: impl IntoIterator<Item = (usize, usize, u64)>,

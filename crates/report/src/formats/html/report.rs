@@ -50,7 +50,7 @@ fn page_header(report: &Report) -> Vec<String> {
     [title, chains(&report.machine.places), started, report.annotations.tags.clone()].concat()
 }
 
-/// Returns the cards above the findings, which have the main figures, and the cards below the findings.
+/// Returns the cards with the main figures, which are above the findings, and the cards below the findings.
 fn study_cards(report: &Report) -> (String, String) {
     match &report.study {
         Studied::Jobs | Studied::Profile(_) => {
@@ -88,7 +88,8 @@ fn study_cards(report: &Report) -> (String, String) {
 }
 
 /// Returns the card with the grid of reads and writes, or with a table of all results if there is
-/// no grid. For a profile with a grid, adds how it differs from the imitated tool, and the score.
+/// no grid. For a profile with a grid, adds how the profile differs from the imitated tool, and the
+/// score.
 fn grid_card(report: &Report) -> String {
     let mut body = test_grid(&report.results);
     let mut lead = vec!["MB/s = 10^6 bytes per second; each bar is relative to the fastest test.".to_owned()];
@@ -155,8 +156,8 @@ fn rerun_card(report: &Report) -> Option<String> {
 
 /// Maximum number of runs whose dots are drawn at different heights.
 const MAX_STAGGERED_RUNS: usize = 12;
-/// If an end of the interval is beyond the axis, its label has at least this distance from the end
-/// of the axis.
+/// If an end of the interval is beyond the axis, the label of that end keeps at least this distance
+/// from the edge of the drawing, in units of the drawing.
 const CUT_LABEL_INSET: f64 = 60.0;
 
 #[derive(Template)]
@@ -485,7 +486,7 @@ pub(super) fn findings_card(report: &Report, checks: &[Checked]) -> String {
     plain_card("Findings that affect the numbers", &finding_list(&found, report.results.len()))
 }
 
-/// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without findings.
+/// Returns the card of notes, of checks that could not be made, and of every check with its answer; empty without checks.
 pub(super) fn checks_card(report: &Report, checks: &[Checked]) -> String {
     if checks.is_empty() {
         return String::new();
@@ -531,8 +532,8 @@ fn finding_list(checks: &[Checked], results: usize) -> String {
     FindingList { findings: checks.iter().map(item).collect() }.render().unwrap_or_default()
 }
 
-/// Returns a row for each check and answer. If several results share the answer, the row names the first one and
-/// counts the others.
+/// Returns a row for each answer of each check. If the answer is about several results, the row names the first result
+/// and counts the others.
 fn check_table(checks: &[Checked]) -> String {
     let mut seen = BTreeSet::new();
     let first = checks.iter().filter(|checked| seen.insert((checked.id, checked.outcome, checked.severity)));
@@ -575,7 +576,7 @@ pub(super) fn foot_cards(report: &Report) -> String {
     out + &plain_card("Where and how", &(facts(&machine_facts(report)) + &settings))
 }
 
-/// Returns the commands that repeat the measurement and show it.
+/// Returns the commands that repeat the measurement, show it, and compare a later one with it.
 fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     let mut commands = Vec::new();
     let measured = findings::command_line(&report.command);

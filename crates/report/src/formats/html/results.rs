@@ -123,8 +123,8 @@ const NAMED_RANKS_SMALL: [&str; 2] = ["p50 ", "p99 "];
 const MAX_TICKS_SMALL: usize = 3;
 /// Percentiles in the table.
 const TABLE_RANKS: [&str; 6] = ["50", "90", "95", "99", "99.9", "99.99"];
-/// Maximum number of runs in the table of percentiles. If there are more runs, the plot has no dots
-/// for their percentiles.
+/// Maximum number of runs in the table of percentiles. If a result has more runs, the plot has no
+/// dots for the percentiles of single runs.
 const MAX_RUN_DOTS: usize = 40;
 
 /// Draws the latencies of a result. Without a histogram, returns only the table of percentiles.
@@ -419,8 +419,8 @@ fn percentile_table(result: &Measured) -> String {
     )
 }
 
-/// If fewer operations than this took longer than a latency, the plot does not show their share. The same limit applies
-/// to percentiles.
+/// Minimum number of operations that took longer than a latency, for the plot to show their share. The same limit
+/// applies to percentiles.
 const MIN_BEYOND: u64 = 10;
 
 /// The share of operations in a bucket of latencies.
@@ -499,7 +499,7 @@ struct PlacedText {
     percent: String,
 }
 
-/// The half of the picture for operations or for bytes.
+/// One half of the picture: the half for operations, or the half for bytes.
 struct Side {
     description: String,
     flow: Flow,

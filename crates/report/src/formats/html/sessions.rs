@@ -100,7 +100,7 @@ struct SessionResult<'t> {
     result: &'t Measured,
 }
 
-/// Returns the result that each session has in a column. A session without one is left out.
+/// Returns the result of each session in a column. Leaves out sessions without a result there.
 fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'_>> {
     let figures = table.rows.iter().map(|row| row.figures.get(column).and_then(Option::as_ref));
     let all = named_reports(table).zip(figures).filter_map(|((name, report), figure)| {
@@ -119,7 +119,7 @@ fn results_of_column(table: &SessionTable, column: usize) -> Vec<SessionResult<'
     all.collect()
 }
 
-/// Draws a result of all sessions: rates with intervals, time series and tails.
+/// Draws one result as all sessions measured it: rates with intervals, time series and tails of latency.
 fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
     if all.is_empty() {
         return String::new();
@@ -267,7 +267,7 @@ fn write_compared(
 
 /// Explains the rows of a comparison.
 const ROWS_EXPLAINED: &str = "B divided by A: right of 1 is more. Dot: the change; line: its 95 % interval, with an arrow where it \
-                         exceeds the axis; green: the tolerance within which both count as the same; hollow: the runs do not show whether both differ.";
+                         exceeds the axis; green: the tolerance within which both sides count as the same; hollow: the runs do not show whether the sides differ.";
 
 /// Writes a comparison of several sides with the first.
 pub(super) fn write_several(comparisons: &Comparisons, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -24,9 +24,9 @@ struct Series<'c> {
     cells: Vec<&'c CellFigures>,
 }
 
-/// Draws the curves of these cells. Empty if they have fewer than [`MIN_SIZES`] block sizes, or if
-/// a cell has an access specification. If there are too many lines, keeps only cells with the access path (cache mode, engine)
-/// of the best cell, or of the first one without a best cell.
+/// Draws the curves of these cells. Empty if the cells have fewer than [`MIN_SIZES`] block sizes, or
+/// if a cell has an access specification. If there are too many lines, keeps only cells with the same
+/// access path (cache mode, engine) as the best cell, or as the first cell if there is no best one.
 pub(super) fn draw(cells: &[&CellFigures], best: Option<&Setting>, link: &str) -> String {
     let mut sizes: Vec<u32> = cells.iter().map(|c| c.setting.block_bytes).collect();
     sizes.sort_unstable();

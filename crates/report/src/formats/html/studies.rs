@@ -114,9 +114,9 @@ fn layer_latency_row(row: &LayerRow) -> IntervalRow {
     }
 }
 
-/// Returns the cards that compare interfaces, one for reads and one for writes, and a card with all figures. The first two each have
-/// sequential and random access on one axis, and the device's own sequential rate as a mark. Writes are paired: without and with the final
-/// sync.
+/// Returns a card that compares interfaces for reads, one for writes, and a card with all figures. The cards for reads and writes each
+/// have sequential and random access on one axis, and the device's own sequential rate as a mark. Writes have two rows: without and with
+/// the final sync.
 pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
     let mut out = String::new();
     for (writes, heading) in [(false, "Reads"), (true, "Writes")] {
@@ -760,7 +760,7 @@ pub(super) struct IntervalRow {
     /// The device's value, which is marked on the same axis: its own count, or the sequential rate
     /// of [`raw_rate`]. `None` if there is no value to mark.
     pub(super) device: Option<f64>,
-    /// Whether the value has a hollow dot, because its verdict is not VALID or the answer is open.
+    /// Whether the value has a hollow dot, because its verdict is not VALID or the comparison is undecided.
     pub(super) is_hollow: bool,
     /// The range that counts as no difference; `None` if the row has no such range.
     pub(super) margin: Option<[f64; 2]>,

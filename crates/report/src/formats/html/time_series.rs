@@ -15,11 +15,11 @@ use model::report::{DeviceSecond, Figures, HostFigures, Measured, Report, RunFig
 use model::units::{show_rate, show_share};
 use std::collections::BTreeMap;
 
-/// The device's line leaves out shorter intervals, because the device's counters are read twice a second.
+/// The device's line leaves out intervals shorter than this, because the device's counters are read twice a second.
 const MIN_DEVICE_INTERVAL_S: f64 = 0.5;
 /// Maximum number of rows in the table of seconds; the JSON has all of them.
 const MAX_TABLE_ROWS: usize = 120;
-/// With more runs than this, the plot of rates names none of them.
+/// With more runs than this, the plot of rates has no names of runs.
 const MAX_NAMED_RUNS: usize = 5;
 
 /// Distance of labels at the right edge of the plot of latencies: a line of text, in units of the drawing.
@@ -116,7 +116,7 @@ fn extents(result: &Measured) -> impl Iterator<Item = Extent> {
     result.series.iter().map(Extent::from_second).chain(result.time_series.iter().flat_map(series_extents))
 }
 
-/// Returns every interval of a course, which is the time series of a result at the recorded resolution.
+/// Returns every interval of a time series at the recorded resolution.
 fn series_extents(time_series: &TimeSeries) -> impl Iterator<Item = Extent> {
     let times = time_series.start_s.iter().zip(&time_series.seconds);
     let extent = |(run, (start_s, seconds)): (&u32, (&f64, &f64))| Extent {
@@ -438,7 +438,7 @@ fn second_table(result: &Measured) -> String {
     page::table(&format!("{} second by second{more}", result.name), &table)
 }
 
-/// Places of the latencies of an interval in the drawing; NaN if one is unknown.
+/// Where the latencies of an interval are in the drawing. An unknown latency is NaN.
 struct LatencyPlaces {
     run: u32,
     x: f64,
@@ -508,7 +508,7 @@ pub(super) struct Events {
     pub(super) marks: Vec<Mark>,
     /// Disturbed runs that still count, each with the disturbance.
     pub(super) disturbed: Vec<(u32, String)>,
-    /// Runs whose mean includes warm-up, each with the duration of the warm-up in seconds.
+    /// If the mean includes warm-up: every run, with the mean duration of the warm-up in seconds.
     pub(super) warm_up: Vec<(u32, f64)>,
 }
 

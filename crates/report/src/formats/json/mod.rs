@@ -212,7 +212,7 @@ struct Device<'w> {
     #[serde(skip_serializing_if = "Option::is_none")]
     not_known: Option<&'w str>,
     load: Option<&'w Load>,
-    /// Why the load is unknown; absent if it is known.
+    /// Why the load is unknown; absent if it is known, and for kinds of device without a load.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_unknown: Option<&'w str>,
     /// Conclusions that the figures support.

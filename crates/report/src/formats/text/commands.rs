@@ -19,7 +19,8 @@ const MAX_NAMES: usize = 2;
 /// If there are several commands, at most this many of them get a line.
 const MAX_COMMANDS: usize = 4;
 
-/// Prints the report after its answer. With `all`, adds every finding, every run and the checks that were not possible.
+/// Prints the part of the report that follows the answer. With `all`, adds every finding, every run and the checks that
+/// were not possible.
 pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, all: bool) {
     if let Some(ending) = describe_ending(report) {
         out.paragraph(&ending);

@@ -557,7 +557,7 @@ fn show_not_checked(out: &mut Page, shown: &[Checked], all: usize, brief: bool) 
     }
 }
 
-/// Prints the checks that passed. A check with a finding about one result did not pass.
+/// Prints the checks that passed for every result.
 pub(super) fn show_passed(out: &mut Page, shown: &[Checked]) {
     let has_only_passed = |f: &&Checked| !shown.iter().any(|g| g.id == f.id && g.outcome != Outcome::Holds);
     let mut passed: Vec<CheckId> =

@@ -19,10 +19,10 @@ use model::report::{DeviceSecond, DisturbedRun, Latency, Measured, Report, Secon
 use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeSet;
 
-/// A full report prints the rate with the final sync if the sync changes the rate by at least this share. The JSON
-/// always has it.
+/// A full report prints the rate with the final sync if the sync lowers the rate by at least this share. The JSON
+/// always has the rate with the sync.
 const MIN_SYNC_CHANGE: f64 = 0.01;
-/// A short report prints the rate with the final sync if the sync changes the rate by at least this share.
+/// A short report prints the rate with the final sync if the sync lowers the rate by at least this share.
 const LARGE_SYNC_CHANGE: f64 = 0.1;
 /// Maximum number of relabelled results that a short report lists below its table.
 const MAX_TRUE_NAMES: usize = 2;
@@ -165,7 +165,7 @@ fn show_steadiness_legend(out: &mut Page, shown: &[&Measured]) {
     }
 }
 
-/// Returns a row for each result. `draw` draws its time series.
+/// Returns a row for each result. `draw` draws the time series of a result.
 fn run_table(results: &[&Measured], draw: impl Fn(&Measured) -> String) -> Table {
     Columns::new(results)
         .text("runs", |result| &result.name)

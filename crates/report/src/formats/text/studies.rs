@@ -161,7 +161,7 @@ fn missing_counts_note(rows: &[ApiRow]) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Not counted: {}.", reasons.join("; ")))
 }
 
-/// Describes the new layout of the file; `None` if it is unchanged or unknown.
+/// Describes the layout of the file after the runs; `None` if the layout is unchanged, or unknown after the runs.
 fn extents_note(row: &ApiRow) -> Option<String> {
     let Some(Ok(after)) = &row.stored_after else { return None };
     let (name, now) = (row_name(row), describe_extents(after));
@@ -340,8 +340,8 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
         ),
         (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
     ];
-    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: the share of \
-                 fathom's own lateness in the percentile of the target (without a target, in p99); - = too few samples, or overload.";
+    let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: how much of \
+                 the target's percentile (without a target, of p99) may be fathom's own lateness; - = too few samples, or overload.";
     let states = states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
     std::iter::once(first).chain(states).map(str::to_owned).collect()
 }

@@ -43,7 +43,7 @@ pub(super) fn show_ranking(out: &mut Page, sweep: &Sweep, report: &Report) {
     }
 }
 
-/// Prints the best cell of each workload of a sweep whose cells were measured once each, below the headline.
+/// Prints, below the headline, the conclusion on each workload of a sweep that measured its cells in order.
 pub(super) fn show_best_once(out: &mut Page, sweep: &Sweep) {
     for work in &sweep.works {
         let mut line = format!("{}: {}", work_title(work), work.sentence);
@@ -246,7 +246,7 @@ const ROW_NAME_WIDTH: usize = 6;
 /// Maximum width of a bar.
 const BAR_WIDTH: usize = 40;
 
-/// Draws the maps of these cells. Cache modes that were measured as one share a map.
+/// Draws the maps of these cells. Cache modes that were measured by the same jobs have a common map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], measure: Measure, marks: Marks) {
     let mut all: Vec<(Vec<String>, Map)> = Vec::new();
     let results = |map: &Map| map.cells.iter().map(|cell| cell.result).collect::<Vec<_>>();

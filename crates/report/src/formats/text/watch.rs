@@ -18,7 +18,7 @@ use std::io::{self, Write};
 /// Note on the meaning of `%util`.
 const UTIL_NOTE: &str = "%util: share of the time with a request in flight; 100 % is not saturation, since most devices serve several \
                          requests at once";
-/// Columns of a time, which is in ms.
+/// Maximum width of a latency in ms, in characters.
 const TIME_WIDTH: usize = 6;
 
 pub(super) fn write_watched(watched: &Watched, style: Style, to: &mut dyn Write) -> io::Result<()> {
@@ -179,7 +179,7 @@ fn list_sessions(all: &[MeasuredIn], is_throttled: bool) -> String {
     format!(" ({results} of session {}{day}{more})", first.session)
 }
 
-/// Columns of a device's name.
+/// Width of the column with the names of devices, in characters.
 const DEVICE_NAME_WIDTH: usize = 11;
 /// Bytes of a KiB.
 const KIB: f64 = 1024.0;
@@ -313,12 +313,12 @@ fn fit_figure(value: f64, room: usize) -> String {
     ">".repeat(room.min(1))
 }
 
-/// Columns of a process's name, with the gap after it.
+/// Width of the column with the names of processes, including the gap after it, in characters.
 const PROCESS_NAME_WIDTH: usize = 16;
 const PID_WIDTH: usize = 9;
 
 const FIGURE_WIDTH: usize = 8;
-/// Minimum width of the details next to the figures; with less room they get their own line.
+/// Minimum width of the details next to the figures. With less room, the details get their own line.
 const DETAILS_WIDTH: usize = 24;
 
 /// A figure of a process and its heading.
