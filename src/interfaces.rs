@@ -67,7 +67,7 @@ impl Interface {
     }
 }
 
-/// Calls that read, with those that write.
+/// Calls that read, each with the call that writes.
 const WRITE_CALLS: [(&str, &str); 8] = [
     ("pread", "pwrite"),
     ("preadv2", "pwritev2"),

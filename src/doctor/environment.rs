@@ -249,9 +249,8 @@ fn check_locked_memory(observation: &Observation) -> Known<DoctorAnswer> {
     }
 }
 
-/// From this mean number of other processes' requests in flight on, other load disturbs a
-/// measurement (D01): a twentieth of depth 1. The number is the summed time of the requests divided
-/// by the time watched, so it means the same for a spinning disk and for flash.
+/// Other load disturbs a measurement (D01) if other processes have at least this many requests in flight on average: a twentieth of depth
+/// 1. The number is the summed time of the requests divided by the time watched, so it means the same for a spinning disk and for flash.
 const FOREIGN_FROM: f64 = 0.05;
 /// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
@@ -502,7 +501,8 @@ mod neighbours_tests {
         find_answer(check_other_load(observation), about)
     }
 
-    /// The answer if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo` is the same.
+    /// The answer about a subject if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo`
+    /// is the same.
     fn with(file: &str, text: &str, about: &str) -> DoctorAnswer {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));

@@ -18,9 +18,9 @@ pub struct Row {
     pub sector: u64,
     /// Number of sectors of 512 bytes.
     pub sectors: u32,
-    /// Index of the request's [`Flags`] among the names.
+    /// Index of the request's [`Flags`] in [`Names`].
     pub flags: u32,
-    /// Index of the task that issued the request, among the names.
+    /// Index in [`Names`] of the task that issued the request.
     pub task: u32,
 }
 
