@@ -178,8 +178,9 @@ pub enum ExportAction {
 impl ExportArgs {
     /// Returns the action.
     ///
-    /// # Errors A usage failure if a capture is named along with something else or has another format than the iolog, or if the format is
-    /// iolog and the file is not a capture.
+    /// # Errors
+    /// A usage failure if a capture is named along with something else or has another format than the iolog, or if the format is iolog
+    /// and the file is not a capture.
     pub fn into_action(self) -> Result<ExportAction, Failure> {
         const IOLOG: &str = capture_file::IOLOG;
         if let Some(text) = self.schema {

@@ -249,8 +249,9 @@ fn check_locked_memory(observation: &Observation) -> Known<DoctorAnswer> {
     }
 }
 
-/// Other load disturbs a measurement (D01) if other processes have at least this many requests in flight on average: a twentieth of depth
-/// 1. The number is the summed time of the requests divided by the time watched, so it means the same for a spinning disk and for flash.
+/// Other load disturbs a measurement (D01) if other processes have on average at least this many requests in flight: a twentieth of what
+/// depth 1 has. The average is the summed time of the requests divided by the time watched, so it means the same for a spinning disk and
+/// for flash.
 const FOREIGN_FROM: f64 = 0.05;
 /// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;

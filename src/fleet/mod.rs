@@ -64,8 +64,9 @@ macro_rules! several {
 
 /// Joins the hosts that a launcher started with this one.
 ///
-/// # Errors If the launcher's processes do not find each other, if several hosts cannot measure the request, or if this host is alone and a
-/// flag requires several.
+/// # Errors
+/// If the launcher's processes do not find each other, if several hosts cannot measure the request, or if this host is alone and a flag
+/// requires several.
 pub fn join(request: &Request) -> Result<Fleet, Failure> {
     let launched = launcher::launcher_of_this_process();
     let fleet = match &launched {

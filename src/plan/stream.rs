@@ -413,7 +413,7 @@ fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(),
 /// unchanged.
 ///
 /// # Errors
-/// A usage failure if there is no such stream, or its blocks cannot be distinguished from others.
+/// A usage failure if there is no such stream, or if its blocks cannot be verified.
 pub(super) fn resolve_read_back(
     spec: &JobSpec,
     phase: usize,

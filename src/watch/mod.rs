@@ -185,7 +185,7 @@ fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Waits, and calls `often` meanwhile. Returns whether to continue.
+/// Waits until `deadline`, and calls `often` meanwhile. Returns false as soon as `stop` is set or `often` returns false.
 fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> bool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) || !often() {
@@ -231,7 +231,7 @@ struct Device {
     last: Option<CounterSample>,
     /// The device as named in the kernel's block events.
     traced: Option<TracedDevice>,
-    /// Rules that applied in the previous interval.
+    /// Rules of the conclusions in the previous interval.
     rules: Vec<Rule>,
 }
 
@@ -311,7 +311,7 @@ impl Devices {
         Ok(Sample { devices: devices.collect(), remarks })
     }
 
-    /// Adds the loads and conclusions to the devices of the last sample.
+    /// Adds the loads and conclusions to `shown`, the devices of the last sample.
     fn judge(&mut self, shown: &mut [WatchedDevice]) {
         let Self { root, all, .. } = self;
         let events: Vec<Option<Latencies>> = shown.iter().map(|device| events_of(device, shown)).collect();
@@ -636,7 +636,7 @@ struct Shown {
     lines: Option<Lines>,
 }
 
-/// Numbers of printed lines.
+/// How many lines were printed since the last column headings, and in the last interval.
 #[derive(Clone, Copy)]
 struct Lines {
     since_headings: usize,

@@ -71,7 +71,8 @@ impl Counters {
 
     /// Returns the counts since the start.
     ///
-    /// # Errors A message if other programs used the counters meanwhile, or if they cannot be read.
+    /// # Errors
+    /// A message if other programs used the counters meanwhile, or if they cannot be read.
     pub fn end(&mut self) -> Result<CpuCounts, String> {
         let now = self.now()?;
         Ok(CpuCounts {
