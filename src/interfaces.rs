@@ -95,7 +95,7 @@ const fn without_memory(interface: Interface) -> Interface {
     Interface { uses_memory: false, ..interface }
 }
 
-/// All interfaces, one in a line.
+/// All interfaces, one per line.
 #[rustfmt::skip]
 pub const INTERFACES: &[Interface] = &[
     row("pread",                  "sync",                               Buffered, Both, One,     "pread and pwrite"),
@@ -157,7 +157,7 @@ pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interfa
     INTERFACES.iter().filter(is_common)
 }
 
-/// Finds an interface by its name in rows of reads or of writes, in any case.
+/// Finds an interface by its name in rows of reads or of writes, in upper or lower case.
 pub fn find(name: &str) -> Option<&'static Interface> {
     let is_named = |i: &&Interface| [false, true].iter().any(|w| i.name_for(*w).eq_ignore_ascii_case(name));
     INTERFACES.iter().find(is_named)

@@ -139,7 +139,7 @@ fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
 const FILES_FROM: u64 = 512;
 /// Memory that io_uring locks for the registered buffers of 32 operations of 1 MiB in flight.
 const LOCKED_FROM: u64 = 32 * MIB;
-/// Limits of this size and above count as unlimited: of bytes, and of open files.
+/// From this size on, a limit on bytes or on open files counts as no limit.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<DoctorAnswer> {

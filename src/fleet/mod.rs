@@ -288,8 +288,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// Returns the path of a host's own file, for the host `shift` ranks after this one. If there are several hosts, the name ends with
-    /// the rank.
+    /// Returns the path of the file that the host `shift` ranks after this one has instead of `name`: with several hosts, its rank is
+    /// appended.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();

@@ -511,7 +511,7 @@ impl Device {
     }
 }
 
-/// Whether the counters are those of a device.
+/// Whether these counters belong to this device.
 fn is_same(counted: &DiskCounters, device: &WatchedDevice) -> bool {
     counted.name == device.name && counted.number == device.number
 }
@@ -624,8 +624,7 @@ struct Pages {
 /// Where intervals are shown.
 struct Shown {
     format: &'static Format,
-    /// Whether intervals are printed on standard output. Not if their format is that of `.prom`
-    /// files and they are written to such a file.
+    /// Whether intervals are printed on standard output. They are not if the format is that of `.prom` files, and such a file is written.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,

@@ -375,7 +375,7 @@ impl Calls {
         all
     }
 
-    /// Follows only the threads of these processes; all threads if only one process is watched.
+    /// Follows only the threads of these processes. If a single process is watched, follows all of its threads instead.
     fn follow(&mut self, mut shown: Vec<Followed>) -> Known<()> {
         if let Some(pid) = self.pid {
             let all = self.threads_of(pid).into_iter();

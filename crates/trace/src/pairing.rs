@@ -79,7 +79,7 @@ pub struct Pairing {
     /// Set after events were lost: the serial number of the first request after the loss, and a time. At that time, the pending requests
     /// from before the loss are given up, because their completions may be among the lost events.
     lossy_until: Option<(u64, u64)>,
-    /// Times before and after reading the device's counters, at the beginning and at the end.
+    /// Times before and after reading the device's counters, at the beginning and at the end of the capture.
     counters_read_at: [Option<(u64, u64)>; 2],
     /// Counts of the events taken so far.
     pub counts: Counts,
@@ -91,12 +91,13 @@ impl Pairing {
         Self { scope, ..Self::default() }
     }
 
-    /// Sets the times before and after the counters were read at the beginning.
+    /// Sets the times before and after the counters were read at the beginning of the capture.
     pub fn counters_read_first(&mut self, before_ns: u64, after_ns: u64) {
         self.counters_read_at[0] = Some((before_ns, after_ns));
     }
 
-    /// Sets the times before and after the counters were read at the end. Call it before taking events of that time.
+    /// Sets the times before and after the counters were read at the end of the capture. Call this before adding events from after these
+    /// times.
     pub fn counters_read_last(&mut self, before_ns: u64, after_ns: u64) {
         self.counters_read_at[1] = Some((before_ns, after_ns));
     }
