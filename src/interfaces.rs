@@ -127,7 +127,7 @@ pub const INTERFACES: &[Interface] = &[
     row("sendfile",               "sendfile",                           Buffered, Both, One,     "sendfile between the file and a file in memory"),
     without_memory(row("copy_file_range",        "copy_file_range:bare",               Buffered, Both, One,     "copy_file_range between the file and another one")),
     row("POSIX aio",              "posixaio",                           Buffered, Both, Depth,   "aio_read and aio_write: threads of the C library"),
-    row("libaio",                 "libaio",                             Buffered, Both, Depth,   "io_submit through the page cache, which blocks"),
+    row("libaio",                 "libaio",                             Buffered, Both, Depth,   "io_submit through the page cache: the call blocks"),
     row("io_uring",               "io_uring:plain-buffers,plain-files", Buffered, Both, Depth,   "io_uring without registered buffers and files"),
     row("io_uring fixed",         "io_uring",                           Buffered, Both, Depth,   "io_uring with registered buffers and files"),
     row("pread O_DIRECT",         "sync",                               Direct,   Both, One,     "pread and pwrite past the page cache"),

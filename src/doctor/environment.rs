@@ -337,7 +337,8 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
     problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
 }
 
-/// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. A finding remains unchanged.
+/// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. Too small a share becomes a finding. A
+/// finding of D14 remains unchanged.
 fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
     let available_share = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;

@@ -3,8 +3,8 @@
 //! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
 //! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may appear, disappear, or be replaced.
 //! 3. Computes figures and conclusions (`analysis::watch`).
-//! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every few
-//!    seconds and at the end.
+//! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every 10 seconds and at
+//!    the end.
 
 mod processes;
 
@@ -66,7 +66,7 @@ pub struct Request {
     pub layout: Layout,
     /// Format on standard output.
     pub format: &'static Format,
-    /// Files to write: `.prom` at every interval, `.html` every few seconds and at the end.
+    /// Files to write: `.prom` at every interval, `.html` every 10 seconds and at the end.
     pub outputs: Vec<PathBuf>,
     /// Which files the outputs may replace.
     pub replace: Replace,
