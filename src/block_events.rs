@@ -36,7 +36,7 @@ pub(crate) struct BlockEvents {
     merge: Merge,
     devices: Vec<(TracedDevice, Pairing)>,
     page: Vec<u8>,
-    /// Start of the recording. Times of requests count from it.
+    /// Start of the recording, by [`now_ns`]. Times of requests count from here.
     pub(crate) start_ns: u64,
     /// Start of the previous drain. All events before this time have been read.
     sure_until_ns: u64,
@@ -139,7 +139,7 @@ impl BlockEvents {
 
     fn pass_on(&mut self, before_ns: u64, each: &mut dyn FnMut(usize, &Row, &Names)) {
         let (devices, names) = (&mut self.devices, &mut self.decoder.names);
-        // `take` may add names, so pass its rows on afterwards.
+        // `add_event` may add names, so pass its rows on afterwards.
         let mut rows = Vec::new();
         self.merge.before(before_ns, |event| {
             for (at, (traced, pairing)) in devices.iter_mut().enumerate() {

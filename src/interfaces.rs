@@ -67,7 +67,7 @@ impl Interface {
     }
 }
 
-/// Calls that read, with those that write.
+/// Calls that read, each with the call that writes.
 const WRITE_CALLS: [(&str, &str); 8] = [
     ("pread", "pwrite"),
     ("preadv2", "pwritev2"),
@@ -95,7 +95,7 @@ const fn without_memory(interface: Interface) -> Interface {
     Interface { uses_memory: false, ..interface }
 }
 
-/// All interfaces, one in a line.
+/// All interfaces, one per line.
 #[rustfmt::skip]
 pub const INTERFACES: &[Interface] = &[
     row("pread",                  "sync",                               Buffered, Both, One,     "pread and pwrite"),
@@ -127,7 +127,7 @@ pub const INTERFACES: &[Interface] = &[
     row("sendfile",               "sendfile",                           Buffered, Both, One,     "sendfile between the file and a file in memory"),
     without_memory(row("copy_file_range",        "copy_file_range:bare",               Buffered, Both, One,     "copy_file_range between the file and another one")),
     row("POSIX aio",              "posixaio",                           Buffered, Both, Depth,   "aio_read and aio_write: threads of the C library"),
-    row("libaio",                 "libaio",                             Buffered, Both, Depth,   "io_submit through the page cache, which blocks"),
+    row("libaio",                 "libaio",                             Buffered, Both, Depth,   "io_submit through the page cache: the call blocks"),
     row("io_uring",               "io_uring:plain-buffers,plain-files", Buffered, Both, Depth,   "io_uring without registered buffers and files"),
     row("io_uring fixed",         "io_uring",                           Buffered, Both, Depth,   "io_uring with registered buffers and files"),
     row("pread O_DIRECT",         "sync",                               Direct,   Both, One,     "pread and pwrite past the page cache"),
@@ -157,7 +157,7 @@ pub fn common(is_io_uring_denied: bool) -> impl Iterator<Item = &'static Interfa
     INTERFACES.iter().filter(is_common)
 }
 
-/// Finds an interface by its name in rows of reads or of writes, in any case.
+/// Finds an interface by its name in rows of reads or of writes, in upper or lower case.
 pub fn find(name: &str) -> Option<&'static Interface> {
     let is_named = |i: &&Interface| [false, true].iter().any(|w| i.name_for(*w).eq_ignore_ascii_case(name));
     INTERFACES.iter().find(is_named)

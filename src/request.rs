@@ -34,7 +34,7 @@ pub struct Request {
     pub targets: Vec<PathBuf>,
     /// What may be overwritten: paths of files, and names or serials of block devices.
     pub destroy: Vec<String>,
-    /// Paths of targets that may be written although their users may be hidden.
+    /// Paths of targets that fathom may write even if it cannot see whether other processes use them.
     pub unseen_users: Vec<PathBuf>,
     /// A fault to inject, for tests; otherwise `None`.
     pub injected_fault: Option<InjectedFault>,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// How long the program waits for the cleanup after a second signal.
 const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether a status was requested since the last one was printed.
+/// Whether a status was requested since the last one was sent.
 static STATUS_REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Keeps `SIGXFSZ` and `SIGUSR1` from ending the program. An ignored one remains ignored: the command of `fathom time` inherits that.
@@ -30,7 +30,7 @@ pub fn survive_harmless() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether `SIGUSR1` requested a status that was not printed yet.
+/// Whether `SIGUSR1` requested a status that was not sent yet.
 pub fn is_status_requested() -> bool {
     STATUS_REQUESTED.load(Ordering::Relaxed)
 }

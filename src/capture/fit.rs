@@ -213,8 +213,7 @@ fn run(job: &Path, args: &FitArgs, target: &Path, report: &Path) -> Result<u32, 
     }
 }
 
-/// Waits for another process of fathom. Returns its exit code (`None` if a signal ended it) and its
-/// message without the prefix.
+/// Waits for another process of fathom. Returns its exit code (`None` if a signal ended it) and its message without the prefix `fathom: `.
 fn wait(child: &mut Child) -> Result<(Option<i32>, String), Failure> {
     let mut message = String::new();
     if let Some(stderr) = &mut child.stderr {
@@ -243,8 +242,7 @@ fn not_started(error: io::Error) -> Failure {
     Failure::Refused(format!("fathom cannot start itself: {error}{}", cause(&error)))
 }
 
-/// Allowed difference of a rate, as a share of the captured rate. The next four constants are such
-/// shares for other figures.
+/// Allowed difference of a rate, as a share of the captured rate. The next four constants are the allowed differences of other figures.
 const RATE: f64 = 0.02;
 const BYTES: f64 = 0.03;
 const FLUSHES: f64 = 0.05;
@@ -254,8 +252,7 @@ const MEDIAN: f64 = 0.1;
 const SIZES: f64 = 0.02;
 /// Allowed Kolmogorov-Smirnov distance of offsets.
 const OFFSETS: f64 = 0.03;
-/// Reads, writes and trims get figures of their own if they are at least this share of the
-/// operations without syncs.
+/// Reads, writes and trims get figures of their own if they are at least this share of all operations except syncs.
 const MIN_SHARE: f64 = 0.05;
 /// How long the capture continues after the job, so that its last requests complete.
 const DRAIN_TIME: Duration = Duration::from_millis(300);

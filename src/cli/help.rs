@@ -141,8 +141,7 @@ fn slug(name: &str) -> String {
     name.strip_suffix(".md").unwrap_or(&name).to_owned()
 }
 
-/// Flags that `-h` shows, each with its line. They are named by clap's ids: settings of jobs with
-/// hyphens, other flags with underscores.
+/// Flags that `-h` shows, each with its line of help. The names are clap's ids: settings of jobs have hyphens, other flags underscores.
 const SHOWN: [(&str, &str); 38] = [
     ("rw", "read, write, randread, randwrite, rw, randrw, trim ..."),
     ("mix", "Share of reads in rw and randrw, such as 70%"),
@@ -183,7 +182,7 @@ const SHOWN: [(&str, &str); 38] = [
     ("cached", "Read back through the page cache without evicting it"),
     ("sync_every", "Writes between two syncs"),
 ];
-/// Flags that only `--help` has, in addition to settings of jobs.
+/// Flags that only `--help` shows, apart from settings of jobs.
 #[rustfmt::skip]
 const HIDDEN: [&str; 33] = [
     "format", "force", "accept", "ledger", "brief", "no_history", "unseen_users", "expect_device", "live", "no_live", "quiet",
@@ -191,8 +190,8 @@ const HIDDEN: [&str; 33] = [
     "p99_9", "spec_file", "cycle", "step", "pattern", "skipped", "list_specs", "exhaustive", "targets", "memory", "shift_hosts",
 ];
 
-/// Flags with another meaning than in [`SHOWN`], or than the setting of jobs with this name, and the commands where they have it. There,
-/// `-h` has the first paragraph of `--help`.
+/// Flags that mean something else in these commands than in [`SHOWN`], or than the setting of jobs with this name. In these commands, `-h`
+/// shows the first paragraph of `--help`.
 const OTHER_MEANING: [(&str, &[&str]); 9] = [
     ("bs", &["api", "sweep", "verify"]),
     ("check", &["fit"]),

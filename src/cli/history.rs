@@ -42,10 +42,9 @@ pub struct ListArgs {
     /// Only sessions that began at this time or earlier; a date without a time includes the whole day
     #[arg(long, value_name = "DATE", value_parser = history::until)]
     until: Option<i64>,
-    /// Print one table with a row for each session and a column for each result of the newest
-    /// session's workload; --job chooses another workload. With =devices: a row for each device,
-    /// from its newest session. If that is a sweep, the row has the device's rates at the best
-    /// setting of every device
+    /// Print one table with a row for each session and a column for each result of the newest session's workload; --job chooses another
+    /// workload. With =devices: a row for each device, from its newest session. If that is a sweep, the row has the device's rate at its
+    /// own best setting, and at the best setting of each other device
     #[arg(
         long, value_name = "ROWS", help_heading = OUTPUT, value_parser = one_of(&ROWS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sessions"
@@ -180,8 +179,8 @@ impl ExportArgs {
     /// Returns the action.
     ///
     /// # Errors
-    /// A usage failure for a capture along with anything else or in another format than the iolog,
-    /// and for the iolog of something that is not a capture.
+    /// A usage failure if a capture is named along with something else or has another format than the iolog, or if the format is iolog
+    /// and the file is not a capture.
     pub fn into_action(self) -> Result<ExportAction, Failure> {
         const IOLOG: &str = capture_file::IOLOG;
         if let Some(text) = self.schema {

@@ -177,8 +177,8 @@ fn write_states(record: &Record, written: &[Vec<u64>], rules: &Rules) {
     }
 }
 
-/// Prints an intermediate output for each status that arrives. An output file is rewritten
-/// completely each time. Returns all intermediate outputs of a file; empty for standard output.
+/// Prints an intermediate output for each status that arrives. An output file is rewritten completely each time. Returns all intermediate
+/// outputs that were written to a file; empty for standard output.
 fn print_so_far(
     statuses: &Receiver<RunStatus>,
     tool_output: &ToolOutput,
@@ -243,7 +243,7 @@ fn write_output(
     Ok(())
 }
 
-/// Whether a stream had more errors than its job ignores, or a sync failed.
+/// Whether a stream had more errors than the job ignores, or a sync failed.
 fn has_failed(report: &Report) -> bool {
     let mut observed = report.results.iter().filter_map(|result| result.observed.as_ref());
     observed.any(|observed| {
@@ -322,7 +322,7 @@ impl ToolWords {
 
 /// Environment variable with paths that may be overwritten, in the syntax of `PATH`.
 const DESTROY: &str = "FATHOM_DESTROY";
-/// Environment variable with paths that may be written although other users of them may be hidden, in the syntax of `PATH`.
+/// Environment variable with paths, in the syntax of `PATH`, that fathom may write even if it cannot see whether another process uses them.
 const UNSEEN_USERS: &str = "FATHOM_UNSEEN_USERS";
 
 /// Returns the paths in an environment variable.

@@ -145,7 +145,7 @@ pub(super) struct Measuring {
     test_hook: Option<InjectedFault>,
 }
 
-/// The time limit of commands that decide how much to measure by the time that they have.
+/// The time limit of commands that measure as much as the time allows.
 #[derive(Args, Debug)]
 #[command(next_help_heading = HOW_LONG)]
 pub(super) struct BudgetArgs {
@@ -154,11 +154,11 @@ pub(super) struct BudgetArgs {
     pub(super) budget: Option<u64>,
 }
 
-/// Files and devices to write although their other users may be hidden.
+/// Files and devices to write even if fathom cannot see whether other processes use them.
 #[derive(Args, Debug)]
 pub(crate) struct UnseenArgs {
-    /// Write this file or device although other users of it may be hidden, as in a container; may be repeated. fathom never writes a file
-    /// or device that it sees in use
+    /// Write this file or device even if fathom cannot see whether other processes use it, as in a container; may be repeated. fathom never
+    /// writes a file or device that it sees in use
     #[arg(long, value_name = "PATH", help_heading = SAFETY)]
     pub(crate) unseen_users: Vec<PathBuf>,
 }
@@ -531,8 +531,8 @@ impl InconclusiveArgs {
     }
 }
 
-/// Makes the parser for the name of a row of a table. `describe` returns the name of a row and its
-/// help, which may be empty. The parser ignores upper and lower case if the flag does.
+/// Makes the parser for the name of a row of a table. `describe` returns the name of a row and its help, which may be empty. The parser
+/// ignores case if the flag is declared to do so.
 pub(super) fn one_named<T: Sync>(
     rows: &'static [T],
     describe: fn(&T) -> (&'static str, &'static str),

@@ -39,7 +39,7 @@ pub struct Args {
     /// Named grid; flags of an axis replace its values
     #[arg(long, value_name = "NAME", value_parser = one_named(PRESETS, |p| (p.name, p.about)), help_heading = WHAT)]
     preset: Option<&'static Preset>,
-    /// Measure that ranks cells and that maps show [default: iops for random access, bandwidth for sequential access]
+    /// Rank the cells by this measure, and show it in maps [default: iops for random access, bandwidth for sequential access]
     #[arg(long, value_name = "MEASURE", value_parser = measure_parser(), help_heading = WHAT)]
     by: Option<Measure>,
     /// Access specifications of a configuration file of Iometer (.icf), in addition to those of --spec if it is given
@@ -128,7 +128,7 @@ fn measure_parser() -> impl TypedValueParser<Value = Measure> {
     one_named(&Measure::WORDS, |(word, _, about)| (word, about)).map(|(_, measure, _)| *measure)
 }
 
-/// Parses a percentage as a tolerance.
+/// Parses a tolerance: a percentage, returned as a share.
 fn parse_tolerance(text: &str) -> Result<f64, String> {
     let percent = share(text)?;
     if (0.1..=50.0).contains(&percent) {
@@ -301,7 +301,7 @@ fn choose_targets(axes: &Axes, together: Vec<PathBuf>) -> Result<Vec<PathBuf>, F
     match together.first() {
         Some(place) if !axes.target.is_empty() => Err(Failure::Usage(format!(
             "--target measures each of its targets alone, and {} is not among them; type all targets after --target, or \
-             none to use all of them at once",
+             all as TARGETs without --target to use them at once",
             model::name::shown(place)
         ))),
         Some(_) => Ok(together),

@@ -36,7 +36,7 @@ pub(super) fn advise(mut error: clap::Error, words: &[String]) -> clap::Error {
     clap::Error::raw(error.kind(), format!("{message}\n\nFor more information, try 'fathom{name} --help'.\n"))
 }
 
-/// Returns the message for the kinds of errors above; `None` for other kinds.
+/// Returns the message for the kinds of errors that the header of this file lists; `None` for other kinds.
 fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::Command>) -> Option<String> {
     let typed = |kind| match error.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.as_str()),
@@ -456,7 +456,7 @@ fn commands_with_flag(long: &str) -> Vec<String> {
     cli.get_subcommands().filter(takes).map(|c| format!("fathom {}", c.get_name())).collect()
 }
 
-/// Whether a command accepts these words, next to the other arguments that it needs.
+/// Whether a command accepts these words. Other arguments that it requires may be missing.
 fn accepts(command: &str, words: &[String]) -> bool {
     let line = ["fathom", command].into_iter().chain(words.iter().map(String::as_str));
     Cli::try_parse_from(line).err().is_none_or(|e| e.kind() == ErrorKind::MissingRequiredArgument)

@@ -139,7 +139,7 @@ fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
 const FILES_FROM: u64 = 512;
 /// Memory that io_uring locks for the registered buffers of 32 operations of 1 MiB in flight.
 const LOCKED_FROM: u64 = 32 * MIB;
-/// Limits of this size and above count as unlimited: of bytes, and of open files.
+/// From this size on, a limit on bytes or on open files counts as no limit.
 const UNLIMITED_FROM: u64 = 1024 * GIB;
 
 pub(super) fn check_rights(observation: &Observation) -> Vec<DoctorAnswer> {
@@ -249,9 +249,9 @@ fn check_locked_memory(observation: &Observation) -> Known<DoctorAnswer> {
     }
 }
 
-/// From this mean number of other processes' requests in flight on, other load disturbs a
-/// measurement (D01): a twentieth of depth 1. The number is the summed time of the requests divided
-/// by the time watched, so it means the same for a spinning disk and for flash.
+/// Other load disturbs a measurement (D01) if other processes have on average at least this many requests in flight: a twentieth of what
+/// depth 1 has. The average is the summed time of the requests divided by the time watched, so it means the same for a spinning disk and
+/// for flash.
 const FOREIGN_FROM: f64 = 0.05;
 /// If other processes use at least this share of the CPU time, workers will wait for a CPU (D08).
 const CPU_FROM: f64 = 0.1;
@@ -337,7 +337,8 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
     problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
 }
 
-/// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. A finding remains unchanged.
+/// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. Too small a share becomes a finding. A
+/// finding of D14 remains unchanged.
 fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswer {
     let available_share = || -> Known<f64> {
         let text = observation.end.text("/proc/meminfo")?;
@@ -502,7 +503,8 @@ mod neighbours_tests {
         find_answer(check_other_load(observation), about)
     }
 
-    /// The answer if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo` is the same.
+    /// The answer about a subject if a file has this content after the pause. Before the pause, no CPU time was used, and `/proc/meminfo`
+    /// is the same.
     fn with(file: &str, text: &str, about: &str) -> DoctorAnswer {
         let mut observation = in_order();
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0 0 0\n".into()));

@@ -116,8 +116,7 @@ const WATCH_NS: u64 = 3_000_000_000;
 /// Largest number of dirty bytes of a file whose extents are read. Reading extents makes the kernel write dirty bytes first, and fathom
 /// should not cause a large load. Any disk writes 16 MiB in a tenth of a second.
 const MOST_DIRTY_BYTES: u64 = 16 << 20;
-/// Largest number of directory entries among which a file is sought that shows how direct I/O
-/// works.
+/// Largest number of directory entries that are searched for a file that shows how direct I/O works.
 const MOST_ENTRIES: usize = 256;
 const O_NONBLOCK: i32 = 0o4000;
 

@@ -483,7 +483,7 @@ mod device_tests {
         find_answer(check_device(observation), about)
     }
 
-    /// The answer after a setting of the disk was changed; `None` removes the setting's file.
+    /// The answer about a subject after the file of a setting of the disk was changed; `None` removes this file.
     fn with(file: &str, value: Option<&str>, about: &str) -> DoctorAnswer {
         let mut observation = in_order();
         let disk = &mut observation.machine.places[0].layers[1];

@@ -65,7 +65,8 @@ macro_rules! several {
 /// Joins the hosts that a launcher started with this one.
 ///
 /// # Errors
-/// If the launcher's processes do not find each other, or several hosts cannot measure the request.
+/// If the launcher's processes do not find each other, if several hosts cannot measure the request, or if this host is alone and a flag
+/// requires several.
 pub fn join(request: &Request) -> Result<Fleet, Failure> {
     let launched = launcher::launcher_of_this_process();
     let fleet = match &launched {
@@ -287,8 +288,8 @@ impl Fleet {
         several!(self, hosts => ((hosts.rank + shift as usize) % hosts.size) as u32, alone => 0)
     }
 
-    /// Returns the path of a host's own file, for the host `shift` ranks after this one. If there are several hosts, the name ends with
-    /// the rank.
+    /// Returns the path of the file that the host `shift` ranks after this one has instead of `name`: with several hosts, its rank is
+    /// appended.
     pub fn file_of(&self, name: &Path, shift: Option<u32>) -> PathBuf {
         if matches!(self, Self::Alone) {
             return name.to_owned();

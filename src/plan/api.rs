@@ -3,7 +3,7 @@
 //!
 //! 1. Sizes the span, so that a fast disk is busy for 300 ms: the largest of [`SPANS`] with room on the disk and in the
 //!    page cache.
-//! 2. Chooses the interfaces: the named or the common ones.
+//! 2. Chooses the interfaces: the named ones, the common ones, or all.
 //! 3. Makes a job of each interface for each work, or notes why it cannot be tried here.
 //! 4. Divides the budget among the jobs: as many rounds as fit, and the length of a run.
 //!
@@ -53,7 +53,8 @@ const LONGEST_NS: u64 = 500_000_000;
 const LONGEST_IN_BUDGET_NS: u64 = 2_000_000_000;
 /// Runs of each job: the fewest with a confidence interval, the usual number, and the most.
 const RUNS: [u32; 3] = [FEWEST_RUNS as u32, 5, 10];
-/// While the budget lasts, a pattern gets more rounds if half of the 95 % interval of one of its rows is wider than this share.
+/// While the budget lasts, a pattern gets more rounds if half of the 95 % interval of one of its rows is wider than this share of the row's
+/// mean.
 const NARROW: f64 = 0.10;
 /// Most runs of a job, as a multiple of the planned ones.
 const TIMES_RUNS: u32 = 3;

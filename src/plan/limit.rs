@@ -17,8 +17,8 @@ use model::verdict::Condition;
 pub(super) const TIMES: Times = Times { window_ns: 1_000_000_000, warmup_ns: 250_000_000 };
 /// Runs of each load. The strategy measures more if they disagree.
 const RUNS: u32 = 3;
-/// Open-loop slots per closed-loop slot. At its capacity a closed loop has rate times mean latency in flight (Little's
-/// law), so this covers rate times p99.9 with a reserve of four if p99.9 is up to eight means.
+/// Open-loop slots per closed-loop slot. At its capacity, the closed loop has rate times mean latency in flight (Little's law). An open
+/// loop at this rate needs about rate times p99.9. If p99.9 is up to eight times the mean, 32 slots are four times the need.
 const SLOTS_PER_DEPTH: u64 = 32;
 /// Fewest slots: enough for a stall of about 100 ms at 1000 operations per second.
 const MIN_SLOTS: u64 = 128;

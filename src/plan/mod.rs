@@ -485,8 +485,8 @@ fn append_baseline_jobs(
     })
 }
 
-/// Indices of the earlier jobs to measure again. If both sessions have a single job, it is that one; otherwise the jobs with the names of
-/// current jobs.
+/// Indices of the earlier jobs to measure again. If both sessions have a single job, that of the earlier session; otherwise the jobs that
+/// have the name of a current job.
 fn find_matching_jobs(now: &[Job], earlier: &[Job]) -> Vec<usize> {
     if let ([_], [_]) = (now, earlier) {
         return vec![0];
@@ -539,7 +539,7 @@ fn judge_baseline(record: &Record, file: &std::path::Path) -> Report {
 /// remains in the history.
 ///
 /// # Errors
-/// A usage failure if the same options mean something else today.
+/// A usage failure if the session has several hosts, or if the same options mean something else today.
 pub fn resume_plan(word: &str, mut request: Request, before: &Record) -> Result<(Planned, bool), Failure> {
     let refuse = |why: &str| Failure::Usage(format!("--resume {word}: {why}"));
     let old = &before.header.plan;

@@ -10,7 +10,7 @@ const DEFAULT: &str = "default";
 
 /// All settings chosen so far.
 pub(crate) struct Origins<'a> {
-    /// In the order of choosing.
+    /// The settings in the order in which they were chosen.
     pub(super) all: Vec<Origin>,
     request: &'a Request,
     /// Prefix of settings of one stream among several: `oltp: `.

@@ -4,8 +4,8 @@
 //! 1. Each test becomes a job with the user's settings, its span, and its row in the output of the
 //!    profile's tool. A test whose block size the target does not support uses a larger one, or is
 //!    left out with a reason.
-//! 2. With several targets, the jobs of a test follow one another in the order of the targets; tests that a target lacks
-//!    come last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
+//! 2. With several targets, the jobs of a test follow one another in the order of the targets; tests that are missing on some target come
+//!    last. The time left after the first rounds goes to the tests that vary most (`analysis::strategy`).
 //! 3. `--quick` divides ten seconds among the rows.
 
 use super::{Jobs, Times};
@@ -280,7 +280,7 @@ impl Tests<'_> {
     }
 }
 
-/// Total time of a quick bench, from the first written byte to the last line of the report.
+/// Total time of a quick bench, including the report.
 const WHOLE_NS: u64 = 10_000_000_000;
 /// The part of the quick bench's time for reading the machine, the self test, and the verdict.
 const OVERHEAD_AROUND_NS: u64 = 1_000_000_000;
@@ -379,8 +379,7 @@ pub(super) fn compared_targets_jobs(
     Ok(all)
 }
 
-/// Sorts the jobs into the order of a `TargetLayout`: by test, then by target. Tests that a target
-/// lacks come last.
+/// Sorts the jobs into the order of a `TargetLayout`: by test, then by target. Tests that are missing on some target come last.
 fn sort_by_test(all: &mut Jobs, sides: &mut [TargetJobs]) {
     let has = |side: &TargetJobs, test: &str| side.tests.iter().any(|(name, _)| name == test);
     let Some(first) = sides.first() else { return };

@@ -28,7 +28,7 @@ const DEPTH: u32 = 32;
 /// Most rounds, from the SNIA: a rate that has not settled by then will not settle.
 const ROUNDS_AT_MOST: u32 = 25;
 
-/// Plans the preconditioning of these jobs; `None` if it was not requested, or if a preset that fills has no target.
+/// Plans the preconditioning of these jobs; `None` if nothing requests it, or if the preset requests it and no job uses a target.
 pub(super) fn plan_precondition(
     request: &Request,
     jobs: &[Job],
@@ -79,7 +79,7 @@ pub(super) fn plan_precondition(
     Ok(Some(planned))
 }
 
-/// The stream that fills only that part of a target which the given stream touches.
+/// Returns the stream that fills the part of a target that the given stream touches.
 fn fill_stream(
     stream: &Stream,
     index: usize,

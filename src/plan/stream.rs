@@ -154,8 +154,8 @@ fn refuse_kind(engine: &Entry, kind: Kind) -> Failure {
     ))
 }
 
-/// Returns the access lines, the syncs and the turns of a stream. In a stream with turns, each turn
-/// has its own lines and syncs, and the returned ones summarise those of all turns.
+/// Returns the access lines, the syncs and the turns of a stream. In a stream with turns, each turn has its own lines and syncs, and the
+/// returned lines and syncs of the stream summarise all turns.
 fn resolve_operations(spec: &StreamSpec, origins: &mut Origins) -> (Access, Option<Flush>, Vec<Turn>) {
     if spec.turns.is_empty() {
         let access = resolve_access(spec, origins);
@@ -413,7 +413,7 @@ fn check_eviction(spec: &StreamSpec, cache: Cache, engine: &Entry) -> Result<(),
 /// unchanged.
 ///
 /// # Errors
-/// A usage failure if there is no such stream, or its blocks cannot be distinguished from others.
+/// A usage failure if there is no such stream, or if its blocks cannot be verified.
 pub(super) fn resolve_read_back(
     spec: &JobSpec,
     phase: usize,

@@ -113,7 +113,7 @@ pub(super) fn choose_runs(request: &Request, origins: &mut Origins) -> (u32, Str
     let runs = origins.choose_from("--runs", spec.runs, default, from, u32::to_string);
     if spec.settle == Some(true) {
         origins.note("--settle", Some(()), |()| {
-            "if the first runs are inconclusive, once as many runs as should decide".into()
+            "if the first runs are inconclusive, one more batch with as many runs as should decide".into()
         });
         let most = runs.saturating_mul(SETTLED_WITHIN).min(MAX_RUNS);
         let at_most = origins.choose_from(

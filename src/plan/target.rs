@@ -837,7 +837,7 @@ fn give_new_files(jobs: &mut [Job], targets: &mut Vec<Target>, places: &mut Vec<
     }
 }
 
-/// Plans to make a file, or to make it again, at least as large and as complete as earlier streams need.
+/// Plans to make a file, or to make it again, as large and as complete as this stream and the earlier ones need.
 fn make_again(target: &mut Target, create: Create) {
     let before = target.create.unwrap_or(Create { bytes: 0, filling: Filling::Nothing, unlink: false });
     let create = Create {

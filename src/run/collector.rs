@@ -38,7 +38,7 @@ pub struct Collector {
     streams: Vec<StreamEnd>,
     /// Start of the first block and end of the last block of each stream, in ns since the run's start.
     spans: Vec<Option<Range<u64>>>,
-    /// The intervals that may still grow, by stream and number.
+    /// The intervals that may still grow, by the index of the stream and of the interval.
     pending: BTreeMap<(usize, u64), PendingInterval>,
     interval_ns: u64,
     operations: u64,
@@ -47,7 +47,7 @@ pub struct Collector {
     each_worker: Vec<Option<u64>>,
 }
 
-/// An interval that may still grow: the blocks of one stream's workers whose middles are in it.
+/// An interval of one stream that may still grow. A worker's block belongs to the interval that contains the block's middle.
 #[derive(Debug, Default)]
 struct PendingInterval {
     start_ns: u64,
@@ -393,7 +393,7 @@ pub(crate) fn log_waits(outcomes: &[(WorkerId, WorkerOutcome)]) -> Option<String
     })
 }
 
-/// Notes about workers that searched for a depth.
+/// Notes about the depths that workers found with `--latency-target`.
 pub(crate) fn found_depths(phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]) -> Vec<String> {
     let describe = |(id, outcome): &(WorkerId, WorkerOutcome)| {
         let FoundDepth { depth, is_last } = outcome.found_depth?;
@@ -410,7 +410,7 @@ pub(crate) fn found_depths(phase: &Phase, outcomes: &[(WorkerId, WorkerOutcome)]
     outcomes.iter().filter_map(describe).collect()
 }
 
-/// Converts the outcome of a worker to its end in the record.
+/// Converts the outcome of a worker to the form in the record.
 pub(crate) fn worker_end(id: WorkerId, outcome: WorkerOutcome) -> WorkerEnd {
     WorkerEnd {
         worker: id.worker,
@@ -474,7 +474,7 @@ impl OpLog {
         }
     }
 
-    /// Adds a worker's operations to the log of its stream.
+    /// Adds a worker's operations to the log of this worker, if it has one.
     pub fn add(&mut self, id: WorkerId, operations: &[Operation]) {
         let place = self.log_of_worker.get(id.worker as usize).copied().flatten();
         if let Some(log) = place.and_then(|place| self.all.get_mut(place)) {

@@ -188,8 +188,8 @@ struct Measurement {
     left: Option<RemainingTime>,
     /// Jobs of a comparison that this machine refuses.
     refused: Vec<usize>,
-    /// Note that a host's machine was busy before the first run. Set only if several hosts measure: their merged session has no evidence
-    /// of the idle period.
+    /// A sentence about the host whose machine was busy before the first run. Set only if several hosts measure: their merged session has
+    /// no evidence of the idle period.
     busy_host: Option<String>,
     /// Dropped last: leaves the cgroup.
     _own_cgroup: Known<OwnCgroup>,

@@ -1,5 +1,4 @@
-//! Preconditioning: writes all targets from end to end, then runs the job in rounds until its rate
-//! settles.
+//! Preconditioning: writes everything that the jobs touch, from end to end, then runs the writing jobs in rounds until their rates settle.
 //!
 //! The targets then are in their long-term state. [`crate::plan::settings`] plans the
 //! preconditioning; crate `stats` decides whether a rate has settled.
@@ -20,7 +19,7 @@ use stats::steady_state::is_settled;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Number of the first preconditioning phase. It is higher than the number of any run, so that no run writes the same data or uses the
+/// Serial number of the first preconditioning phase. It is higher than that of any run, so that no run writes the same data or uses the
 /// same offsets.
 const FIRST_NUMBER: usize = 1 << 23;
 
@@ -52,7 +51,7 @@ impl Measurement {
         Ok(None)
     }
 
-    /// Writes all targets from end to end, as often as planned.
+    /// Writes everything that the jobs touch, from end to end, as often as planned.
     fn fill(&self, planned: &Precondition, done: &mut Preconditioned) -> Result<(), EarlyEnd> {
         let began = Instant::now();
         for (number, fill) in planned.fills.iter().enumerate() {
@@ -268,7 +267,7 @@ fn failed_changes(streams: &[StreamEnd]) -> Option<String> {
     failed_operations_of(streams).find(|failed| failed.kind != Kind::Read).map(|failed| failed.describe())
 }
 
-/// Progress of a phase from 0 to 1: by its time, or by its byte limit.
+/// Progress of a phase from 0 to 1: by time or by the byte limit of a stream, whichever is further.
 fn share_done(phase: &Phase, streams: &[StreamEnd], elapsed: Duration) -> f64 {
     let total = (phase.warmup_ns + phase.time_ns + phase.cooldown_ns) as f64;
     let by_time = elapsed.as_nanos() as f64 / total.max(1.0);

@@ -296,8 +296,8 @@ fn is_set_up(entry: &Entry, stream: &Stream, is_lent: bool) -> bool {
     !entry.library_threads && (!entry.completes_in_submit || (is_lent && !stream.options.is_empty()))
 }
 
-/// Opens a target as a worker would: a file or device of the user for reading, a lent file also for writing, which options such as `new`
-/// need.
+/// Opens a target as a worker would: a file or device of the user for reading. A test file that was made for the probe (`lent`) is also
+/// opened for writing, which options such as `new` need.
 fn open(
     root: &Root,
     target: &Target,

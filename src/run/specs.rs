@@ -40,7 +40,7 @@ struct WorkerIndex {
     worker: u32,
     /// Index in the phase.
     overall: u32,
-    /// Number of the worker among all workers, on all hosts, that share a file.
+    /// Index among all workers that share a file, including those of other hosts.
     task: TaskNumber,
 }
 
@@ -54,8 +54,8 @@ struct DrawnAs {
 }
 
 impl DrawnAs {
-    /// Returns whose numbers the stream with this index draws. `phase_index` is the index of
-    /// `phase`, and `before` is the phase before it.
+    /// Returns the stream whose random numbers the stream with index `stream` draws. `phase_index` is the index of `phase`, and `before` is
+    /// the phase before it.
     fn of_stream(before: Option<&Phase>, phase: &Phase, phase_index: usize, stream: usize) -> Self {
         let first_worker =
             |of: &Phase, stream: usize| of.streams.iter().take(stream).map(|s| s.workers).sum();
@@ -331,8 +331,8 @@ fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     Some(writer)
 }
 
-/// Whether a stream may write a block twice in one pass over its targets. Reading back each block once is then less work.
-/// Several passes are read back as often as they were written, as in fio.
+/// Whether to read back each written block once: after a single pass of a stream with one lane, unless its order writes each block only
+/// once anyway (`Order::Once`). All other blocks are read back as often as they were written, as in fio.
 fn may_write_twice(writer: &Stream, targets: &[&OpenTarget]) -> bool {
     let access = &writer.access;
     let room = |ready: &&OpenTarget| ready.bytes().saturating_sub(access.offset_bytes).min(access.span_bytes);

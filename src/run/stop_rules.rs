@@ -33,7 +33,7 @@ struct WatchedStream {
     is_too_slow: bool,
 }
 
-/// The rule of a steady state, with the values since the start of the window.
+/// The rule of a steady state, with the newest values of the stream.
 struct SteadyWatch {
     rule: Steady,
     series: Series,
@@ -81,7 +81,7 @@ struct Amount {
     bytes: u64,
 }
 
-/// Returns the lengths of the periods in which the stop rules of a stream count, in ns.
+/// Returns the lengths of the intervals in which the stop rules of a stream count, in ns.
 pub(super) fn periods_ns(stream: &Stream) -> impl Iterator<Item = u64> {
     let steady = stream.steady.map(|rule| rule.every_ns);
     steady.into_iter().chain(stream.min_rate.as_ref().map(|rule| rule.every_ns / PARTS))

@@ -254,7 +254,8 @@ impl OpenTarget {
     }
 }
 
-/// Makes a file that the plan creates and keeps, and inspects it. Marks a file of fathom's as being written.
+/// Makes the file that the plan creates, if it creates one, and reads the identity of the new file. Marks a file that fathom made as being
+/// written.
 fn keep(
     root: &Root,
     seed: u64,
@@ -497,7 +498,7 @@ pub(crate) fn open_others(
 
 /// Bytes of a file that this host writes.
 enum Parts {
-    /// The blocks of a worker, from an offset on.
+    /// The blocks of a worker, and the offset in the file to which they are relative.
     Blocks(OwnBlocks, u64),
     /// Bytes that belong to no worker.
     Rest(Range<u64>),

@@ -62,7 +62,8 @@ pub struct Request {
     pub keep: bool,
 }
 
-/// Runs the commands and reports. The exit code is that of the command; [`OWN_FAILURE`] if fathom fails.
+/// Runs the commands and reports. The exit code is that of the command or, if the command succeeded, of the conditions; [`OWN_FAILURE`] if
+/// fathom fails.
 pub fn time(request: &Request, showing: &Showing) -> ExitCode {
     measure(request, showing).unwrap_or_else(|failure| {
         failure.print();
@@ -160,8 +161,8 @@ fn exit_code(exit: Exit, report: &Report) -> ExitCode {
     ExitCode::from(analysis::exit_code(report))
 }
 
-/// Runs each command as often as requested. Several commands take turns in random order. Stops at
-/// the first failure. Returns how the last command ended, or, after earlier runs, the exit code of what failed.
+/// Runs each command as often as requested. Several commands take turns in random order. Stops at the first failure. Returns how the last
+/// command ended. If fathom cannot run a command after the first run, returns the exit code for that.
 fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Failure> {
     let mut exit = Exit::Code(0);
     let mut failure = None;
@@ -208,7 +209,8 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
 /// effect without one.
 const ENDING: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
-/// Passes signals on to the running command. It already has those of the terminal, which go to all foreground processes.
+/// Passes the signals of other processes on to the running command. The kernel itself sends signals of the terminal to all foreground
+/// processes.
 fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     let shared = Arc::clone(signalled);
     signals::pass_on(move |signal, is_from_process| match *shared.command() {

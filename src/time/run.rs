@@ -364,7 +364,7 @@ impl Runner<'_> {
     }
 }
 
-/// Keeps the first of several problems, and the number of the others.
+/// Keeps the first of several problems, and appends how many more there are.
 fn first_of(mut problems: Vec<String>) -> Vec<String> {
     let more = problems.len().saturating_sub(1);
     problems.truncate(1);

@@ -3,8 +3,8 @@
 //! 1. Resolves the targets to block devices. A missing node, as in a container, is found by kernel name.
 //! 2. Waits for the end of the interval and samples the counters (crate `machine`). Devices may appear, disappear, or be replaced.
 //! 3. Computes figures and conclusions (`analysis::watch`).
-//! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every few
-//!    seconds and at the end.
+//! 4. Shows them on the whole terminal or as lines, replaces `.prom` files each interval, and writes `.html` pages every 10 seconds and at
+//!    the end.
 
 mod processes;
 
@@ -66,7 +66,7 @@ pub struct Request {
     pub layout: Layout,
     /// Format on standard output.
     pub format: &'static Format,
-    /// Files to write: `.prom` at every interval, `.html` every few seconds and at the end.
+    /// Files to write: `.prom` at every interval, `.html` every 10 seconds and at the end.
     pub outputs: Vec<PathBuf>,
     /// Which files the outputs may replace.
     pub replace: Replace,
@@ -185,7 +185,7 @@ fn next_deadline(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Waits, and calls `often` meanwhile. Returns whether to continue.
+/// Waits until `deadline`, and calls `often` meanwhile. Returns false as soon as `stop` is set or `often` returns false.
 fn wait_until(deadline: Instant, stop: &AtomicBool, often: &mut dyn FnMut() -> bool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) || !often() {
@@ -231,7 +231,7 @@ struct Device {
     last: Option<CounterSample>,
     /// The device as named in the kernel's block events.
     traced: Option<TracedDevice>,
-    /// Rules that applied in the previous interval.
+    /// Rules of the conclusions in the previous interval.
     rules: Vec<Rule>,
 }
 
@@ -311,7 +311,7 @@ impl Devices {
         Ok(Sample { devices: devices.collect(), remarks })
     }
 
-    /// Adds the loads and conclusions to the devices of the last sample.
+    /// Adds the loads and conclusions to `shown`, the devices of the last sample.
     fn judge(&mut self, shown: &mut [WatchedDevice]) {
         let Self { root, all, .. } = self;
         let events: Vec<Option<Latencies>> = shown.iter().map(|device| events_of(device, shown)).collect();
@@ -511,7 +511,7 @@ impl Device {
     }
 }
 
-/// Whether the counters are those of a device.
+/// Whether these counters belong to this device.
 fn is_same(counted: &DiskCounters, device: &WatchedDevice) -> bool {
     counted.name == device.name && counted.number == device.number
 }
@@ -624,8 +624,7 @@ struct Pages {
 /// Where intervals are shown.
 struct Shown {
     format: &'static Format,
-    /// Whether intervals are printed on standard output. Not if their format is that of `.prom`
-    /// files and they are written to such a file.
+    /// Whether intervals are printed on standard output. They are not if the format is that of `.prom` files, and such a file is written.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,
@@ -636,7 +635,7 @@ struct Shown {
     lines: Option<Lines>,
 }
 
-/// Numbers of printed lines.
+/// How many lines were printed since the last column headings, and in the last interval.
 #[derive(Clone, Copy)]
 struct Lines {
     since_headings: usize,

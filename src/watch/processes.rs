@@ -138,7 +138,8 @@ impl Busiest {
         }
     }
 
-    /// Whether to show a process: only if it moved data of storage. With `--pid`, every active thread of the watched process is shown.
+    /// Whether to show a process by its counters: only if it read or wrote storage. With `--pid`, every active thread of the watched
+    /// process is shown.
     fn is_shown(&self, moved: &TaskIo) -> bool {
         matches!(self.sampled, SampledTasks::ThreadsOf(_)) || moved.counters.storage_bytes() > 0
     }
@@ -253,12 +254,12 @@ struct Followed {
 /// Counts the calls of the shown processes.
 pub(super) struct Calls {
     root: Root,
-    /// The only watched process, whose threads are shown one by one.
+    /// The only watched process, whose threads are shown one by one; `None` if all processes are watched.
     pid: Option<u32>,
     tracer: Tracer,
     counted: SyscallCounter,
     page: Vec<u8>,
-    /// Followed processes and threads, with their faults at the last sample.
+    /// Followed processes and threads, with their page faults at the last sample.
     followed: BTreeMap<Followed, Option<Faults>>,
     /// The process of each thread that made calls.
     owners: BTreeMap<u32, Option<u32>>,
@@ -374,7 +375,7 @@ impl Calls {
         all
     }
 
-    /// Follows only the threads of these processes; all threads if only one process is watched.
+    /// Follows only the threads of these processes. If a single process is watched, follows all of its threads instead.
     fn follow(&mut self, mut shown: Vec<Followed>) -> Known<()> {
         if let Some(pid) = self.pid {
             let all = self.threads_of(pid).into_iter();

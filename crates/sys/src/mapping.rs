@@ -247,10 +247,10 @@ thread_local! {
     static WATCH: Cell<FaultWatch> = const { Cell::new(FaultWatch { from: 0, to: 0, hit: false }) };
 }
 
-/// What the handler needs: the page size and the previous action of the signal.
+/// For the SIGBUS handler: the page size, and the action that SIGBUS had before.
 static PREVIOUS_ACTION: OnceLock<(usize, libc::sigaction)> = OnceLock::new();
 
-/// Installs the handler for the process and unblocks the signal in the calling thread.
+/// Installs the SIGBUS handler for the process, and unblocks SIGBUS in the calling thread.
 ///
 /// # Errors
 /// An error of `sigaction(2)`; none is known for a valid call.

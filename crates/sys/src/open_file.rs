@@ -45,8 +45,7 @@ impl OpenFile {
         Self { file, writable, closing: None }
     }
 
-    /// Wraps a file. If the file is writable, an error of its close is added to `errors`, with the
-    /// index of its target.
+    /// Wraps a file of the target with index `target`. If the file is writable and its close fails, the error is added to `errors`.
     pub fn reporting(file: File, writable: bool, target: usize, errors: &CloseErrors) -> Self {
         Self { file, writable, closing: writable.then(|| (target, errors.clone())) }
     }

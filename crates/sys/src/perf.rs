@@ -50,8 +50,8 @@ const HARDWARE: u32 = 0;
 const CPU_CYCLES: u64 = 0;
 /// `PERF_COUNT_HW_INSTRUCTIONS`.
 const INSTRUCTIONS: u64 = 1;
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: a read also returns these two times. They differ if other users
-/// shared the counter.
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: a read also returns these two times. They differ if the kernel lent
+/// the counter to other programs for a while.
 const WITH_TIMES: u64 = 3;
 /// `exclude_hv`: do not count the hypervisor.
 const WITHOUT_HYPERVISOR: u64 = 1 << 6;
@@ -72,7 +72,7 @@ impl Counters {
     /// Returns the counts since the start.
     ///
     /// # Errors
-    /// A message if the counters were shared with other users, or cannot be read.
+    /// A message if other programs used the counters meanwhile, or if they cannot be read.
     pub fn end(&mut self) -> Result<CpuCounts, String> {
         let now = self.now()?;
         Ok(CpuCounts {
@@ -94,7 +94,7 @@ fn hardware(config: u64) -> Result<File, String> {
     open(HARDWARE, config).map_err(|e| explain(&e))
 }
 
-/// Starts counting a tracepoint in the calling thread. `number` is the tracepoint's number.
+/// Starts counting a tracepoint in the calling thread. `number` is its id in tracefs.
 pub(crate) fn tracepoint(number: u64) -> Result<File, String> {
     open(TRACEPOINT, number).map_err(|e| match e.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => format!(
@@ -161,10 +161,10 @@ fn explain(error: &io::Error) -> String {
     }
 }
 
-/// File below tracefs with the number of the tracepoint.
+/// File below tracefs with the id of the tracepoint `sys_enter`.
 const SYS_ENTER_ID: &str = "events/raw_syscalls/sys_enter/id";
 
-/// Counting of system calls in progress.
+/// A running count of the system calls of the calling thread.
 #[derive(Debug)]
 pub struct Calls {
     counter: File,
@@ -194,7 +194,7 @@ impl Calls {
     }
 }
 
-/// Reads the number of the tracepoint, once per process: the number does not change until the next boot.
+/// Reads the id of the tracepoint `sys_enter`, once per process: the id does not change until the next boot.
 fn sys_enter_number() -> Result<u64, String> {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     if let Some(number) = NUMBER.get() {

@@ -1,7 +1,7 @@
 //! POSIX asynchronous I/O (`aio(7)`) with the files and buffers of its operations.
 //!
 //! Threads of the C library execute the operations, in glibc at most 20 and one per file descriptor at a time: operations on one file are
-//! serial at any depth. Their CPU time does not count for the caller.
+//! serial at any depth. The CPU time of these threads is not in the calling thread's CPU time.
 //!
 //! As in [`crate::ring`], a slot in flight cannot be borrowed, and operations that are still in flight five seconds after a drop are leaked
 //! with their files and buffers.

@@ -2,8 +2,8 @@
 //!
 //! 1. [`RingOptions`] select the set-up. If an older kernel refuses a flag, the next simpler set-up is tried.
 //! 2. The ring owns its files and its arena, and a slot in flight cannot be borrowed. Therefore the ring is safe to use.
-//! 3. The submission and completion queues are borrowed from the ring once. Queueing an operation is plain stores, and a call exchanges
-//!    heads and tails with the kernel. Only the handle that registered the ring can use the registration.
+//! 3. The submission and completion queues, and the submitter, are borrowed from the ring once: only the submitter that registered the ring
+//!    can use the registration. Queueing an operation is plain stores, and a call exchanges heads and tails with the kernel.
 //! 4. A drop with operations in flight cancels and reaps them. If some are still in flight after five seconds, ring, files and arena are
 //!    leaked: memory that a device may still write to must never be freed.
 
@@ -47,7 +47,7 @@ pub struct Ring {
     rw_flags: i32,
     write_flags: i32,
     fixed_buffers: bool,
-    /// Whether completions appear only after entering the kernel.
+    /// Whether the ring polls (`IORING_SETUP_IOPOLL`).
     polls: bool,
     /// Whether the kernel was entered since the last reap.
     entered: bool,
@@ -60,7 +60,8 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// Sets up a ring with an entry per slot of the arena. Only the calling thread can use it.
+    /// Sets up a ring with an entry for each slot of the arena, or two entries with a submission thread. Only the calling thread can use
+    /// the ring.
     ///
     /// # Errors
     /// The error of the kernel if it refuses even the simplest ring: `EPERM` or `ENOSYS` if io_uring is switched off, `EINVAL` for unknown
@@ -158,7 +159,7 @@ impl Ring {
         self.read_with_priority(slot, file, offset, bytes, 0);
     }
 
-    /// Queues a read into a slot with its own priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
+    /// Queues a read into a slot. The read has this I/O priority (class and level as in `ioprio_set(2)`; 0 for the priority of the thread).
     ///
     /// # Panics
     /// As [`Ring::read`].
@@ -278,7 +279,7 @@ impl Ring {
     }
 
     /// Submits the queued operations and waits until `wait` operations have completed, at most [`WAIT_LIMIT`]. Makes no system call if
-    /// nothing is queued and `wait` is 0.
+    /// nothing is queued, `wait` is 0, and the kernel needs no call to publish completions.
     ///
     /// # Errors
     /// An error of the kernel. A signal, the time limit and a full queue are no errors, because the next call tries again.
@@ -340,7 +341,7 @@ impl Ring {
         taken
     }
 
-    /// Whether completions appear only after entering the kernel.
+    /// Whether completions appear only after a system call: with polling, or if the kernel has task work for this thread.
     #[inline]
     fn needs_kernel_entry(&self) -> bool {
         self.polls || self.submission.taskrun()

@@ -342,7 +342,7 @@ pub fn precise_timers() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })
 }
 
-/// Returns the policy of the calling thread and its nodes (`get_mempolicy(2)`).
+/// Returns the memory policy of the calling thread, and the nodes of the policy (`get_mempolicy(2)`).
 #[cfg(test)]
 fn current_policy() -> (libc::c_int, Vec<u32>) {
     let mut mode: libc::c_int = -1;

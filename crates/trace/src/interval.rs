@@ -19,7 +19,7 @@ pub struct Interval {
     processes: BTreeMap<u32, ProcessCounts>,
 }
 
-/// Latencies and order of a device's requests.
+/// Latencies of a device's requests, and how many of them were sequential.
 #[derive(Debug, Default)]
 struct DeviceCounts {
     read: Histogram,
@@ -30,7 +30,7 @@ struct DeviceCounts {
     writes: OrderCounts,
 }
 
-/// Sequential and other requests of a device in one direction.
+/// Numbers of sequential and random requests of a device in one direction.
 #[derive(Debug, Default)]
 struct OrderCounts {
     sequential: u64,
@@ -46,7 +46,7 @@ struct ProcessCounts {
     read: DirectionCounts,
     write: DirectionCounts,
     flushes: u64,
-    /// Sum of the requests' latencies in ns, each with the wait in the scheduler.
+    /// Sum of the latencies of all requests except flushes, in ns, including their wait in the scheduler.
     in_flight_ns: u64,
 }
 
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::row::Task;
 
-    /// A row of a task at a place.
+    /// A request of process `pid` at this sector.
     fn row(names: &mut Names, pid: u32, letters: &str, sector: u64, sectors: u32, us: u64) -> Row {
         let task = Task { tid: pid + 1, pid: Some(pid), ..Task::default() };
         Row {

@@ -62,7 +62,7 @@ impl Field {
 /// The format of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
-    /// Number of the format in records; 0 for the header of a page.
+    /// Id of the format, which each record contains; 0 for the header of a page.
     pub id: u16,
     fields: Vec<(String, Field)>,
 }
@@ -167,7 +167,7 @@ pub struct Records<'p> {
     time: u64,
     /// Number of records that were overwritten before this page.
     pub missed: u64,
-    /// Time at the beginning of the page.
+    /// Time at the beginning of the page, in ns.
     pub begins: u64,
 }
 
@@ -292,9 +292,9 @@ pub struct Event {
     pub sector: u64,
     /// Number of sectors; for lost records, the number of records.
     pub sectors: u32,
-    /// Index of the request's flags among the names.
+    /// Index of the request's flags in [`Names`].
     pub flags: u32,
-    /// Index of the task in which the event happened; 0 for completions.
+    /// Index in [`Names`] of the task in which the event happened. Completions have no task: their 0 means nothing.
     pub task: u32,
     /// Device number (12 bits major, 20 bits minor); 0 if the event does not contain it.
     pub device: u32,
@@ -303,7 +303,7 @@ pub struct Event {
 /// Returns the process of a thread, and whether it is a kernel thread.
 pub type LookUpTask<'a> = &'a mut dyn FnMut(u32) -> (Option<u32>, bool);
 
-/// The fields of one event.
+/// Where the fields of one kind of event are in its records.
 #[derive(Clone, Debug)]
 struct EventFields {
     step: EventKind,
@@ -565,7 +565,7 @@ mod event_tests {
     use super::tests::{HEADER, page, record};
     use super::{ISSUE, *};
 
-    /// Bytes of `block_rq_issue`.
+    /// The record of an event `block_rq_issue`.
     fn issue(sector: u64, sectors: u32, rwbs: &str, tid: u32, comm: &str) -> Vec<u8> {
         let mut bytes = vec![0_u8; 64];
         bytes[..2].copy_from_slice(&2104_u16.to_ne_bytes());

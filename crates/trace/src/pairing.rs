@@ -28,7 +28,8 @@ const COUNTING_DELAY_NS: u64 = 1_000_000;
 /// First sector and operation of a request in flight.
 type RequestKey = (u64, Op);
 
-/// The requests in flight at one place, as the numbers of the oldest and the newest; each request refers to the next one.
+/// The requests in flight with one [`RequestKey`], as a linked list: the serial numbers of the oldest and of the newest request. Each
+/// request has the number of the next one.
 #[derive(Clone, Copy, Debug)]
 struct InFlightAtPlace {
     oldest: u64,
@@ -40,7 +41,7 @@ struct InFlightAtPlace {
 pub struct Scope {
     /// Requests or bios.
     pub unit: RowUnit,
-    /// First sector and number of sectors; `None` for the whole device. Rows count sectors from the first one.
+    /// First sector and number of sectors; `None` for the whole device. In rows, sector 0 is the first sector of the span.
     pub span: Option<(u64, u64)>,
     /// When the capture began, by the clock of the trace.
     pub start_ns: u64,
@@ -75,10 +76,10 @@ pub struct Pairing {
     ending: HashMap<u64, VecDeque<u64>>,
     /// Requested flushes without data that have not ended yet.
     empty: VecDeque<u64>,
-    /// Set after events were lost: the number of the first request after the loss, and a time. At that time earlier pending requests are
-    /// given up, because their completions may be among the lost events.
+    /// Set after events were lost: the serial number of the first request after the loss, and a time. At that time, the pending requests
+    /// from before the loss are given up, because their completions may be among the lost events.
     lossy_until: Option<(u64, u64)>,
-    /// Times before and after reading the device's counters, at the beginning and at the end.
+    /// Times before and after reading the device's counters, at the beginning and at the end of the capture.
     counters_read_at: [Option<(u64, u64)>; 2],
     /// Counts of the events taken so far.
     pub counts: Counts,
@@ -90,12 +91,13 @@ impl Pairing {
         Self { scope, ..Self::default() }
     }
 
-    /// Sets the times before and after the counters were read at the beginning.
+    /// Sets the times before and after the counters were read at the beginning of the capture.
     pub fn counters_read_first(&mut self, before_ns: u64, after_ns: u64) {
         self.counters_read_at[0] = Some((before_ns, after_ns));
     }
 
-    /// Sets the times before and after the counters were read at the end. Call it before taking events of that time.
+    /// Sets the times before and after the counters were read at the end of the capture. Call this before adding events from after these
+    /// times.
     pub fn counters_read_last(&mut self, before_ns: u64, after_ns: u64) {
         self.counters_read_at[1] = Some((before_ns, after_ns));
     }
@@ -139,8 +141,8 @@ impl Pairing {
         self.slots.release(u64::MAX, each);
     }
 
-    /// Returns the event with sectors relative to the captured span; `None` if the event is outside of the span. Events without sectors are
-    /// never outside.
+    /// Returns the event with sectors relative to the captured span; `None` if the event is outside of the span. Events without a place,
+    /// such as flushes, are never outside.
     fn relative_to_span(&self, event: &Event) -> Option<Event> {
         let Some((first, sectors)) = self.scope.span else { return Some(*event) };
         // The end event of a write with a flush has a sector but no length.
@@ -210,8 +212,8 @@ impl Pairing {
         self.append_in_flight(place, number);
     }
 
-    /// Finds the request for a write with a flush, and copies its task and letters to the row of
-    /// the write's data.
+    /// Finds the event by which a task requested this write with a flush. Copies the task and the letters of that event to the row of the
+    /// write's data.
     fn find_owner(&mut self, event: &Event, names: &mut Names, row: &mut Row) {
         let Some(number) = pop(&mut self.asked, &event.sector) else { return };
         let issued_with_fua = names.flags_at(event.flags).is_some_and(Flags::has_fua);
@@ -282,7 +284,7 @@ impl Pairing {
         self.slots.finish(number, State::Done);
     }
 
-    /// Counts a completion in the group in which the kernel counts it (`op_stat_group`).
+    /// Counts a completion in the same group as the kernel does (`op_stat_group`).
     fn count(&mut self, op: Op, at_ns: u64) {
         if !self.is_between(at_ns) {
             return;
@@ -297,8 +299,8 @@ impl Pairing {
         }
     }
 
-    /// Returns whether a completion is between the two readings of the counters. Counts it as one
-    /// at an edge if it is during a reading.
+    /// Returns whether a completion is between the two readings of the counters. If the completion is during a reading or shortly before
+    /// it, also counts it in `at_edges`: the kernel may or may not have counted it by then.
     fn is_between(&mut self, at_ns: u64) -> bool {
         let mut readings = self.counters_read_at.into_iter().flatten();
         let at_edge = readings
@@ -383,7 +385,7 @@ fn place(event: &Event) -> RequestKey {
     }
 }
 
-/// Removes the oldest number from the queue at a place, and the queue if it is empty.
+/// Removes and returns the oldest request number of a place. Removes the queue of the place when it becomes empty.
 fn pop<K: Eq + Hash>(queues: &mut HashMap<K, VecDeque<u64>>, place: &K) -> Option<u64> {
     let queue = queues.get_mut(place)?;
     let number = queue.pop_front();
@@ -404,7 +406,7 @@ fn retain_pending<K: Eq + Hash>(queues: &mut HashMap<K, VecDeque<u64>>, slots: &
 /// Events of all CPUs that wait to be ordered.
 #[derive(Debug, Default)]
 pub struct Merge {
-    /// The events so far, which callers extend.
+    /// Events that were not passed on yet. Callers append events here.
     pub waiting: Vec<Event>,
 }
 
@@ -431,7 +433,7 @@ impl Merge {
     }
 }
 
-/// Maximum number of requests that wait for an older one to complete. When more are waiting, the older one is released later.
+/// Maximum number of requests that wait for an older one to complete. When there are more, they no longer wait for the older one.
 const MAX_WAITING_REQUESTS: usize = 1 << 20;
 
 /// The state of a request.
@@ -456,27 +458,27 @@ struct Slot {
     next: Option<u64>,
 }
 
-/// Requests in the order of their issue. Each request got its number at its issue.
+/// Requests in the order of their issue. At its issue, each request gets the next serial number.
 #[derive(Debug, Default)]
 struct Slots {
     queue: VecDeque<Slot>,
-    /// Number of the first request in the queue.
+    /// Serial number of the first request in the queue.
     first: u64,
-    /// Requests that later requests no longer wait for.
+    /// Requests that later requests no longer wait for, by serial number.
     late: BTreeMap<u64, Slot>,
-    /// Numbers of the late requests that are no longer pending.
+    /// Serial numbers of the late requests that are no longer pending.
     late_finished: Vec<u64>,
     /// How long requests wait for an older one, in ns; `None` for no limit.
     patience_ns: Option<u64>,
 }
 
 impl Slots {
-    /// Returns the number of the next request.
+    /// Returns the serial number that the next request will get.
     fn next(&self) -> u64 {
         self.first + self.queue.len() as u64
     }
 
-    /// Adds a request, and returns its number.
+    /// Adds a request, and returns its serial number.
     fn push(&mut self, row: Row) -> u64 {
         let number = self.next();
         self.queue.push_back(Slot { row, state: State::Pending, remaining: row.sectors, next: None });
@@ -513,7 +515,7 @@ impl Slots {
         self.patience_ns.is_some_and(|patience_ns| now_ns.saturating_sub(slot.row.issue_ns) > patience_ns)
     }
 
-    /// Returns the numbers of pending requests below a number.
+    /// Returns the serial numbers of the pending requests before the request with this number.
     fn pending_below(&self, number: u64) -> Vec<u64> {
         let queued = (self.first..).zip(&self.queue).take_while(|(at, _)| *at < number);
         let queued = queued.filter(|(_, slot)| slot.state == State::Pending).map(|(at, _)| at);

@@ -18,9 +18,9 @@ pub struct Row {
     pub sector: u64,
     /// Number of sectors of 512 bytes.
     pub sectors: u32,
-    /// Index of the request's [`Flags`] among the names.
+    /// Index of the request's [`Flags`] in [`Names`].
     pub flags: u32,
-    /// Index of the task that issued the request, among the names.
+    /// Index in [`Names`] of the task that issued the request.
     pub task: u32,
 }
 
@@ -42,7 +42,7 @@ pub enum RowKind {
     /// A request or bio of the device.
     #[default]
     Request,
-    /// A flush as its owner requested it, alone or with a write. Its latency counts from the queueing to the end of its last part. The
+    /// A flush as a task requested it, alone or with a write. Its latency counts from the queueing to the end of its last part. The
     /// requests that the device receives for the flush are separate rows.
     RequestedFlush,
 }
@@ -228,7 +228,7 @@ impl Ends {
         ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1
     }
 
-    /// Replaces the oldest end, and returns its index.
+    /// Puts an end in the place of the oldest one, and returns the index of this place.
     #[inline]
     pub fn push(&mut self, end: u64) -> usize {
         let at = self.oldest;

@@ -79,7 +79,7 @@ struct Point<'a> {
 }
 
 impl GridBuilder<'_> {
-    /// Adds every cell of a work that uses this engine.
+    /// Adds every cell of a work with this engine.
     pub(super) fn add_cells(
         &mut self,
         work: &CellWork,
@@ -454,9 +454,9 @@ const STEP_FACTOR: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub(crate) workers: u32,
-    /// Targets of each worker.
+    /// Number of targets of each worker.
     pub(crate) targets: u32,
-    /// Targets of the last worker if it has fewer than the others; otherwise `None`.
+    /// Number of targets of the last worker if it has fewer than the others; otherwise `None`.
     pub(crate) targets_of_last: Option<u32>,
     /// Index of the only target, if each cell uses a single target; otherwise `None`.
     pub(crate) only_target: Option<usize>,
