@@ -133,7 +133,9 @@ fn draw_table(rows: &[Vec<String>], width: usize) -> String {
 
 /// Whether a cell begins like a number or is a dash. A column of such cells is aligned to the right.
 fn is_number(cell: Option<&String>) -> bool {
-    cell.is_some_and(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+    cell.is_some_and(|cell| {
+        cell == "-" || cell.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// Returns text without the marks of links and bold type.

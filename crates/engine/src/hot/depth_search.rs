@@ -111,7 +111,7 @@ impl Search {
     }
 
     fn target_missed(&mut self) -> Next {
-        self.stable_windows = 0;
+        (self.stable_windows, self.is_settled) = (0, false);
         if self.depth > 1 {
             self.missed = self.depth;
             if self.depth == self.met {
@@ -211,6 +211,13 @@ fn the_depth_doubles_until_a_miss_and_is_then_bisected() {
     assert_eq!(depths(32, |_| true, 50), (vec![1, 2, 4, 8, 16, 32, 32], true));
     assert_eq!(depths(3, |_| true, 50), (vec![1, 2, 3, 3], true));
     assert_eq!(depths(32, |d| d <= 31, 50).0.last(), Some(&31), "just below the first miss");
+    // A miss at the depth that seemed final, here in the tenth window, needs a new final window.
+    let windows = std::cell::Cell::new(0);
+    let meets = |depth| {
+        windows.set(windows.get() + 1);
+        depth <= 12 && windows.get() != 10
+    };
+    assert_eq!(depths(32, meets, 50), (vec![1, 2, 4, 8, 16, 12, 14, 13, 12, 12, 11, 11], true));
     // If nothing meets the target, the depth remains 1.
     assert_eq!(depths(32, |_| false, 5), (vec![1; 5], false));
 }

@@ -113,15 +113,19 @@ pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Resu
     let dir = directory(path);
     remove_stale(dir);
     let file = write_temporary(dir, bytes, Readers::Umask)?;
-    if let Some(was) = was {
-        // Only privileged users may change the owner. Set the mode afterwards, because the change clears bits of it.
-        let _ = fchown(file.as_file(), Some(was.uid()), Some(was.gid()));
-        file.as_file().set_permissions(was.permissions())?;
-    }
+    inherit(file.as_file(), was)?;
     file.persist(path).map_err(|e| e.error)?;
     // The file has its name already, so a failure here loses nothing.
     let _ = sync_directory(dir);
     Ok(())
+}
+
+/// Gives a file the mode of an old file, and its owner if this process may set it.
+fn inherit(file: &File, was: Option<&Metadata>) -> io::Result<()> {
+    let Some(was) = was else { return Ok(()) };
+    // Only privileged users may change the owner. Set the mode afterwards, because the change clears bits of it.
+    let _ = fchown(file, Some(was.uid()), Some(was.gid()));
+    file.set_permissions(was.permissions())
 }
 
 /// A file that is written piece by piece, and replaces the old one when it is complete.
@@ -142,9 +146,7 @@ impl Growing {
         remove_stale(dir);
         let was = path.metadata().ok();
         let file = write_temporary(dir, b"", Readers::Umask)?;
-        if let Some(was) = was {
-            file.as_file().set_permissions(was.permissions())?;
-        }
+        inherit(file.as_file(), was.as_ref())?;
         Ok(Self { file, path })
     }
 
@@ -268,10 +270,16 @@ fn a_growing_file_gets_its_name_only_when_complete() -> io::Result<()> {
     abandoned.file()?.write_all(b"half")?;
     drop(abandoned);
     assert_eq!(std::fs::read(&path)?, b"old");
+    std::fs::set_permissions(&path, Permissions::from_mode(0o640))?;
+    // Only root may give files away; for others the owner remains the same.
+    let _ = std::os::unix::fs::chown(&path, Some(1234), Some(1234));
+    let was = path.metadata()?;
     let complete = Growing::begin(&link)?;
     complete.file()?.write_all(b"new")?;
     complete.finish()?;
     assert_eq!(std::fs::read(&path)?, b"new");
+    let now = path.metadata()?;
+    assert_eq!((now.mode(), now.uid(), now.gid()), (was.mode(), was.uid(), was.gid()));
     assert!(link.symlink_metadata()?.is_symlink());
     assert_eq!(std::fs::read_dir(dir.path())?.count(), 2);
     Ok(())

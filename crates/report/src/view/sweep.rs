@@ -412,9 +412,13 @@ pub(crate) fn describe_duration(sweep: &Sweep) -> String {
 
 /// Returns the thread counts in the order of the grid.
 pub(crate) fn thread_counts(sweep: &Sweep) -> Vec<u32> {
-    let mut all: Vec<u32> = sweep.cells.iter().map(|c| c.setting.workers).collect();
-    all.dedup();
-    all
+    let mut counts = Vec::new();
+    for workers in sweep.cells.iter().map(|c| c.setting.workers) {
+        if !counts.contains(&workers) {
+            counts.push(workers);
+        }
+    }
+    counts
 }
 
 /// Returns a row for each size with the values that the lines of `--preset iops` leave out: latencies, the device's

@@ -196,6 +196,9 @@ fn target_of_stream(stream: &Stream, observed: Option<&Observed>) -> Target {
         random_percent: match order {
             Some(Order::Sequential(_)) | None => 0,
             Some(Order::Mixed(percent)) => *percent as u32,
+            Some(Order::MixedEach(each)) => {
+                ((reads * each.read + (100.0 - reads) * each.write) / 100.0) as u32
+            }
             Some(_) => 100,
         },
         write_percent: (100.0 - reads) as u32,
