@@ -43,7 +43,7 @@ struct Worker {
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: u64,
     last_heartbeat_at: Instant,
-    /// A worker without a heartbeat for longer is stuck.
+    /// A worker without a heartbeat for longer than this is stuck.
     stuck_after: Duration,
 }
 

@@ -21,9 +21,9 @@ use output::failure::INTERRUPTED;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// After a host is lost, rank 0 waits at most this long for the last message of a further host.
+/// If the measurement ended early without a signal, rank 0 waits at most this long for the last message of one more host.
 const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
-/// How long rank 0 waits for the last messages of all hosts after a host is lost.
+/// How long rank 0 waits in total for the last messages of all hosts, if the measurement ended early without a signal.
 const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);
 /// How long rank 0 waits for last messages after a signal. A launcher kills the process one second after the signal, and the report must
 /// be written by then.

@@ -95,12 +95,12 @@ fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
 }
 
-/// Returns the smallest size of a target on any host. `at` is the index of the target.
+/// Returns the size in bytes of the target with the index `at`, on the host where it is the smallest.
 fn least_bytes(planned: &[Planned], at: usize) -> u64 {
     planned.iter().filter_map(|p| p.plan.targets.get(at)).map(|t| t.bytes).min().unwrap_or(0)
 }
 
-/// Refuses targets of different kinds.
+/// Refuses plans that differ in the number of targets or in their kinds.
 fn same_targets(our_name: &str, one: &Plan, their_name: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(

@@ -60,7 +60,7 @@ pub(super) struct Shared {
     pub(super) operations: AtomicU64,
     /// 99th percentile of the latency in ns; 0 if unknown.
     pub(super) p99_ns: AtomicU64,
-    /// Whether the next heartbeat needs a newer percentile.
+    /// Whether the measuring thread should compute `p99_ns` again before the next heartbeat.
     pub(super) wants_p99: AtomicBool,
     /// Whether a run measures at the moment.
     pub(super) is_measuring: AtomicBool,
@@ -176,7 +176,8 @@ impl Shared {
         heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
     }
 
-    /// Returns the rank that has been silent for longest, and for how long. Considers only ranks for which `counts` is true.
+    /// Returns the rank that has been silent for longest, and for how long. If an MPI send does not return, returns its receiver instead.
+    /// Considers only ranks for which `counts` is true.
     pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
         let in_send = self.stalled_send().filter(|(rank, _)| counts(*rank));
         let silences = self.silences().into_iter().filter(|(rank, _)| counts(*rank));
@@ -185,6 +186,7 @@ impl Shared {
 
     /// Returns the other ranks whose silence is at most two heartbeat intervals shorter than `silent`, and for how long each has been
     /// silent. They may have fallen silent before `rank`: heartbeats are [`HEARTBEAT_INTERVAL`] apart, and each may be late by one interval.
+    /// Empty while an MPI send does not return, because this host then hears no other host.
     pub(super) fn silent_about_as_long(
         &self,
         rank: usize,
@@ -465,7 +467,7 @@ impl Transport {
         }
     }
 
-    /// Reads a clock by several series of pings, and keeps the reading with the shortest round
+    /// Reads a clock by up to [`SERIES`] series of pings, and keeps the reading with the shortest round
     /// trip. `None` without an answer.
     fn read_clock(&mut self, rank: usize) -> Option<Reading> {
         let (mut best, asked) = (None::<Reading>, Instant::now());

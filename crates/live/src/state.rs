@@ -41,7 +41,7 @@ pub(super) struct State {
     pub(super) sample: Option<Sample>,
     /// Time series over all runs.
     pub(super) series: TimeSeries,
-    /// The progress of some hosts, those that need attention first.
+    /// The progress of some hosts. Hosts that need attention come first.
     pub(super) hosts: Vec<HostProgress>,
     /// The number of all hosts.
     pub(super) host_count: usize,
@@ -65,7 +65,7 @@ pub(super) struct State {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) counted: CountersBetween,
-    /// CPU share of the busiest worker, of one CPU.
+    /// CPU time of the busiest worker as a share of the elapsed time: 1 is one CPU.
     pub(super) busiest_worker: Known<f64>,
     /// The process that moved the most data; a reason if none can be named.
     pub(super) busiest_process: Known<String>,
@@ -87,7 +87,7 @@ pub struct HostProgress {
     pub state: HostState,
 }
 
-/// The state of a host. Those that need attention come first.
+/// The state of a host. States that need attention come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostState {
     /// Lost: the host sends no heartbeats.

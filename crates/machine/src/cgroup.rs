@@ -191,7 +191,7 @@ fn hierarchies(lines: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Returns the directory of the cgroup `path` below the mount point. Fails if the cgroup is not
-/// visible there: only a part of the hierarchy may be mounted.
+/// visible there, because only another part of the hierarchy is mounted.
 pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));

@@ -2,8 +2,8 @@
 //!
 //! 1. `map_region_extents` sums the extents (FIEMAP) in a region of a file: holes, unwritten and
 //!    shared bytes, alignment.
-//! 2. [`locate_pieces`] finds where the bytes of a target are on a layer of its stack, and [`verify_pieces`] compares both
-//!    sides.
+//! 2. [`locate_pieces`] finds where the bytes of a target are on a layer of its stack, and [`verify_pieces`] compares the
+//!    bytes of the target and of the device.
 //! 3. [`locate_file_extents`] collects the places of all files below a directory on the device of their file
 //!    system.
 
@@ -317,8 +317,8 @@ fn stored_pieces(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Translates pieces with offsets in a file (`physical`) to the device that stores the file. `map`
-/// has the pieces of the file itself, in order.
+/// Converts the `physical` offsets of pieces, which are offsets in a file, to offsets on the device
+/// that stores the file. `map` has the pieces of the file itself, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {
@@ -404,7 +404,8 @@ pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     Ok(found)
 }
 
-/// Walks a tree without following links or leaving its file system.
+/// Adds the extents of all files below a directory. Follows no links, and does not leave the file
+/// system `device`.
 fn add_tree(top: &Path, device: u64, found: &mut FileExtents) -> Result<(), String> {
     let mut pending: Vec<PathBuf> = vec![top.to_owned()];
     let why = |path: &Path, e: &std::io::Error| format!("{}: {}", path.display(), describe(e));

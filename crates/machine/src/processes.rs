@@ -80,7 +80,7 @@ struct Process {
     name: String,
     /// Process id of the parent.
     parent: u32,
-    /// CPU time without ended children.
+    /// CPU time in ticks, without that of ended children.
     cpu_ticks: u64,
     /// Bytes that the process and its ended children fetched from and sent to storage; `None` without
     /// permission.
@@ -118,7 +118,7 @@ impl Processes {
         Ok(Self { all })
     }
 
-    /// Returns the processes that were active since `earlier`, except this one.
+    /// Returns the processes that are in both samples and used CPU time or did I/O in between, except this process.
     pub fn busy_since(&self, earlier: &Self) -> Vec<BusyProcess> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
@@ -323,10 +323,10 @@ pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     read_stat(root, &dir).map(|stat| stat.faults)
 }
 
-/// Maximum number of descriptors read per process. If there are more, [`Open::cut`] is set.
+/// Maximum number of descriptors read per process. If there are more, [`Open::may_be_incomplete`] is set.
 const MAX_DESCRIPTORS: usize = 256;
 /// Maximum number of threads whose descriptors are read per process. If there are more,
-/// [`Open::cut`] is set.
+/// [`Open::may_be_incomplete`] is set.
 const MAX_THREADS: usize = 64;
 /// The link target of an io_uring.
 const IO_URING_LINK: &str = "anon_inode:[io_uring]";
@@ -418,7 +418,7 @@ fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     others.any(|(device, _)| on.holds(&device, None))
 }
 
-/// Which counters are sampled.
+/// The processes or threads whose counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledTasks {
     /// Every process, with all of its threads together.
@@ -440,8 +440,8 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// Sum over the live threads, without ended threads and children. If no child has ended, the
-    /// same as `counters`.
+    /// Sum over the live threads, without ended threads and ended children. If no child has ended,
+    /// equal to `counters`.
     threads: IoCounters,
 }
 
@@ -452,7 +452,7 @@ pub struct TaskIo {
     pub id: u32,
     /// Name, as `ps -o comm` shows it.
     pub name: String,
-    /// Whether it is a thread of the kernel.
+    /// Whether the process or thread is a kernel thread.
     pub kernel: bool,
     /// Whether the process's ended children (or its ended threads) did the I/O instead of the process itself.
     pub by_children: bool,

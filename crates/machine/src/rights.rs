@@ -34,7 +34,7 @@ pub struct Rights {
     pub io_uring_advice: Option<&'static str>,
     /// Whether a context of libaio can be set up.
     pub libaio: Known<()>,
-    /// Whether `/sys` is mounted read-only, as in a container. Its settings can then be changed
+    /// Whether `/sys` is mounted read-only, as in a container. The settings in `/sys` can then be changed
     /// only outside of the container.
     pub sys_is_read_only: bool,
     /// Version of the cgroup hierarchy in which a cgroup can be created, or why none can.

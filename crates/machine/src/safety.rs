@@ -101,8 +101,8 @@ pub fn open_device(
     Ok(file)
 }
 
-/// Refuses a path that no longer leads to the file or device of the plan. Opening it could block forever, as
-/// with a FIFO.
+/// Refuses a path that no longer leads to the file or device of the plan. Does not open the path: if a FIFO is
+/// there now, opening it could block forever.
 ///
 /// # Errors
 ///
@@ -259,8 +259,8 @@ fn holds_data_of_others(file: &File) -> bool {
 ///
 /// # Errors
 ///
-/// Refuses swap files, files of loop devices and files that this user may not write; [`MachineError::Usage`]
-/// if the path is not a regular file, or `--destroy` does not name a file that has content.
+/// Refuses a file that is in use, or that this user may not write; [`MachineError::Usage`] if the path is
+/// not a regular file, or if the file has content and `--destroy` does not name it.
 pub fn may_write_file(
     root: &Root,
     typed: &Path,

@@ -332,7 +332,8 @@ const DISK_FILES: [&str; 13] = [
     "device/power/pm_qos_latency_tolerance_us",
 ];
 
-/// Files of the nearest parent directory that has them, usually that of the PCI function.
+/// Files of parent directories. For each file the nearest directory that has it counts, usually that of the PCI
+/// function.
 const PARENT_FILES: [&str; 6] = [
     "numa_node",
     "local_cpulist",

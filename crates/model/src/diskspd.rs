@@ -155,11 +155,11 @@ pub enum Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
-    /// Option `-Nv`.
+    /// `-Nv`: by flushing the view of the file.
     View,
-    /// Option `-Nn`.
+    /// `-Nn`: by flushing non-volatile memory.
     NonVolatile,
-    /// Option `-Ni`.
+    /// `-Ni`: by flushing non-volatile memory, without waiting until the data is stable.
     NonVolatileNoDrain,
 }
 
@@ -334,7 +334,7 @@ impl TimeSpan {
         pools
     }
 
-    /// Returns the number of threads of all targets.
+    /// Returns the number of threads of the time span, on all targets together.
     pub fn thread_count(&self) -> u64 {
         match self.threads {
             0 => self.targets.iter().map(|t| u64::from(t.threads)).sum(),

@@ -103,7 +103,7 @@ impl SharedPosition {
     }
 }
 
-/// Operations and weights of the workers in a group.
+/// The sums of the operations and of the weights of the workers in a group.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Group {

@@ -235,7 +235,7 @@ pub fn own_blocks(
 
 /// Builds the lanes of one worker like [`lanes`]. If the workers of all hosts share one file
 /// (`stream.shared`), the lanes stay in the worker's own blocks of it. `task` is the worker's
-/// number among the workers of all hosts.
+/// place among the workers of all hosts.
 ///
 /// # Errors
 /// As [`lanes`], or if the worker has no block.
