@@ -193,7 +193,7 @@ impl Hosts {
         }
     }
 
-    /// Returns the failure of a host whose outcome rank 0 reports.
+    /// Returns the failure with which another host than rank 0 ends. Rank 0 has reported the outcome.
     pub(super) fn outcome_reported_by_rank_0(&self, interrupted: bool) -> Result<(), Failure> {
         match self.shared.early_end() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),

@@ -128,7 +128,7 @@ impl EarlyEnd {
 const MORE: u8 = 1;
 /// Bit of a packet's first byte: the message is compressed.
 const COMPRESSED: u8 = 2;
-/// Number of bytes of the length before compressed data.
+/// Size in bytes of the field before compressed data, which has the uncompressed length.
 const LENGTH_BYTES: usize = 4;
 
 impl Message {

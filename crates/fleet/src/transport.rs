@@ -62,7 +62,7 @@ pub(super) struct Shared {
     pub(super) p99_ns: AtomicU64,
     /// Whether the measuring thread should compute `p99_ns` again before the next heartbeat.
     pub(super) wants_p99: AtomicBool,
-    /// Whether a run measures at the moment.
+    /// Whether a run is being measured. The transport thread then polls less often.
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load.
     pub(super) is_loaded: AtomicBool,
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     detects_silence: AtomicBool,
     /// When the transport thread last polled, in ns of this host's clock.
     polled_ns: AtomicU64,
-    /// The rank of the MPI send in progress, plus 1; 0 without one.
+    /// The rank that an MPI send in progress goes to, plus 1; 0 if no send is in progress.
     sending_to: AtomicUsize,
 }
 

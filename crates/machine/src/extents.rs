@@ -160,7 +160,7 @@ impl ExtentSum {
 const PROOF_BYTES: u64 = 4096;
 /// Maximum number of pieces that are compared, evenly spread over the file.
 const MAX_PROVEN_PIECES: usize = 16;
-/// Flags of an extent whose bytes are not stored unchanged at its place on the device.
+/// An extent with one of these flags has no place on the device, or the bytes there are not those of the file.
 const NOT_STORED_PLAINLY: u32 = Extent::UNPLACED
     | Extent::DELAYED
     | Extent::ENCODED

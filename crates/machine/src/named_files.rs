@@ -163,8 +163,8 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     })
 }
 
-/// Returns the bytes of a file that are in holes: `bytes - allocated`. With `allocates_compressed` this is too many, so the ranges that
-/// the file system reports as holes are the maximum. Other file systems may report the whole file as data.
+/// Returns the bytes of a file that are in holes: `bytes - allocated`. With `allocates_compressed` this may be too many, so the result is
+/// at most the size of the holes that the file system reports. Other file systems may report a hole as data.
 fn hole_bytes(file: &File, bytes: u64, allocated: u64, allocates_compressed: bool) -> u64 {
     let missing = bytes.saturating_sub(allocated);
     if !allocates_compressed {

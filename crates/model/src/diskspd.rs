@@ -18,7 +18,7 @@ pub struct Profile {
     pub command: String,
     /// `-v`: whether the text output has more detail.
     pub verbose: bool,
-    /// `-P`: operations of a thread after which progress is shown; 0 for none.
+    /// `-P`: operations of a thread after which progress is shown; 0 to show none.
     pub progress: u32,
     /// `-Rxml`: whether results are XML instead of text.
     pub xml: bool,
@@ -44,7 +44,7 @@ pub struct TimeSpan {
     pub seed: u32,
     /// `-F`: threads that each work on all targets; 0 if each target has its own threads.
     pub threads: u32,
-    /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own number.
+    /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own `-o`.
     pub requests: u32,
     /// `-n`: whether threads are not bound to CPUs.
     pub disable_affinity: bool,

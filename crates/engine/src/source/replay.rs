@@ -199,7 +199,7 @@ pub struct Replay {
     depth: u32,
     /// The last operation of the current call; `None` if the call has no operation yet.
     last_in_call: Option<DueStep>,
-    /// Whether operations are due at captured times. Late ones are counted then.
+    /// Whether operations are due at captured times. If so, late operations are counted.
     is_timed: bool,
     counts: Arc<ReplayCounts>,
 }
@@ -213,7 +213,7 @@ struct DueStep {
 
 impl Replay {
     /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight.
-    /// `is_timed` is whether operations are due at captured times; late ones are counted then.
+    /// `is_timed` is whether operations are due at captured times. If so, late operations are counted.
     pub fn new(
         from: StepReceiver,
         tasks: u32,
