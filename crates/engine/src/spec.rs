@@ -12,8 +12,8 @@ use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
 /// At this block size in bytes or above, the loop fills the buffer of the next write while the
-/// queue is full. That takes a second submitting call per iteration of the loop, which costs more than it saves with
-/// smaller blocks.
+/// queue is full. That takes a second submitting call per iteration of the loop. With smaller blocks this costs more
+/// than it saves.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
@@ -68,7 +68,7 @@ pub struct WorkerSpec {
     pub latency_target: Option<LatencyTarget>,
     /// CPU and memory placement of the thread.
     pub place: Placement,
-    /// Shares of operations that have their own priority.
+    /// Priorities of operations. Each applies to a share of the operations.
     pub op_priorities: Vec<OpPriority>,
     /// Seed that selects the operations with their own priority.
     pub priority_seed: u64,

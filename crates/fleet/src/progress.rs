@@ -93,8 +93,8 @@ impl RunProgress {
         host.count(at_ns);
     }
 
-    /// Returns the rows of at most [`ROWS_MAX`] hosts, those that need attention first: the lost host, hung hosts, then
-    /// the others from the slowest to the fastest, then waiting hosts.
+    /// Returns the rows of at most [`ROWS_MAX`] hosts, in this order: the lost host, hung hosts, the others from the
+    /// slowest to the fastest, waiting hosts.
     pub(super) fn host_progress(
         &self,
         lost: Option<usize>,

@@ -466,8 +466,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until every host is at this step. Returns the reason of the host with the lowest rank
-    /// that has one, after the name of this host; `None` if no host has a reason.
+    /// Waits until every host is at this step. Returns the first reason in the order of ranks,
+    /// after the name of its host; `None` if no host has a reason.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -531,7 +531,7 @@ impl Hosts {
         Ok(Ok(clock::instant(begin_ns)))
     }
 
-    /// Rank 0: waits for all participants, reads their clocks and sends each the start time in its own clock.
+    /// Rank 0: waits for all participants, reads their clocks and sends each of them the start time by its own clock.
     fn begin_on_all(
         &self,
         index: RunIndex,
@@ -602,8 +602,8 @@ impl Hosts {
         Ok(read_by(0))
     }
 
-    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host the
-    /// outcome is the reason. The other ranks wait for rank 0's report and return `None`; a host
+    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host, the
+    /// outcome is the reason why it counts as lost. The other ranks wait for rank 0's report and return `None`; a host
     /// that has lost rank 0 returns its own outcome.
     ///
     /// # Errors
@@ -742,7 +742,7 @@ impl Hosts {
         RunParts { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed: by }
     }
 
-    /// Rank 0: appends the merged run to its session, and returns the result that all hosts continue with.
+    /// Rank 0: appends the merged run to the session of all hosts, and returns the result that all hosts continue with.
     fn all_agree(&self, mut all: RunParts, attempt: u32) -> Result<Agreed, Failure> {
         let after = self.read_clocks();
         let disturbed = merge::disturbed(attempt, std::mem::take(&mut all.disturbed));

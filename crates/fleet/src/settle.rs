@@ -199,7 +199,7 @@ fn narrow_span(
     }
 }
 
-/// Adds a difference once.
+/// Adds a difference, unless the list already has it.
 fn note_difference(differences: &mut Vec<String>, sentence: String) {
     if !differences.contains(&sentence) {
         differences.push(sentence);

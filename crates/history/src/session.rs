@@ -181,7 +181,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns whether a frame of this size is not stored because the session is too large, and counts it.
+    /// Returns whether a frame of this size is not stored because the session is too large. If so, counts the frame.
     fn omits(&mut self, frame: &Frame, bytes: u64) -> bool {
         let (limit_bytes, omitted) = match frame {
             Frame::Intervals(_) => (TIME_SERIES_LIMIT_BYTES, &mut self.omitted_series),

@@ -326,8 +326,8 @@ pub(crate) struct RecentFigures {
     /// p50, p99 and maximum of the latency in ns; `None` with too few operations.
     pub(crate) latency_ns: [Option<u64>; 3],
     /// Whether an operation completed in the intervals that the workers sent since the previous
-    /// update. The interval of the workers may be longer than that of the view, so there may be
-    /// none.
+    /// update. The interval of the workers may be longer than that of the view, so some
+    /// updates have no new interval.
     pub(crate) is_new: bool,
     /// Totals since the run began.
     pub(crate) so_far: ReportedOps,

@@ -104,7 +104,7 @@ impl View {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Changes the state.
+    /// Locks the state and lets `change` modify it.
     pub(super) fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut lock(&self.shared.state));
     }
@@ -307,8 +307,8 @@ fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant 
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time between two draws. A view that does not change for longer seems to hang.
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// A process scan is compared with the previous one only if that is not older than this. The limit is longer than the maximum time between
-/// two draws.
+/// A process scan is compared with the previous one only if the previous one is at most this old. The limit is longer than the maximum
+/// time between two draws.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
 /// Prefix of the names of worker threads. These end with a number. Other threads with this prefix,
 /// such as that of the view, are ignored.

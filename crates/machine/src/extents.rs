@@ -91,7 +91,7 @@ struct ExtentSum {
     device_offsets: u64,
     /// Length of the contiguous piece that ends with the extent added last.
     piece_bytes: u64,
-    /// End of that piece in the file and on the device.
+    /// End, in the file and on the device, of the piece that ends with the extent added last.
     piece_end: [u64; 2],
 }
 

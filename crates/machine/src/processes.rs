@@ -38,7 +38,7 @@ type ProcessKey = (u32, u64);
 /// same since Linux 3.8. Every other namespace has another number.
 pub(crate) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Which processes of the machine this one sees.
+/// Which processes of the machine this process sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight {
     /// Whether this process is in a PID namespace, as in a container. `/proc` shows only the processes of that namespace.
@@ -264,7 +264,7 @@ pub(crate) struct Stat {
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Reads the file `stat` in the directory of a process or thread; `None` if it has ended.
+/// Reads the file `stat` in the directory of a process or thread. `None` if the process or thread has ended.
 pub(crate) fn read_stat(root: &Root, dir: &str) -> Option<Stat> {
     parse_stat(&root.read(&format!("{dir}/stat")).ok()?)
 }

@@ -189,7 +189,7 @@ impl Root {
         self.genuine(path).is_ok_and(|path| path.exists())
     }
 
-    /// Whether a path is a directory. True if that cannot be read.
+    /// Whether a path is a directory. True also if this is unknown.
     pub(crate) fn is_dir(&self, path: &str) -> bool {
         self.genuine(path).map_or(true, |path| path.metadata().map_or(true, |found| found.is_dir()))
     }

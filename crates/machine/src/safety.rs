@@ -155,8 +155,8 @@ fn check_planned(
     })
 }
 
-/// Refuses an open file or device that is in use. Called before the first write. Returns the reason why users may be hidden, for the
-/// report. `allows_unseen` is whether `--unseen-users` names the file or device.
+/// Refuses an open file or device that is in use. Called before the first write. Returns a note for the report if users may be
+/// hidden. `allows_unseen` is whether `--unseen-users` names the file or device.
 ///
 /// # Errors
 ///

@@ -495,7 +495,7 @@ fn marks(root: &Root, name: &str) -> Vec<String> {
 /// The devices below a file system.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// Indices of the devices in the stack.
+    /// Indices, in the stack, of the topmost devices below the file system.
     pub(crate) tops: Vec<usize>,
     /// Why the data is in memory; `None` for storage.
     pub(crate) ram: Option<String>,

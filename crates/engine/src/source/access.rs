@@ -124,7 +124,7 @@ enum TargetChoice {
 
 /// Selects targets of a group, in order or at random, each for several consecutive operations.
 /// After a pass over all bytes of a target, the next target replaces it in the group. If no target is
-/// left, the group shrinks. When it is empty, everything begins again.
+/// left, the group shrinks. When it is empty, all passes begin again.
 struct TargetTurns {
     drawn: bool,
     operations: u32,

@@ -299,7 +299,7 @@ impl LastOp {
         self.start == SharedPosition::UNUSED
     }
 
-    /// Returns whether the last operation began at or after `start`: a forward walk to `start` has then restarted.
+    /// Returns whether the last operation began at or after `start`. A forward walk whose next place is `start` has then restarted.
     pub(super) fn is_after(self, start: u64) -> bool {
         !self.is_none() && self.start >= start
     }

@@ -70,13 +70,13 @@ pub struct ReplayCounts {
     starved_ns: AtomicU64,
     held_by_depth: AtomicU64,
     held_by_order: AtomicU64,
-    /// Number of discards outside the target, which the reader skipped.
+    /// Number of discards that the reader skipped, because they are outside the target.
     skipped_discards: AtomicU64,
     is_over: AtomicU64,
 }
 
 impl ReplayCounts {
-    /// Sets the number of discards outside the target, which the reader skipped.
+    /// Sets the number of discards that the reader skipped, because they are outside the target.
     pub fn set_skipped_discards(&self, discards: u64) {
         self.skipped_discards.store(discards, Ordering::Relaxed);
     }
