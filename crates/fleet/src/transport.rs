@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two heartbeats of a host.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// After a host has been silent for this long, two heartbeats are missing, and rank 0 holds messages to the host.
+/// After a host has been silent for this long, two heartbeats are missing. Rank 0 then keeps messages to the host until it hears it again.
 const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 /// A host that has been silent for this long is lost.
 const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
@@ -226,7 +226,7 @@ pub(super) struct Transport {
     round: u32,
     /// The parent that requested the clocks below this host, and the number of its request.
     clock_request: Option<(usize, u32)>,
-    /// The clock readings that children sent, with the numbers of the requests.
+    /// The clock readings that children sent, each with the rank of the child and the number of the request.
     child_readings: Vec<(usize, u32, Readings)>,
     /// Whether rank 0 has announced to all hosts that the measurement ended.
     has_announced_end: bool,
@@ -303,7 +303,7 @@ impl Transport {
         }
     }
 
-    /// Sends a message after the messages that are already held for its rank. Rank 0 holds all messages to a silent rank.
+    /// Sends a message after the messages that wait for the same rank. If rank 0 sends and the rank is silent, all of them wait.
     fn send(&mut self, to: usize, message: Message) {
         let Some(waiting) = self.waiting.get_mut(to) else { return };
         waiting.push_back(message);

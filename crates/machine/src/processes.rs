@@ -164,8 +164,8 @@ const MAX_ANCESTORS: usize = 64;
 
 /// The I/O, up to the earlier sample, of the processes that have ended since. When a parent waits
 /// for an ended process, the kernel adds the I/O of that process to the parent's. If the parent has
-/// ended too, any living ancestor may have waited, because it may be a subreaper. The I/O is then
-/// subtracted from all of them.
+/// ended too, any living ancestor may have waited, because it may be a subreaper. In that case the I/O
+/// is subtracted from that of every living ancestor.
 struct EndedIo<T> {
     /// Pairs of a process that may have waited for an ended one, and the I/O of the ended one;
     /// `None` if that I/O is hidden.
@@ -188,7 +188,7 @@ impl<T: Copy + Default + PartialEq> EndedIo<T> {
         ended
     }
 
-    /// Returns the sum that the kernel may have added to the I/O of this process; `None` if unknown.
+    /// Returns the sum that the kernel may have added to the I/O of the process `pid`; `None` if unknown.
     fn of_reaper(&self, pid: u32, add: impl Fn(T, T) -> T) -> Option<T> {
         let mut ended = self.by_reaper.iter().filter(|(reaper, _)| *reaper == pid);
         ended
@@ -1071,7 +1071,7 @@ mod open_files_tests {
     use super::*;
     use crate::fixture::{link, put};
 
-    /// A process with a descriptor of these flags (octal) on a watched file system, and these mappings.
+    /// A process with these mappings that has a file of a watched file system open with these flags (octal).
     fn seen(flags: &str, maps: &str) -> Open {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);

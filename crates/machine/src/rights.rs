@@ -101,7 +101,7 @@ pub enum IoUringDenied {
     SeccompHides,
     /// A kernel of this release, which is older than io_uring.
     OldKernel(String),
-    /// A kernel of this release, which is new enough but answers ENOSYS without a filter.
+    /// A kernel of this release, which is new enough but answers ENOSYS although there is no seccomp filter.
     NotBuiltIn(String),
     /// EPERM although there is no filter and the sysctl allows io_uring.
     Sandbox,
