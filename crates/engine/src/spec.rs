@@ -23,7 +23,7 @@ pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 pub struct ByTargetSpec {
     /// Length of the buckets of the time series in ns; 0 for totals only.
     pub bucket_ns: u64,
-    /// Number of targets, as counted by [`crate::source::Op::file`].
+    /// Number of targets. [`crate::source::Op::file`] is the index of an operation's target.
     pub targets: usize,
 }
 
@@ -56,7 +56,7 @@ pub struct WorkerSpec {
     pub open_loop: bool,
     /// Time from the start to the first operation, in ns.
     pub delay_ns: u64,
-    /// Time in ns after the measured window in which operations continue.
+    /// How long operations continue after the measured window, in ns.
     pub cooldown_ns: u64,
     /// Operation and byte limits that end the worker before its time.
     pub limit: StopRule,

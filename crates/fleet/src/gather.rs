@@ -326,7 +326,7 @@ impl Hosts {
     }
 }
 
-/// Returns the operations and bytes of all phases.
+/// Returns how many operations and bytes were issued in all phases together.
 fn issued_totals(ran: &RunParts) -> (u64, u64) {
     let issued = ran.phases.iter().flat_map(|p| &p.end.streams).flat_map(|s| s.issued.values());
     issued.fold((0, 0), |sum, i| (sum.0 + i.ops, sum.1 + i.bytes))

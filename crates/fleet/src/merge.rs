@@ -77,7 +77,7 @@ pub(super) fn add_times(all: &mut Times, others: Times) {
     }
 }
 
-/// Returns the times in which all hosts ran.
+/// Returns when all hosts ran, for the streams that ran longer on some hosts than on others.
 pub(super) fn common_times(all: &Times) -> CommonTimes {
     let unequal_windows = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
         let unlike = windows.iter().filter(|(_, window)| !ran_equally_long(window));
@@ -474,7 +474,7 @@ impl Notes {
         }
     }
 
-    /// Returns the notes in order. A note that not all hosts wrote begins with the names of its hosts.
+    /// Returns the notes, sorted by the lowest rank that wrote each. A note that not all hosts wrote begins with the names of its hosts.
     pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
         let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
         let mut all: Vec<(String, (HostGroup, u32))> = self.notes.into_iter().collect();

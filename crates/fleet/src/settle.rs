@@ -345,7 +345,7 @@ fn size_common_files(plans: &mut [Plan]) {
     }
 }
 
-/// For streams that work on files of other hosts, adds these files as targets after the host's own.
+/// For streams that work on files of other hosts, adds these files as targets after the targets of the host itself.
 fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
     let (hosts, made) = (plans.len(), plans.iter().map(|p| p.targets.clone()).collect::<Vec<_>>());
     let (Some(first), Some(own)) = (plans.first(), made.first()) else { return Ok(()) };

@@ -97,7 +97,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
     query(files, |_| Ok(()))
 }
 
-/// Returns the paths where the index may be: above each directory of sessions.
+/// Returns the paths where the index may be: one directory above each directory of sessions.
 fn index_paths() -> impl Iterator<Item = PathBuf> {
     let dirs = session_directories().into_iter().filter(|d| d.is_dir());
     dirs.filter_map(|d| Some(d.parent()?.join(NAME)))

@@ -36,7 +36,7 @@ pub struct Session {
     omitted_snapshots: u64,
     /// Whether the file has a name and remains after this process.
     kept: bool,
-    /// Number of runs in the file whose first phase has ended.
+    /// Number of runs in the file. A run counts when its first phase has ended.
     runs: u32,
     /// Index of the phase that began last.
     phase: usize,

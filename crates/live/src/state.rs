@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) step: String,
     /// The time left, if known.
     pub(super) left: Option<RemainingTime>,
-    /// The progress of the measurement, or of the step if the measurement's is unknown.
+    /// The progress of the measurement. If that is unknown, the progress of the step.
     pub(super) done: Progress,
     /// The queue depth of the current run in operations; `None` between runs.
     pub(super) run_depth: Option<u64>,
@@ -414,7 +414,7 @@ const REMARKS_MAX: usize = 8;
 pub(super) struct WatchState {
     /// Length of an interval.
     pub(super) interval: Duration,
-    /// End of the last interval as text; empty before the first.
+    /// End of the last interval as text; empty before the first interval.
     pub(super) time: String,
     /// How the CPUs spent the last interval; `None` if unknown.
     pub(super) cpu: Option<CpuShares>,

@@ -101,7 +101,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of a disk's `files` that has text; `None` if none has.
+/// Returns the text of the first of a disk's `files` that has text; `None` if none of the files has text.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())

@@ -103,7 +103,7 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
     (opened.is_ok() || root.has(&place)).then_some(Export { place, opened })
 }
 
-/// Returns the export of a file or device.
+/// Returns the export that has this file or device open; `None` if there is none.
 pub(crate) fn export_of<'e>(exports: &'e [Export], what: &Identity) -> Option<&'e Export> {
     exports.iter().find(|export| export.opened.as_ref().is_ok_and(|opened| opened.is_same(what)))
 }

@@ -156,7 +156,7 @@ impl ExtentSum {
     }
 }
 
-/// Bytes compared at the beginning of a piece, or the whole piece if it is shorter.
+/// Number of bytes that are compared at the beginning of a piece: more if the alignment is larger, fewer if the piece is shorter.
 const PROOF_BYTES: u64 = 4096;
 /// Maximum number of pieces that are compared, evenly spread over the file.
 const MAX_PROVEN_PIECES: usize = 16;
@@ -270,7 +270,7 @@ pub fn verify_pieces(target: &File, device: &File, pieces: &[Piece], align: u32)
     Ok(())
 }
 
-/// Translates pieces of a layer to the layer below.
+/// Converts pieces on a layer to pieces on the layer below.
 fn pieces_below(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     let moved =
         |by: u64| pieces.iter().map(|p| Piece { physical: p.physical.saturating_add(by), ..*p }).collect();

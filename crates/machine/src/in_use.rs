@@ -43,7 +43,7 @@ const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum number of devices built on each other that are followed upwards to name the user.
 const MAX_HOLDERS: usize = 16;
-/// Maximum number of devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
+/// Maximum number of devices on top of each other whose users are searched. If more devices are on top of each other, the use is unknown.
 const MAX_LEVELS: usize = 16;
 
 /// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
@@ -522,7 +522,7 @@ fn of_two_searches_the_one_that_forbids_more_decides() {
 const BRIEF_WAIT: Duration = Duration::from_millis(100);
 /// Maximum wait for the kernel to close a file that no other process has open. A busy machine closes files slowly.
 const CLOSING_WAIT: Duration = Duration::from_secs(5);
-/// Interval between two checks while waiting.
+/// Interval at which [`holds_for`] checks its condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// How often the processes are searched again if some hide their files. A program that is just starting can have other
 /// rights for a moment.
@@ -626,7 +626,7 @@ pub(crate) fn may_be_shared(file: &File) -> bool {
     file_systems::is_shared(file).unwrap_or(true)
 }
 
-/// Returns whether any descriptor is open for writing, according to the kernel. The kernel does not know users outside of this machine.
+/// Returns whether any descriptor of a file is open for writing, according to the kernel. The kernel does not know users on other machines.
 ///
 /// # Errors
 ///
@@ -1142,7 +1142,7 @@ mod writers_tests {
     use crate::fixture::{link, put};
     use std::os::unix::fs::PermissionsExt;
 
-    /// A machine with a process that has a file open with these flags, and these mappings.
+    /// A machine with a process that has a file open with these flags, and has these mappings. Returns the use of the file.
     fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         put(dir.path(), "file", "x");

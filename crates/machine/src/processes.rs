@@ -586,7 +586,7 @@ impl IoCounters {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Combines each pair of counters with `combine`; `None` if it fails for one of them.
+    /// Combines each counter with the same counter of `other`; `None` if `combine` returns `None` for one of them.
     fn try_each(&self, other: &Self, combine: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
         Some(Self {
             rchar: combine(self.rchar, other.rchar)?,
@@ -599,7 +599,7 @@ impl IoCounters {
         })
     }
 
-    /// Combines each pair of counters with `combine`.
+    /// Combines each counter with the same counter of `other`.
     fn each(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         self.try_each(other, |own, other| Some(combine(own, other))).unwrap_or_default()
     }
@@ -770,7 +770,7 @@ mod tests {
     }
 }
 
-/// If processes end in the window, their I/O before the window does not count as their parents'.
+/// If processes end in the window, their I/O before the window does not count as I/O of their parents.
 #[cfg(test)]
 mod ended_in_window_tests {
     use super::process_io_tests::io;

@@ -163,7 +163,7 @@ pub fn libaio() -> Known<()> {
     with_memory_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
 }
 
-/// Returns whether this process may change the sysctl.
+/// Returns whether this process may change the sysctl `kernel.io_uring_disabled`.
 fn may_set_sysctl(root: &Root) -> bool {
     accessat(CWD, root.path(IO_URING_SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }

@@ -103,7 +103,7 @@ impl SnapshotReader {
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the devices and the names of all fathom's threads. Keeps only the device values that
+    /// Reads the devices and the names of all threads of fathom. Keeps only the device values that
     /// differ from `last`.
     pub fn take_changes(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();

@@ -213,8 +213,8 @@ impl Uniform {
     }
 }
 
-/// Each position once per pass. All operations have one size. A worker takes the permuted indices `worker + k * workers`, so that all
-/// workers together visit each position once at any speed. Each pass has its own permutation.
+/// Each position once per pass. All operations have one size. A worker takes the permuted indices `worker + k * workers`. So all
+/// workers together visit each position once, even if one is faster than another. Each pass has its own permutation.
 #[derive(Debug)]
 pub(super) struct Once {
     seed: u64,
@@ -442,7 +442,7 @@ impl Walk {
 }
 
 impl ForwardWalk {
-    /// Returns where the next operation begins, relative to the span.
+    /// Returns where the next operation begins, relative to the span, and advances the walk.
     #[inline]
     pub(super) fn take(&mut self) -> u64 {
         let now = self.next;

@@ -33,13 +33,13 @@ const POLL_NS: u64 = 50_000;
 const IN_A_CALL_NS: u64 = 3_000;
 /// Maximum time outside the driver, in ns, by which later waits are shortened.
 const MAX_OWED_NS: u64 = 1_000_000;
-/// Bits of [`Op::at_ns`] for an operation's serial number within its task. The other bits are the task.
+/// Number of bits of [`Op::at_ns`] for the serial number of an operation in its task. The other bits have the index of the task.
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
 const IN_FLIGHT: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
-/// Used instead of a completion for operations that wait for none: the start of the replay.
+/// The start of the replay. The wait of an operation begins here if the operation waits for no other one.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
 /// An operation of the load.

@@ -64,7 +64,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Returns the part of the span that is on the target, with places at every byte. Fails if
+    /// Returns the part of the span that is on the target, with a grid point at every byte. Fails if
     /// operations of `largest` bytes do not fit, or if the offset is not aligned.
     pub(super) fn span(&self, offset_bytes: u64, span_bytes: u64, largest: u64) -> Result<Span, String> {
         let bytes = span_bytes.min(self.bytes.saturating_sub(offset_bytes));

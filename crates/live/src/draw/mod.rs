@@ -146,7 +146,7 @@ fn draw_title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     frame.render_widget(Line::raw(left).right_aligned(), at);
 }
 
-/// Draws the progress of the measurement, or of the step if the measurement's is unknown.
+/// Draws the progress of the measurement. If that is unknown, draws the progress of the step.
 fn draw_gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     let share = state.done.share();
     let text = share.map_or_else(|| "-".to_owned(), show_share);
