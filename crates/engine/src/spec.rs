@@ -12,8 +12,8 @@ use sys::clock::Clock;
 use sys::open_file::OpenFile;
 
 /// At this block size in bytes or above, the loop fills the buffer of the next write while the
-/// queue is full. That takes a second submitting call per iteration of the loop, which costs more than it saves with
-/// smaller blocks.
+/// queue is full. That takes a second submitting call per iteration of the loop. With smaller blocks this costs more
+/// than it saves.
 const FILL_AHEAD_BYTES: u32 = 32 * 1024;
 /// Time in ns without a completion after which a worker gives up on the target.
 pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
@@ -23,7 +23,7 @@ pub const STALL_LIMIT_NS: u64 = 10_000_000_000;
 pub struct ByTargetSpec {
     /// Length of the buckets of the time series in ns; 0 for totals only.
     pub bucket_ns: u64,
-    /// Number of targets, as counted by [`crate::source::Op::file`].
+    /// Number of targets. [`crate::source::Op::file`] is the index of an operation's target.
     pub targets: usize,
 }
 
@@ -56,7 +56,7 @@ pub struct WorkerSpec {
     pub open_loop: bool,
     /// Time from the start to the first operation, in ns.
     pub delay_ns: u64,
-    /// Time in ns after the measured window in which operations continue.
+    /// How long operations continue after the measured window, in ns.
     pub cooldown_ns: u64,
     /// Operation and byte limits that end the worker before its time.
     pub limit: StopRule,
@@ -68,7 +68,7 @@ pub struct WorkerSpec {
     pub latency_target: Option<LatencyTarget>,
     /// CPU and memory placement of the thread.
     pub place: Placement,
-    /// Shares of operations that have their own priority.
+    /// Priorities of operations. Each applies to a share of the operations.
     pub op_priorities: Vec<OpPriority>,
     /// Seed that selects the operations with their own priority.
     pub priority_seed: u64,

@@ -200,7 +200,7 @@ pub struct Writing<'a> {
     pub stop: &'a AtomicBool,
     /// Called with the number of completed writes.
     pub progress: &'a mut dyn FnMut(u64),
-    /// Called after each sync, before any further write. An error ends the writing.
+    /// Called after each successful sync, before any further write. An error ends the writing.
     pub on_progress: &'a mut dyn FnMut(WriterProgress) -> Result<(), String>,
 }
 
@@ -373,7 +373,7 @@ pub fn all_lost(verification: &Verification, writer_progress: WriterProgress, en
 struct Reader<'a> {
     verification: &'a Verification,
     writer_progress: WriterProgress,
-    /// Size of the target in bytes.
+    /// Size of the target in bytes; `u64::MAX` for a target without an end.
     end: u64,
     stop: &'a AtomicBool,
     progress: &'a mut dyn FnMut(u64),

@@ -43,7 +43,7 @@ struct Worker {
     heartbeat: Arc<AtomicU64>,
     last_heartbeat: u64,
     last_heartbeat_at: Instant,
-    /// A worker without a heartbeat for longer is stuck.
+    /// A worker without a heartbeat for longer than this is stuck.
     stuck_after: Duration,
 }
 
@@ -175,7 +175,7 @@ impl Workers {
         same_stream.for_each(|w| w.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Passes every block that has arrived to `read`.
+    /// Calls `read` with every block that has arrived.
     pub fn collect(&mut self, mut read: impl FnMut(WorkerId, &Block)) {
         for worker in &mut self.all {
             let id = worker.id;
@@ -183,7 +183,7 @@ impl Workers {
         }
     }
 
-    /// Passes the logged operations that have arrived to `read`, in chunks of one worker. The
+    /// Calls `read` with the logged operations that have arrived, in chunks of one worker. The
     /// operations of a worker are in the order of their completion.
     pub fn take_logged(&mut self, mut read: impl FnMut(WorkerId, &[Operation])) {
         for worker in &mut self.all {

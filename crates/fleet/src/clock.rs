@@ -61,8 +61,8 @@ impl Reading {
         (i128::from(ns) + i128::from(self.offset_ns)) as u64
     }
 
-    /// Returns by how many ns the offset differs from that of an earlier reading, or the error of
-    /// either reading if that is larger.
+    /// Returns the largest of three values, in ns: the change of the offset since an earlier reading,
+    /// and the error of each of the two readings.
     pub(super) fn error_since(self, before: Self) -> u64 {
         let moved = self.offset_ns.abs_diff(before.offset_ns);
         moved.max(self.error_ns()).max(before.error_ns())

@@ -21,15 +21,15 @@ use output::failure::INTERRUPTED;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// After a host is lost, rank 0 waits at most this long for the last message of a further host.
+/// If the measurement ended early without a signal, rank 0 waits at most this long for the last message of one more host.
 const NEXT_LAST_MESSAGE: Duration = Duration::from_millis(400);
-/// How long rank 0 waits for the last messages of all hosts after a host is lost.
+/// How long rank 0 waits in total for the last messages of all hosts, if the measurement ended early without a signal.
 const ALL_LAST_MESSAGES: Duration = Duration::from_secs(2);
 /// How long rank 0 waits for last messages after a signal. A launcher kills the process one second after the signal, and the report must
 /// be written by then.
 const LAST_MESSAGES_AFTER_SIGNAL: Duration = Duration::from_millis(300);
-/// How long rank 0 waits for last messages after a signal if a host was heard just before but sent no last message. Such a host may have
-/// died then, but counts as silent only after [`LOST_AFTER`].
+/// How long rank 0 waits for last messages after a signal if a host without a last message was heard less than [`LOST_AFTER`] ago. That
+/// host may be dead: it counts as silent only after [`LOST_AFTER`].
 const LAST_MESSAGES_OF_RECENT_HOST: Duration = Duration::from_millis(600);
 /// Maximum number of hosts with a note about the broken run.
 const BROKEN_RUN_NOTES_MAX: usize = 16;
@@ -132,7 +132,7 @@ impl Hosts {
     }
 
     /// Rank 0, after it has read the last messages: decides which host was lost. Only a host that
-    /// sent no last message and has been silent since can be lost. If a process is killed, the
+    /// sent no last message and has been silent for more than [`LOST_AFTER`] can be lost. If a process is killed, the
     /// launcher notices it before rank 0 and ends the other processes with a signal. Then the lost
     /// host, not the signal, is the cause. MPI calls on further hosts may not return until the
     /// launcher ends these hosts. The reason names or counts them after the lost host.
@@ -193,7 +193,7 @@ impl Hosts {
         }
     }
 
-    /// Returns the failure of a host whose outcome rank 0 reports.
+    /// Returns the failure with which another host than rank 0 ends. Rank 0 has reported the outcome.
     pub(super) fn outcome_reported_by_rank_0(&self, interrupted: bool) -> Result<(), Failure> {
         match self.shared.early_end() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),
@@ -326,7 +326,7 @@ impl Hosts {
     }
 }
 
-/// Returns the operations and bytes of all phases.
+/// Returns how many operations and bytes were issued in all phases together.
 fn issued_totals(ran: &RunParts) -> (u64, u64) {
     let issued = ran.phases.iter().flat_map(|p| &p.end.streams).flat_map(|s| s.issued.values());
     issued.fold((0, 0), |sum, i| (sum.0 + i.ops, sum.1 + i.bytes))

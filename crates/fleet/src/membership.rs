@@ -33,7 +33,7 @@ pub(super) fn host_names(all: &[Hello], ranks_per_host: u32) -> Result<Vec<Strin
     Ok(all.iter().enumerate().map(name).collect())
 }
 
-/// Numbers the kernels, by rank. Ranks with the same number run on the same kernel. `None` for a rank without a boot id.
+/// Returns a number for the kernel of each rank. Ranks with the same number run on the same kernel. `None` for a rank without a boot id.
 pub(super) fn kernels(all: &[Hello]) -> Vec<Option<u32>> {
     let mut boots: Vec<&str> = Vec::new();
     let mut numbers = Vec::with_capacity(all.len());

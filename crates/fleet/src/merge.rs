@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 const EQUALLY_LONG_SHARE: f64 = 0.99;
 /// Maximum number of worker notes per stream. The first ones in alphabetical order are kept.
 const WORKER_NOTES_MAX: usize = 16;
-/// Operations are counted in thousandths, because an interval may lie only partly in the common time.
+/// Operations and bytes of the common time are counted in thousandths, because an interval may lie only partly in it.
 const THOUSANDTHS: f64 = 1_000.0;
 
 /// The phases of a run, added up over some hosts.
@@ -77,7 +77,7 @@ pub(super) fn add_times(all: &mut Times, others: Times) {
     }
 }
 
-/// Returns the times in which all hosts ran.
+/// Returns when all hosts ran, for the streams that ran longer on some hosts than on others.
 pub(super) fn common_times(all: &Times) -> CommonTimes {
     let unequal_windows = |windows: &Windows| -> BTreeMap<usize, [u64; 2]> {
         let unlike = windows.iter().filter(|(_, window)| !ran_equally_long(window));
@@ -111,7 +111,8 @@ pub(super) struct Phase {
     common: Option<BTreeMap<usize, BTreeMap<Kind, [u64; 2]>>>,
 }
 
-/// One phase of a run on all hosts, with the time in which all hosts ran and the time in which any host ran, in ns.
+/// One phase of a run on all hosts. `common_ns` is the time in which all hosts ran: of the stream for which it is the shortest.
+/// `longest_ns` is the time in which any host ran: of the stream for which it is the longest.
 pub(super) struct Merged {
     pub(super) start: RunStart,
     pub(super) end: RunEnd,
@@ -287,7 +288,7 @@ fn add_worker(all: &mut Vec<WorkerEnd>, other: WorkerEnd) {
     }
 }
 
-/// Adds two values. The sum is unknown if one of them is. Of two reasons it keeps the first in alphabetical order.
+/// Adds two values. The sum is unknown if one of the values is. If both are unknown, keeps the reason that is first in alphabetical order.
 fn combine_known<T: Copy>(
     one: &model::Known<T>,
     other: model::Known<T>,
@@ -336,8 +337,8 @@ pub(super) fn disturbed(attempt: u32, disturbances: Vec<Disturbance>) -> Option<
 }
 
 /// Returns the spread of the start times of a run, from each host's delay and its clock readings
-/// before and after the run. Without values if there is one host, or if the delay of a host is
-/// unknown.
+/// before and after the run. The values are `None` if there is only one host, or if the delay of a
+/// host is unknown.
 pub(super) fn start_spread(
     late: &StartDelay,
     hosts: usize,
@@ -434,7 +435,7 @@ pub(super) struct Notes {
     /// For each note: the hosts that wrote it, and its position among the notes of the lowest rank
     /// of these hosts.
     notes: BTreeMap<String, (HostGroup, u32)>,
-    /// Number of different notes, summed over all hosts.
+    /// Sum over all hosts: the number of different notes of each host.
     count: u32,
 }
 
@@ -473,7 +474,7 @@ impl Notes {
         }
     }
 
-    /// Returns the notes in order. A note that not all hosts wrote begins with the names of its hosts.
+    /// Returns the notes, sorted by the lowest rank that wrote each. A note that not all hosts wrote begins with the names of its hosts.
     pub(super) fn merge_in_order(self, names: &[String], hosts: u32) -> Vec<String> {
         let kept: u32 = self.notes.values().map(|(which, _)| which.count).sum();
         let mut all: Vec<(String, (HostGroup, u32))> = self.notes.into_iter().collect();
@@ -552,7 +553,7 @@ pub(super) struct StartDelay {
     pub(super) hosts: u32,
     /// The smallest delay.
     pub(super) first_ns: u64,
-    /// The largest delay, and its rank.
+    /// The largest delay, and the rank of its host.
     pub(super) last: (u64, u32),
 }
 

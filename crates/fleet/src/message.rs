@@ -32,7 +32,7 @@ pub(super) enum Message {
     /// Rank 0 to each rank: the settled plan.
     Settled(Box<Plan>),
     /// Rank to rank 0: the rank has reached a step, with its reason against continuing, if any. Rank 0 to all: every host has reached the
-    /// step, with the first reason.
+    /// step, with the reason of the lowest rank that has one.
     Reason(Option<String>),
     /// Rank to rank 0: the rank is ready for this run, or cannot begin it for this reason.
     Ready(RunIndex, Option<String>),
@@ -99,7 +99,7 @@ pub(super) struct Agreed {
     pub(super) disturbed: Option<Disturbed>,
     /// The end of the run's last phase, in ns after the start of rank 0's session.
     pub(super) ended_ns: u64,
-    /// In a sweep, the end of the run's last phase, which decides what to measure next. `None` for
+    /// In a sweep, how the run's last phase ended, which decides what to measure next. `None` for
     /// any other plan.
     pub(super) end: Option<RunEnd>,
 }
@@ -128,7 +128,7 @@ impl EarlyEnd {
 const MORE: u8 = 1;
 /// Bit of a packet's first byte: the message is compressed.
 const COMPRESSED: u8 = 2;
-/// Number of bytes of the length before compressed data.
+/// Size in bytes of the field before compressed data, which has the uncompressed length.
 const LENGTH_BYTES: usize = 4;
 
 impl Message {

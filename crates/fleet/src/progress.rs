@@ -93,8 +93,8 @@ impl RunProgress {
         host.count(at_ns);
     }
 
-    /// Returns the rows of at most [`ROWS_MAX`] hosts, those that need attention first: the lost host, hung hosts, then
-    /// the others from the slowest to the fastest, then waiting hosts.
+    /// Returns the rows of at most [`ROWS_MAX`] hosts, in this order: the lost host, hung hosts, the others from the
+    /// slowest to the fastest, waiting hosts.
     pub(super) fn host_progress(
         &self,
         lost: Option<usize>,
@@ -165,7 +165,8 @@ impl RunProgress {
     }
 }
 
-/// Reports of hung hosts for given operations at each quarter of a second, each with its quarter.
+/// Returns the reports of hung hosts, each with the number of the quarter second in which it came. `operations` takes a rank and a quarter
+/// second, and returns the operations completed by then; `None` without load.
 #[cfg(test)]
 fn hung_reports(operations: impl Fn(usize, u64) -> Option<u64>) -> Vec<(u64, String)> {
     let mut progress = RunProgress::for_hosts(3);

@@ -60,11 +60,11 @@ pub(super) struct MeasurementState {
     messages: Receiver<(usize, Envelope)>,
     /// Messages that were received but not read yet, by rank.
     waiting: Vec<VecDeque<Envelope>>,
-    /// Clock readings at the last start, by rank.
+    /// Rank 0 only: clock readings before the last start, by rank.
     pub(super) readings: Vec<Option<Reading>>,
     /// How late this host began each phase of the current run, in ns.
     pub(super) late_ns: Vec<Option<u64>>,
-    /// Clock readings before each phase of the current run.
+    /// Rank 0 only: clock readings before each phase of the current run, by rank.
     pub(super) before: Vec<Vec<Option<Reading>>>,
     /// The number of hosts for each job, if not all hosts run each job.
     pub(super) steps: Option<HostSteps>,
@@ -339,7 +339,7 @@ impl Hosts {
         self.shared.progress().host_progress(lost, |rank| self.name(rank), clock::now_ns())
     }
 
-    /// Receives the next message of a rank before `until`. Without a deadline it waits until the measurement ends or is stopped.
+    /// Receives the next message of a rank before `until`. Without a deadline, gives up only if the measurement ends early or is stopped.
     pub(super) fn receive_until(&self, rank: usize, until: Option<Instant>) -> Result<Message, Failure> {
         let mut state = self.state();
         loop {
@@ -446,7 +446,7 @@ impl Hosts {
         self.end_all(Failure::Refused(why))
     }
 
-    /// Leaves MPI. If no host was lost, all hosts leave at the same time.
+    /// Leaves MPI. All hosts leave at the same time, except if the measurement ended early.
     pub fn leave(&self) {
         if self.rank == 0 {
             self.send_each(|_| Message::Bye);
@@ -466,8 +466,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Waits until every host is at this step. Returns the first reason that a host reports, with
-    /// the name of its host; `None` if no host has one.
+    /// Waits until every host is at this step. Returns the first reason in the order of ranks,
+    /// after the name of its host; `None` if no host has a reason.
     ///
     /// # Errors
     /// If the measurement ended early.
@@ -531,7 +531,7 @@ impl Hosts {
         Ok(Ok(clock::instant(begin_ns)))
     }
 
-    /// Rank 0: waits for all participants, reads their clocks and sends each the start time in its own clock.
+    /// Rank 0: waits for all participants, reads their clocks and sends each of them the start time by its own clock.
     fn begin_on_all(
         &self,
         index: RunIndex,
@@ -602,8 +602,8 @@ impl Hosts {
         Ok(read_by(0))
     }
 
-    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host the
-    /// outcome is the reason. The other ranks wait for rank 0's report and return `None`; a host
+    /// Collects the outcomes of a verification from all hosts, on rank 0. For a lost host, the
+    /// outcome is the reason why it counts as lost. The other ranks wait for rank 0's report and return `None`; a host
     /// that has lost rank 0 returns its own outcome.
     ///
     /// # Errors
@@ -742,7 +742,7 @@ impl Hosts {
         RunParts { phases: runs.iter().enumerate().filter_map(phase).collect(), disturbed: by }
     }
 
-    /// Rank 0: appends the merged run to its session, and returns the result that all hosts continue with.
+    /// Rank 0: appends the merged run to the session of all hosts, and returns the result that all hosts continue with.
     fn all_agree(&self, mut all: RunParts, attempt: u32) -> Result<Agreed, Failure> {
         let after = self.read_clocks();
         let disturbed = merge::disturbed(attempt, std::mem::take(&mut all.disturbed));

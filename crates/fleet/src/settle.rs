@@ -95,12 +95,12 @@ fn single_host_feature(stream: &Stream) -> Option<&'static str> {
     all.into_iter().find_map(|(is_given, what)| is_given.then_some(what))
 }
 
-/// Returns the smallest size of a target on any host. `at` is the index of the target.
+/// Returns the size in bytes of the target with the index `at`, on the host where it is the smallest.
 fn least_bytes(planned: &[Planned], at: usize) -> u64 {
     planned.iter().filter_map(|p| p.plan.targets.get(at)).map(|t| t.bytes).min().unwrap_or(0)
 }
 
-/// Refuses targets of different kinds.
+/// Refuses plans that differ in the number of targets or in their kinds.
 fn same_targets(our_name: &str, one: &Plan, their_name: &str, other: &Plan) -> Result<(), String> {
     if one.targets.len() != other.targets.len() {
         return Err(format!(
@@ -199,7 +199,7 @@ fn narrow_span(
     }
 }
 
-/// Adds a difference once.
+/// Adds a difference, unless the list already has it.
 fn note_difference(differences: &mut Vec<String>, sentence: String) {
     if !differences.contains(&sentence) {
         differences.push(sentence);
@@ -345,7 +345,7 @@ fn size_common_files(plans: &mut [Plan]) {
     }
 }
 
-/// For streams that work on files of other hosts, adds these files as targets after the host's own.
+/// For streams that work on files of other hosts, adds these files as targets after the targets of the host itself.
 fn shift_targets(plans: &mut [Plan]) -> Result<(), String> {
     let (hosts, made) = (plans.len(), plans.iter().map(|p| p.targets.clone()).collect::<Vec<_>>());
     let (Some(first), Some(own)) = (plans.first(), made.first()) else { return Ok(()) };

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two heartbeats of a host.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// After a host has been silent for this long, two heartbeats are missing, and rank 0 holds messages to the host.
+/// After a host has been silent for this long, two heartbeats are missing. Rank 0 then keeps messages to the host until it hears it again.
 const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 /// A host that has been silent for this long is lost.
 const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
@@ -60,9 +60,9 @@ pub(super) struct Shared {
     pub(super) operations: AtomicU64,
     /// 99th percentile of the latency in ns; 0 if unknown.
     pub(super) p99_ns: AtomicU64,
-    /// Whether the next heartbeat needs a newer percentile.
+    /// Whether the measuring thread should compute `p99_ns` again before the next heartbeat.
     pub(super) wants_p99: AtomicBool,
-    /// Whether a run measures at the moment.
+    /// Whether a run is being measured. The transport thread then polls less often.
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load.
     pub(super) is_loaded: AtomicBool,
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     detects_silence: AtomicBool,
     /// When the transport thread last polled, in ns of this host's clock.
     polled_ns: AtomicU64,
-    /// The rank of the MPI send in progress, plus 1; 0 without one.
+    /// The rank that an MPI send in progress goes to, plus 1; 0 if no send is in progress.
     sending_to: AtomicUsize,
 }
 
@@ -176,7 +176,8 @@ impl Shared {
         heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
     }
 
-    /// Returns the rank that has been silent for longest, and for how long. Considers only ranks for which `counts` is true.
+    /// Returns the rank that has been silent for longest, and for how long. If an MPI send does not return, returns its receiver instead.
+    /// Considers only ranks for which `counts` is true.
     pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
         let in_send = self.stalled_send().filter(|(rank, _)| counts(*rank));
         let silences = self.silences().into_iter().filter(|(rank, _)| counts(*rank));
@@ -185,6 +186,7 @@ impl Shared {
 
     /// Returns the other ranks whose silence is at most two heartbeat intervals shorter than `silent`, and for how long each has been
     /// silent. They may have fallen silent before `rank`: heartbeats are [`HEARTBEAT_INTERVAL`] apart, and each may be late by one interval.
+    /// Empty while an MPI send does not return, because this host then hears no other host.
     pub(super) fn silent_about_as_long(
         &self,
         rank: usize,
@@ -224,7 +226,7 @@ pub(super) struct Transport {
     round: u32,
     /// The parent that requested the clocks below this host, and the number of its request.
     clock_request: Option<(usize, u32)>,
-    /// The clock readings that children sent, with the numbers of the requests.
+    /// The clock readings that children sent, each with the rank of the child and the number of the request.
     child_readings: Vec<(usize, u32, Readings)>,
     /// Whether rank 0 has announced to all hosts that the measurement ended.
     has_announced_end: bool,
@@ -301,7 +303,7 @@ impl Transport {
         }
     }
 
-    /// Sends a message after the messages that are already held for its rank. Rank 0 holds all messages to a silent rank.
+    /// Sends a message after the messages that wait for the same rank. If rank 0 sends and the rank is silent, all of them wait.
     fn send(&mut self, to: usize, message: Message) {
         let Some(waiting) = self.waiting.get_mut(to) else { return };
         waiting.push_back(message);
@@ -465,7 +467,7 @@ impl Transport {
         }
     }
 
-    /// Reads a clock by several series of pings, and keeps the reading with the shortest round
+    /// Reads a clock by up to [`SERIES`] series of pings, and keeps the reading with the shortest round
     /// trip. `None` without an answer.
     fn read_clock(&mut self, rank: usize) -> Option<Reading> {
         let (mut best, asked) = (None::<Reading>, Instant::now());

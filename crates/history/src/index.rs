@@ -97,7 +97,7 @@ pub(super) fn rebuild(files: &Files) -> Result<(), Failure> {
     query(files, |_| Ok(()))
 }
 
-/// Returns the paths where the index may be: above each directory of sessions.
+/// Returns the paths where the index may be: one directory above each directory of sessions.
 fn index_paths() -> impl Iterator<Item = PathBuf> {
     let dirs = session_directories().into_iter().filter(|d| d.is_dir());
     dirs.filter_map(|d| Some(d.parent()?.join(NAME)))
@@ -304,7 +304,7 @@ const TABLES: &str = "
 pub(super) enum IndexError {
     /// A newer fathom made the index, with this version.
     Newer(i64),
-    /// The index cannot be read or written in this directory. Another one may work.
+    /// The index cannot be read or written in this directory. Another directory may work.
     Unusable(String),
     /// The file is not a database, or is damaged.
     Damaged(String),
@@ -406,7 +406,8 @@ impl Filter {
 
 /// Returns a hash, as 16 hexadecimal digits, of the machine (host, kernel, CPU), the stack below
 /// each target (file system with its options, devices with their queues) and the jobs. Sessions
-/// with the same fingerprint may be compared. Paths, times, seeds and repeats do not count.
+/// with the same fingerprint may be compared. Paths, start times, job names, seeds and the number of
+/// runs do not change it.
 pub(super) fn fingerprint(header: &Header) -> String {
     let machines: Vec<Value> = header.hosts.iter().map(machine).collect();
     // Job names do not change the work.

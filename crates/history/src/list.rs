@@ -21,7 +21,7 @@ use report::{Format, Style, TEXT};
 use std::ops::Range;
 use std::process::ExitCode;
 
-/// Number of entries printed by default.
+/// Maximum number of entries that the text format prints by default.
 const ENTRIES_SHOWN: u32 = 40;
 
 /// The request of `fathom list`.

@@ -36,7 +36,7 @@ pub struct Session {
     omitted_snapshots: u64,
     /// Whether the file has a name and remains after this process.
     kept: bool,
-    /// Number of runs in the file whose first phase has ended.
+    /// Number of runs in the file. A run counts when its first phase has ended.
     runs: u32,
     /// Index of the phase that began last.
     phase: usize,
@@ -112,7 +112,7 @@ impl Session {
     /// Reads back the appended frames through the descriptor, because the file may have no name.
     ///
     /// # Errors
-    /// As [`read`].
+    /// [`Failure::Refused`] if they cannot be read back.
     pub fn record(&self) -> Result<Record, Failure> {
         let decoded = self.content().map_err(Unreadable::from).and_then(|bytes| record::decode(&bytes));
         decoded
@@ -181,7 +181,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns whether a frame of this size is not stored because the session is too large, and counts it.
+    /// Returns whether a frame of this size is not stored because the session is too large. If so, counts the frame.
     fn omits(&mut self, frame: &Frame, bytes: u64) -> bool {
         let (limit_bytes, omitted) = match frame {
             Frame::Intervals(_) => (TIME_SERIES_LIMIT_BYTES, &mut self.omitted_series),
@@ -263,8 +263,8 @@ impl Drop for Session {
     }
 }
 
-/// Creates the file of a session that began at `started`. Its name ends in this process's id or the next free number, because a process in
-/// another PID namespace can have the same id.
+/// Creates the file of a session that began at `started`. The file name ends in the id of this process. If that name is taken, by a process
+/// with the same id in another PID namespace, the name ends in the next free number.
 fn create_new(dir: &Path, started: &str, process: u32) -> io::Result<(PathBuf, File)> {
     let mut number = process;
     loop {

@@ -30,13 +30,13 @@ pub struct Export {
     pub sessions: Vec<String>,
     /// [`FORM`], or the name of a report format; `None` to decide by the extension of the file.
     pub form: Option<String>,
-    /// A directory; or a file or stream for one session.
+    /// A directory. For a single session, also a file or a stream.
     pub to: PathBuf,
     /// Whether to replace a file that is not text.
     pub force: bool,
 }
 
-/// Writes each session, and prints its path. Existing files in a directory are not replaced.
+/// Writes each session to a file, and prints the path of the file. Does not replace existing files in a directory.
 ///
 /// # Errors
 /// [`Failure::Usage`] if a word names no session, or if a path exists. [`Failure::Refused`] if a file cannot be written.
@@ -178,7 +178,8 @@ fn refuse(place: &Path, error: &io::Error) -> Failure {
 /// the others.
 ///
 /// # Errors
-/// [`Failure::Usage`] if a file is not a session, or if another session has its id; all other files are imported first.
+/// [`Failure::Usage`] if a file is not a session, or if the history has another session with the same id. All other files are imported
+/// first.
 /// [`Failure::Refused`] if the history cannot be written.
 pub fn import(paths: &[PathBuf]) -> Result<ExitCode, Failure> {
     let mut wrong = Vec::new();
@@ -226,8 +227,8 @@ fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String,
     match session::bytes(there) {
         Ok(ours) if ours == bytes => Ok(format!("skipped: {id} is already in the history")),
         _ => Err(Failure::Usage(format!(
-            "the history has another session with the id {id}, and keeps it; rename this file, for example to other.{EXTENSION}, and it gets a \
-             new id"
+            "the history has another session with the id {id}, and keeps that one; rename this file, for example to other.{EXTENSION}, to \
+             import it under a new id"
         ))),
     }
 }
@@ -254,7 +255,7 @@ fn is_session_id(name: &str) -> bool {
     matches!(parts.as_slice(), [day, time, third] if digits(day, 8) && digits(time, 6) && word(third))
 }
 
-/// The first directory that can be created and written.
+/// Returns the first directory for sessions that can be created and written.
 fn writable_directory() -> Result<PathBuf, Failure> {
     let mut problems = Vec::new();
     for dir in session_directories() {
@@ -281,8 +282,8 @@ pub struct DeleteRequest {
 /// Removes sessions and their annotations. If one of the words is wrong, removes nothing.
 ///
 /// # Errors
-/// [`Failure::Usage`] if a word names no session, or is not an id. [`Failure::Refused`] if a session is being measured, or
-/// cannot be removed.
+/// [`Failure::Usage`] if a word names no session, or if it is not an id and `sure` is not set. [`Failure::Refused`] if a
+/// session is being measured, or cannot be removed.
 pub fn delete(request: &DeleteRequest) -> Result<ExitCode, Failure> {
     let files = Files::scan();
     let mut meant: Vec<&SessionFile> = Vec::new();

@@ -73,7 +73,8 @@ enum Display {
     Quiet,
 }
 
-/// Chooses the runs that a display of lines announces: the first ten, then one for each 10 % of the measurement, or after five minutes.
+/// Chooses the runs that a display of lines announces: the first ten. After these, a run whenever the progress grew by 10 % of the
+/// measurement, or five minutes passed, since the last line.
 #[derive(Debug, Default)]
 struct RunLines {
     printed: usize,
@@ -84,7 +85,7 @@ struct RunLines {
 impl RunLines {
     const FIRST: usize = 10;
     const PROGRESS: u64 = PROGRESS_UNITS / 10;
-    /// Services that run tests end a program that prints nothing for ten minutes.
+    /// After this time without a line, the next run gets one: services that run tests end a program that prints nothing for ten minutes.
     const PERIOD: Duration = Duration::from_secs(300);
 
     /// Whether a run that begins now gets a line. If so, counts it.
@@ -262,7 +263,8 @@ impl Live {
         view.change(|state| state.begin_run(depth));
     }
 
-    /// Collects the blocks of workers for the view; `None` without a view. `interval_ns` is the length of the blocks.
+    /// Returns a collector for the blocks of the workers, whose figures the view shows; `None` without a view. `interval_ns` is the length
+    /// of a block.
     pub fn collect_recent(&self, interval_ns: u64) -> Option<Recent> {
         self.view().map(|_| Recent::new(interval_ns))
     }

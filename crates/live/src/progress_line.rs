@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of draws per second while a step progresses.
 const DRAWS_PER_S: u32 = 8;
-/// Columns of the bar: half of a narrow terminal, and fewer if the message needs the room.
+/// Maximum columns of the bar. It has fewer if the message needs the room.
 const BAR_COLUMNS: usize = 24;
 const FEWEST_BAR_COLUMNS: usize = 8;
 /// Escape sequence that clears the current line.
@@ -91,7 +91,7 @@ impl ProgressLine {
 }
 
 impl LineState {
-    /// Returns a lasting message, which replaces the line. A message may come just before the line is shown.
+    /// Returns the text that prints a lasting message. It clears the progress line first, except if that is not shown yet.
     fn lasting(&self, message: &str) -> String {
         let clear = if self.is_shown { CLEAR } else { "" };
         format!("{clear}{}\n", visible(message))

@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) step: String,
     /// The time left, if known.
     pub(super) left: Option<RemainingTime>,
-    /// The progress of the measurement, or of the step if the measurement's is unknown.
+    /// The progress of the measurement. If that is unknown, the progress of the step.
     pub(super) done: Progress,
     /// The queue depth of the current run in operations; `None` between runs.
     pub(super) run_depth: Option<u64>,
@@ -41,7 +41,7 @@ pub(super) struct State {
     pub(super) sample: Option<Sample>,
     /// Time series over all runs.
     pub(super) series: TimeSeries,
-    /// The progress of some hosts, those that need attention first.
+    /// The progress of some hosts. Hosts that need attention come first.
     pub(super) hosts: Vec<HostProgress>,
     /// The number of all hosts.
     pub(super) host_count: usize,
@@ -65,7 +65,7 @@ pub(super) struct State {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) counted: CountersBetween,
-    /// CPU share of the busiest worker, of one CPU.
+    /// CPU time of the busiest worker as a share of the elapsed time: 1 is one CPU.
     pub(super) busiest_worker: Known<f64>,
     /// The process that moved the most data; a reason if none can be named.
     pub(super) busiest_process: Known<String>,
@@ -87,7 +87,7 @@ pub struct HostProgress {
     pub state: HostState,
 }
 
-/// The state of a host. Those that need attention come first.
+/// The state of a host. States that need attention come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostState {
     /// Lost: the host sends no heartbeats.
@@ -326,8 +326,8 @@ pub(crate) struct RecentFigures {
     /// p50, p99 and maximum of the latency in ns; `None` with too few operations.
     pub(crate) latency_ns: [Option<u64>; 3],
     /// Whether an operation completed in the intervals that the workers sent since the previous
-    /// update. The interval of the workers may be longer than that of the view, so there may be
-    /// none.
+    /// update. The interval of the workers may be longer than that of the view, so some
+    /// updates have no new interval.
     pub(crate) is_new: bool,
     /// Totals since the run began.
     pub(crate) so_far: ReportedOps,
@@ -414,7 +414,7 @@ const REMARKS_MAX: usize = 8;
 pub(super) struct WatchState {
     /// Length of an interval.
     pub(super) interval: Duration,
-    /// End of the last interval as text; empty before the first.
+    /// End of the last interval as text; empty before the first interval.
     pub(super) time: String,
     /// How the CPUs spent the last interval; `None` if unknown.
     pub(super) cpu: Option<CpuShares>,

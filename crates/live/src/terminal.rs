@@ -102,7 +102,7 @@ pub(super) fn write(bytes: &[u8]) -> bool {
     is_taken() && has_room(Duration::ZERO) && stream::write(stderr(), bytes).is_ok()
 }
 
-/// Clears the screen. Returns false like [`write()`].
+/// Clears the screen. Returns false in the same cases as [`write()`].
 pub(super) fn clear() -> bool {
     write(EMPTY)
 }

@@ -56,7 +56,7 @@ struct Shared {
     sampler: Mutex<Option<DeviceSampler>>,
     /// A run that has begun and that the sampler does not know yet.
     new_run: Mutex<Option<(RunStart, Snapshot)>>,
-    /// Messages that wait for the normal screen.
+    /// Messages to print when the normal screen is back.
     pending_messages: Mutex<Vec<String>>,
     /// Whether the user asked to end after the run.
     ends_after_run: AtomicBool,
@@ -104,7 +104,7 @@ impl View {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Changes the state.
+    /// Locks the state and lets `change` modify it.
     pub(super) fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut lock(&self.shared.state));
     }
@@ -307,7 +307,8 @@ fn draw_time(began: Instant, drawn: Option<Instant>, used: Duration) -> Instant 
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum time between two draws. A view that does not change for longer seems to hang.
 pub(super) const DRAW_INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// Maximum age of a process scan that the next one is compared with. It is longer than the maximum time between two draws.
+/// A process scan is compared with the previous one only if the previous one is at most this old. The limit is longer than the maximum
+/// time between two draws.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(2 * DRAW_INTERVAL_MAX.as_secs());
 /// Prefix of the names of worker threads. These end with a number. Other threads with this prefix,
 /// such as that of the view, are ignored.
@@ -357,7 +358,7 @@ impl DeviceSampler {
         })
     }
 
-    /// Returns the CPU share of the busiest worker since the last sample.
+    /// Returns the CPU time of the busiest worker since the last sample, as a share of the elapsed time.
     fn sample_busiest_worker(&mut self) -> Known<f64> {
         let root = &self.root;
         let first = || {

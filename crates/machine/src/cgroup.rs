@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A limit so high that it limits no device, in bytes per second. In version 1, recent kernels count only on devices with a limit (6.18:
-/// "Total 0" after a thousand direct reads without a limit, exactly a thousand with one).
+/// A limit so high that it limits no device, in bytes per second. In version 1, recent kernels count the I/O only of
+/// devices with a limit. After a thousand direct reads, Linux 6.18 showed "Total 0" without a limit, and a thousand with a limit.
 pub(crate) const NO_LIMIT: u64 = 1 << 40;
 /// Prefix of the cgroups that fathom creates. The process id and a random number follow.
 const PREFIX: &str = "fathom-";
@@ -57,7 +57,7 @@ struct Entered {
 /// all CPUs (RCU), which takes 10 ms.
 const MOVE_PROCESS_FILE: &str = "cgroup.procs";
 /// Writing to this file moves only the writing thread. Only version 1 has the file. Since Linux 5.5
-/// the kernel does not wait for all CPUs then.
+/// the kernel moves a thread without waiting for all CPUs.
 const V1_MOVE_THREAD_FILE: &str = "tasks";
 
 /// A cgroup for this process alone, or for one of its threads and what the thread starts. Dropping
@@ -69,7 +69,7 @@ pub struct OwnCgroup {
 
 impl OwnCgroup {
     /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks). Version 1
-    /// counts only on devices with a limit, so this sets a limit that never binds. Does nothing in
+    /// counts the I/O only of devices with a limit, so this sets a limit that never binds. Does nothing in
     /// version 2. If the kernel refuses a limit, the I/O of that device stays uncounted, which the
     /// analysis detects.
     pub fn count_on<'a>(&self, devices: impl Iterator<Item = &'a str>) {
@@ -191,7 +191,7 @@ fn hierarchies(lines: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Returns the directory of the cgroup `path` below the mount point. Fails if the cgroup is not
-/// visible there: only a part of the hierarchy may be mounted.
+/// visible there, because only another part of the hierarchy is mounted.
 pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
     let below = path.strip_prefix(mount.root.trim_end_matches('/'));
     let below = below.filter(|b| b.is_empty() || b.starts_with('/'));

@@ -101,7 +101,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of a disk's `files` that has text; `None` if none has.
+/// Returns the text of the first of a disk's `files` that has text; `None` if none of the files has text.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())
@@ -200,8 +200,8 @@ fn read_flag(files: &std::collections::BTreeMap<String, String>, file: &str) -> 
     }
 }
 
-/// Returns the kernel name of the device that the user typed by its kernel name or volume name;
-/// `None` for a path, or if no device has that name.
+/// Returns the kernel name of a device. `typed` is the kernel name or volume name that the user typed.
+/// `None` if `typed` is a path, or if no device has this name.
 pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     let mut parts = typed.components();
     let (Some(Component::Normal(only)), None) = (parts.next(), parts.next()) else { return None };
@@ -214,9 +214,8 @@ pub fn kernel_name(root: &Root, typed: &Path) -> Option<String> {
     root.list(ALL).ok()?.into_iter().find(is_volume)
 }
 
-/// Returns the path of a device's node, such as `/dev/vda`. The user named the device by its kernel
-/// name or volume name. `None` if no device has this name, or if the node belongs to another
-/// device.
+/// Returns the path of a device's node, such as `/dev/vda`. `typed` is the kernel name or volume name
+/// that the user typed. `None` if no device has this name, or if the node belongs to another device.
 pub fn node(root: &Root, typed: &Path) -> Option<PathBuf> {
     let name = kernel_name(root, typed)?;
     // The kernel writes `!` for `/` in names such as cciss/c0d0.

@@ -13,7 +13,7 @@ use model::machine::Identity;
 const CONFIGFS: &str = "/sys/kernel/config";
 
 /// A kind of export: the pattern of its directories below configfs, the attribute that names the file or device, and the attribute that is
-/// `1` while it is open, if there is one. A name may end with `*`.
+/// `0` while the kernel does not have it open, if there is one. In the pattern, `*` at the end of a name stands for any characters.
 const KINDS: [(&str, &str, Option<&str>); 4] = [
     ("nvmet/subsystems/*/namespaces/*", "device_path", Some("enable")),
     ("nvmet/subsystems/*/passthru", "device_path", Some("enable")),
@@ -25,9 +25,9 @@ const KINDS: [(&str, &str, Option<&str>); 4] = [
 const MODULES: [(&str, &str); 3] =
     [("nvmet", "nvmet"), ("target_core_mod", "target"), ("libcomposite", "usb_gadget")];
 
-/// An open file or device.
+/// A file or device that the kernel has open to export it.
 pub(crate) struct Export {
-    /// Its directory in configfs.
+    /// Directory of the export in configfs.
     place: String,
     /// The file or device, or why it is unknown.
     opened: Known<Identity>,
@@ -103,7 +103,7 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
     (opened.is_ok() || root.has(&place)).then_some(Export { place, opened })
 }
 
-/// Returns the export of a file or device.
+/// Returns the export that has this file or device open; `None` if there is none.
 pub(crate) fn export_of<'e>(exports: &'e [Export], what: &Identity) -> Option<&'e Export> {
     exports.iter().find(|export| export.opened.as_ref().is_ok_and(|opened| opened.is_same(what)))
 }

@@ -2,8 +2,8 @@
 //!
 //! 1. `map_region_extents` sums the extents (FIEMAP) in a region of a file: holes, unwritten and
 //!    shared bytes, alignment.
-//! 2. [`locate_pieces`] finds where the bytes of a target are on a layer of its stack, and [`verify_pieces`] compares both
-//!    sides.
+//! 2. [`locate_pieces`] finds where the bytes of a target are on a layer of its stack, and [`verify_pieces`] compares the
+//!    bytes of the target and of the device.
 //! 3. [`locate_file_extents`] collects the places of all files below a directory on the device of their file
 //!    system.
 
@@ -91,7 +91,7 @@ struct ExtentSum {
     device_offsets: u64,
     /// Length of the contiguous piece that ends with the extent added last.
     piece_bytes: u64,
-    /// End of that piece in the file and on the device.
+    /// End, in the file and on the device, of the piece that ends with the extent added last.
     piece_end: [u64; 2],
 }
 
@@ -156,11 +156,11 @@ impl ExtentSum {
     }
 }
 
-/// Bytes compared at the beginning of a piece, or the whole piece if it is shorter.
+/// Number of bytes that are compared at the beginning of a piece: more if the alignment is larger, fewer if the piece is shorter.
 const PROOF_BYTES: u64 = 4096;
 /// Maximum number of pieces that are compared, evenly spread over the file.
 const MAX_PROVEN_PIECES: usize = 16;
-/// Flags of an extent whose bytes are not stored unchanged at its place on the device.
+/// An extent with one of these flags has no place on the device, or the bytes there are not those of the file.
 const NOT_STORED_PLAINLY: u32 = Extent::UNPLACED
     | Extent::DELAYED
     | Extent::ENCODED
@@ -270,7 +270,7 @@ pub fn verify_pieces(target: &File, device: &File, pieces: &[Piece], align: u32)
     Ok(())
 }
 
-/// Translates pieces of a layer to the layer below.
+/// Converts pieces on a layer to pieces on the layer below.
 fn pieces_below(root: &Root, upper: &Layer, pieces: &[Piece]) -> Known<Vec<Piece>> {
     let moved =
         |by: u64| pieces.iter().map(|p| Piece { physical: p.physical.saturating_add(by), ..*p }).collect();
@@ -317,8 +317,8 @@ fn stored_pieces(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Translates pieces with offsets in a file (`physical`) to the device that stores the file. `map`
-/// has the pieces of the file itself, in order.
+/// Converts the `physical` offsets of pieces, which are offsets in a file, to offsets on the device
+/// that stores the file. `map` has the pieces of the file itself, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {
@@ -404,7 +404,8 @@ pub fn locate_file_extents(target: &Path) -> Result<FileExtents, String> {
     Ok(found)
 }
 
-/// Walks a tree without following links or leaving its file system.
+/// Adds the extents of all files below a directory. Follows no links, and does not leave the file
+/// system `device`.
 fn add_tree(top: &Path, device: u64, found: &mut FileExtents) -> Result<(), String> {
     let mut pending: Vec<PathBuf> = vec![top.to_owned()];
     let why = |path: &Path, e: &std::io::Error| format!("{}: {}", path.display(), describe(e));

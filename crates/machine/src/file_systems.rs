@@ -420,8 +420,8 @@ fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<Stri
 
 /// Returns the path outside of an overlay that holds the data of a path inside of it.
 ///
-/// * A regular file: the file of that name in the highest directory. Opening it for writing copies it to the
-///   upper one.
+/// * A regular file: the file of that name in the highest directory that has it. Opening the path for writing
+///   copies the file to the upper directory.
 /// * A directory: the upper directory, since new files are created there, whichever layer shows the
 ///   directory.
 ///
@@ -481,7 +481,7 @@ fn is_on(root: &Root, mount: &Mount, option: &str) -> bool {
     }
 }
 
-/// Whether an overlay is writable.
+/// Whether an overlay has an upper directory, and so is writable.
 fn has_upper(mount: &Mount) -> bool {
     mount.super_options.split(',').any(|o| o.starts_with("upperdir="))
 }

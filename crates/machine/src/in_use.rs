@@ -11,9 +11,9 @@
 //!    directories lead to further files.
 //! 3. Writers: a lease asks the kernel whether any other descriptor is open for writing. If the
 //!    kernel cannot answer, the open files and mappings of all processes are compared.
-//! 4. Content: a server or a FUSE program may show a file under another identity (FUSE, NFS, SMB, 9P). The
-//!    bytes that identify its file system are compared with every block device, and a match in use makes the
-//!    file used.
+//! 4. Content: a server or a FUSE program may show a file under another identity (FUSE, NFS, SMB, 9P). If the
+//!    file contains a file system, its identifying bytes are compared with those of every block device. If a
+//!    matching device is in use, the file counts as used.
 //!
 //! Programs that only read are not users. `signature` finds out what an unused device holds.
 
@@ -43,7 +43,7 @@ const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum number of devices built on each other that are followed upwards to name the user.
 const MAX_HOLDERS: usize = 16;
-/// Maximum number of devices on top of each other whose users are searched. Below a deeper stack the use is unknown.
+/// Maximum number of devices on top of each other whose users are searched. If more devices are on top of each other, the use is unknown.
 const MAX_LEVELS: usize = 16;
 
 /// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
@@ -252,10 +252,11 @@ fn number_of(root: &Root, name: &str) -> Result<String, String> {
     stack::number_of(root, name).ok_or_else(|| format!("/sys shows no device number of {name}"))
 }
 
-/// Finds a loop device among `loops` that has its data on a device, or an export of the device.
+/// Describes a loop device among `loops` that has its data on the device `name`, or an export of the
+/// device; `None` if there is neither.
 ///
 /// # Errors
-/// Why that is unknown.
+/// Why this cannot be determined.
 fn loop_or_export(root: &Root, loops: &[Loop], name: &str) -> Result<Option<String>, String> {
     let device = identity::from_device_number(number_of(root, name)?);
     if let Some(user) = loop_over(loops, &device) {
@@ -312,9 +313,9 @@ fn user_of_device(root: &Root, name: &str) -> Result<Option<String>, String> {
 /// Finds the user of an open file. Fails if the use is unknown.
 ///
 /// 1. The file itself: swap, a mount, a loop device, an export, or a program that has it open for writing.
-/// 2. If a program mirrors a directory: swap, mounts, loop devices and exports of the mirrored file. Its
-///    writers do not count, because the mirroring program itself opens the file for writing as soon
-///    as a user writes.
+/// 2. If a program mirrors a directory: swap, mounts, loop devices and exports of the mirrored file.
+///    Writers of the mirrored file do not count, because the mirroring program itself opens that file for
+///    writing as soon as a user writes.
 /// 3. If the file is in an overlay: the file that holds its data.
 /// 4. With `by_content`: devices in use that have the same content, if the file system may show files of another file system or host.
 pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, String> {
@@ -519,11 +520,11 @@ fn of_two_searches_the_one_that_forbids_more_decides() {
 /// How long to wait for files that the kernel is still closing, before all processes are searched. The kernel closes the files of a
 /// thread or a ring a moment after its end, and fathom checks before every run.
 const BRIEF_WAIT: Duration = Duration::from_millis(100);
-/// Longest wait for closing if no other process has the file open. A busy machine closes files slowly.
+/// Maximum wait for the kernel to close a file that no other process has open. A busy machine closes files slowly.
 const CLOSING_WAIT: Duration = Duration::from_secs(5);
-/// Interval between two checks while waiting.
+/// Interval at which [`holds_for`] checks its condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
-/// How often processes with hidden files are checked again. A program that is just starting can have other
+/// How often the processes are searched again if some hide their files. A program that is just starting can have other
 /// rights for a moment.
 const HIDDEN_RETRIES: usize = 10;
 const BETWEEN_RETRIES: Duration = Duration::from_millis(20);
@@ -625,7 +626,7 @@ pub(crate) fn may_be_shared(file: &File) -> bool {
     file_systems::is_shared(file).unwrap_or(true)
 }
 
-/// Returns whether any descriptor is open for writing, according to the kernel. The kernel does not know users outside of this machine.
+/// Returns whether any descriptor of a file is open for writing, according to the kernel. The kernel does not know users on other machines.
 ///
 /// # Errors
 ///
@@ -646,7 +647,8 @@ struct Holders {
     /// The first process found that has one of the files open for writing; `None` if no such
     /// process was found.
     writer: Option<String>,
-    /// Number of processes that hide their files, without process 1.
+    /// Minimum number of processes that hide their files. Process 1 counts as one only if it is not
+    /// listed.
     hidden: usize,
     /// Whether process 1 is listed and hides its files.
     init_is_hidden: bool,
@@ -742,8 +744,8 @@ const BLOCK: usize = 4096;
 const SECTOR: u64 = model::evidence::SECTOR_BYTES;
 
 /// Finds the user of an open file by its content: a device in use that holds the same file system.
-/// If there is none but the file has a signature, the use is hidden. `user_of` finds the user of a
-/// block device by its kernel name.
+/// If there is none but the file has a signature, the result is [`Use::NeedsConsent`]. `user_of` finds
+/// the user of a block device by its kernel name.
 ///
 /// # Errors
 /// Why the file cannot be read, or why the use of a matching device is unknown.
@@ -787,7 +789,7 @@ pub(crate) fn is_same(a: &File, b: &File) -> bool {
     parts(a).is_some_and(|a| parts(b) == Some(a))
 }
 
-/// Whether the file looks like an image of this block device. An unreadable device does not count.
+/// Whether the file looks like an image of this block device. False if the device cannot be read.
 fn may_be_image_of(root: &Root, name: &str, file: &File, file_bytes: u64) -> bool {
     let number = |name: &str, what: &str| -> Option<u64> {
         root.word(&format!("/sys/class/block/{name}/{what}"))?.parse().ok()
@@ -1140,7 +1142,7 @@ mod writers_tests {
     use crate::fixture::{link, put};
     use std::os::unix::fs::PermissionsExt;
 
-    /// A machine with a process that has a file open with these flags, and these mappings.
+    /// A machine with a process that has a file open with these flags, and has these mappings. Returns the use of the file.
     fn user(flags: &str, maps: &str) -> (tempfile::TempDir, Use) {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         put(dir.path(), "file", "x");

@@ -55,7 +55,7 @@ pub fn make(
     written.map(|()| made)
 }
 
-/// Gives a file its content.
+/// Writes, allocates or truncates a file as `create` demands, syncs it and evicts it from the page cache.
 fn write(
     path: &Path,
     file: &File,
@@ -111,8 +111,8 @@ fn recreate(root: &Root, path: &Path, planned: Option<&Identity>) -> Result<(Fil
     )))
 }
 
-/// Fills a file with data up to `bytes`. Keeps the data of a file without holes and unwritten
-/// blocks, and never shortens it.
+/// Fills a file with data up to `bytes`. If the file has neither holes nor unwritten blocks, keeps its
+/// data and only adds to it. Never shortens the file.
 fn fill(
     path: &Path,
     file: &File,
@@ -144,8 +144,8 @@ fn fill(
     file.set_len(bytes.max(length)).map_err(failed)
 }
 
-/// Allocates all blocks of a file, like fio. Does nothing if the blocks exist. If the file system cannot allocate,
-/// later writes grow the file.
+/// Allocates all blocks of a file, like fio. Does nothing if the blocks exist, otherwise empties the file first. If the
+/// file system cannot allocate blocks, later writes grow the file.
 fn allocate(file: &File, bytes: u64, flags: FallocateFlags) -> io::Result<()> {
     let length = file.metadata()?.len();
     if bytes > 0 && length >= bytes && extents::map_file_extents(file).is_ok_and(|e| e.hole_bytes == 0) {

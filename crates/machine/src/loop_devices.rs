@@ -22,7 +22,7 @@ pub(crate) struct Loop {
     pub(crate) backing: Known<Identity>,
     /// Files below an overlay or a mirrored directory that hold the same bytes as the backing file.
     pub(crate) beneath: Vec<Identity>,
-    /// Whether the device is or may be bound read-only. Otherwise the kernel has its backing file open for writing.
+    /// Whether the device is bound read-only, or may be. If not, the kernel has the backing file open for writing.
     pub(crate) read_only: bool,
 }
 

@@ -75,7 +75,7 @@ pub fn may_be_made(path: &Path) -> bool {
     open(path).is_ok_and(|file| holds_our_data(&file) || is_empty(&file).unwrap_or(false))
 }
 
-/// Returns why a file that fathom created is no longer fathom's; `None` if the file is still fathom's, or never was.
+/// Returns why a file that fathom made does not count as fathom's now; `None` if the file counts as fathom's, or was never made by fathom.
 pub fn void_because(path: &Path) -> Option<String> {
     match state(&open(path).ok()?) {
         State::Void(why) => Some(why),
@@ -210,7 +210,8 @@ impl Writing {
         })
     }
 
-    /// Sets the largest length that fathom's writes give the file. If the file is longer, another program wrote to it.
+    /// Sets the largest length that the file can get by fathom's writes: `planned_bytes`, or the present length if that is larger. If the
+    /// file is longer at the end, another program wrote to it.
     pub fn at_most(&mut self, planned_bytes: u64) {
         self.max_bytes = self.file.metadata().map_or(u64::MAX, |metadata| metadata.len().max(planned_bytes));
     }

@@ -163,8 +163,8 @@ fn add(sum: FilesState, path: &Path, with_extents: bool) -> Known<FilesState> {
     })
 }
 
-/// Returns the bytes of a file in holes: those that are not allocated. On a file system that allocates only the compressed bytes, at most
-/// the ranges without data. Other file systems may report the whole file as data.
+/// Returns the bytes of a file that are in holes: `bytes - allocated`. With `allocates_compressed` this may be too many, so the result is
+/// at most the size of the holes that the file system reports. Other file systems may report a hole as data.
 fn hole_bytes(file: &File, bytes: u64, allocated: u64, allocates_compressed: bool) -> u64 {
     let missing = bytes.saturating_sub(allocated);
     if !allocates_compressed {

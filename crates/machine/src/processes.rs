@@ -38,7 +38,7 @@ type ProcessKey = (u32, u64);
 /// same since Linux 3.8. Every other namespace has another number.
 pub(crate) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Which processes of the machine this one sees.
+/// Which processes of the machine this process sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight {
     /// Whether this process is in a PID namespace, as in a container. `/proc` shows only the processes of that namespace.
@@ -80,7 +80,7 @@ struct Process {
     name: String,
     /// Process id of the parent.
     parent: u32,
-    /// CPU time without ended children.
+    /// CPU time in ticks, without that of ended children.
     cpu_ticks: u64,
     /// Bytes that the process and its ended children fetched from and sent to storage; `None` without
     /// permission.
@@ -118,7 +118,7 @@ impl Processes {
         Ok(Self { all })
     }
 
-    /// Returns the processes that were active since `earlier`, except this one.
+    /// Returns the processes that are in both samples and used CPU time or did I/O in between, except this process.
     pub fn busy_since(&self, earlier: &Self) -> Vec<BusyProcess> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
         let ours = std::process::id();
@@ -164,8 +164,8 @@ const MAX_ANCESTORS: usize = 64;
 
 /// The I/O, up to the earlier sample, of the processes that have ended since. When a parent waits
 /// for an ended process, the kernel adds the I/O of that process to the parent's. If the parent has
-/// ended too, any living ancestor may have waited, because it may be a subreaper. The I/O is then
-/// subtracted from all of them.
+/// ended too, any living ancestor may have waited, because it may be a subreaper. In that case the I/O
+/// is subtracted from that of every living ancestor.
 struct EndedIo<T> {
     /// Pairs of a process that may have waited for an ended one, and the I/O of the ended one;
     /// `None` if that I/O is hidden.
@@ -188,7 +188,7 @@ impl<T: Copy + Default + PartialEq> EndedIo<T> {
         ended
     }
 
-    /// Returns the sum that the kernel may have added to the I/O of this process; `None` if unknown.
+    /// Returns the sum that the kernel may have added to the I/O of the process `pid`; `None` if unknown.
     fn of_reaper(&self, pid: u32, add: impl Fn(T, T) -> T) -> Option<T> {
         let mut ended = self.by_reaper.iter().filter(|(reaper, _)| *reaper == pid);
         ended
@@ -264,7 +264,7 @@ pub(crate) struct Stat {
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Reads the file `stat` in the directory of a process or thread; `None` if it has ended.
+/// Reads the file `stat` in the directory of a process or thread. `None` if the process or thread has ended.
 pub(crate) fn read_stat(root: &Root, dir: &str) -> Option<Stat> {
     parse_stat(&root.read(&format!("{dir}/stat")).ok()?)
 }
@@ -323,10 +323,10 @@ pub fn faults(root: &Root, pid: u32, tid: Option<u32>) -> Option<Faults> {
     read_stat(root, &dir).map(|stat| stat.faults)
 }
 
-/// Maximum number of descriptors read per process. If there are more, [`Open::cut`] is set.
+/// Maximum number of descriptors read per process. If there are more, [`Open::may_be_incomplete`] is set.
 const MAX_DESCRIPTORS: usize = 256;
 /// Maximum number of threads whose descriptors are read per process. If there are more,
-/// [`Open::cut`] is set.
+/// [`Open::may_be_incomplete`] is set.
 const MAX_THREADS: usize = 64;
 /// The link target of an io_uring.
 const IO_URING_LINK: &str = "anon_inode:[io_uring]";
@@ -418,7 +418,7 @@ fn is_mapped(maps: &str, on: &OnDevices) -> bool {
     others.any(|(device, _)| on.holds(&device, None))
 }
 
-/// Which counters are sampled.
+/// The processes or threads whose counters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledTasks {
     /// Every process, with all of its threads together.
@@ -440,8 +440,8 @@ pub struct ProcessIo {
 struct Reading {
     stat: Stat,
     counters: IoCounters,
-    /// Sum over the live threads, without ended threads and children. If no child has ended, the
-    /// same as `counters`.
+    /// Sum over the live threads, without ended threads and ended children. If no child has ended,
+    /// equal to `counters`.
     threads: IoCounters,
 }
 
@@ -452,7 +452,7 @@ pub struct TaskIo {
     pub id: u32,
     /// Name, as `ps -o comm` shows it.
     pub name: String,
-    /// Whether it is a thread of the kernel.
+    /// Whether the process or thread is a kernel thread.
     pub kernel: bool,
     /// Whether the process's ended children (or its ended threads) did the I/O instead of the process itself.
     pub by_children: bool,
@@ -586,7 +586,7 @@ impl IoCounters {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Combines each pair of counters with `combine`; `None` if it fails for one of them.
+    /// Combines each counter with the same counter of `other`; `None` if `combine` returns `None` for one of them.
     fn try_each(&self, other: &Self, combine: impl Fn(u64, u64) -> Option<u64>) -> Option<Self> {
         Some(Self {
             rchar: combine(self.rchar, other.rchar)?,
@@ -599,7 +599,7 @@ impl IoCounters {
         })
     }
 
-    /// Combines each pair of counters with `combine`.
+    /// Combines each counter with the same counter of `other`.
     fn each(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         self.try_each(other, |own, other| Some(combine(own, other))).unwrap_or_default()
     }
@@ -770,7 +770,7 @@ mod tests {
     }
 }
 
-/// If processes end in the window, their I/O before the window does not count as their parents'.
+/// If processes end in the window, their I/O before the window does not count as I/O of their parents.
 #[cfg(test)]
 mod ended_in_window_tests {
     use super::process_io_tests::io;
@@ -1071,7 +1071,7 @@ mod open_files_tests {
     use super::*;
     use crate::fixture::{link, put};
 
-    /// A process with a descriptor of these flags (octal) on a watched file system, and these mappings.
+    /// A process with these mappings that has a file of a watched file system open with these flags (octal).
     fn seen(flags: &str, maps: &str) -> Open {
         let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
         let put = |path: &str, text: &str| put(dir.path(), path, text);

@@ -27,8 +27,8 @@ pub fn resolve(root: &Root, path: &Path) -> Result<Place, MachineError> {
     resolve_another(root, path, &[])
 }
 
-/// Resolves a path as [`resolve`] does, but does not read the devices of the known places again, which takes 2 ms for
-/// each device.
+/// Resolves a path as [`resolve`] does, but does not read the devices of the known places again. Reading takes 2 ms
+/// for each device.
 ///
 /// # Errors
 ///

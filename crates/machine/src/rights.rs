@@ -34,7 +34,7 @@ pub struct Rights {
     pub io_uring_advice: Option<&'static str>,
     /// Whether a context of libaio can be set up.
     pub libaio: Known<()>,
-    /// Whether `/sys` is mounted read-only, as in a container. Its settings can then be changed
+    /// Whether `/sys` is mounted read-only, as in a container. The settings in `/sys` can then be changed
     /// only outside of the container.
     pub sys_is_read_only: bool,
     /// Version of the cgroup hierarchy in which a cgroup can be created, or why none can.
@@ -101,7 +101,7 @@ pub enum IoUringDenied {
     SeccompHides,
     /// A kernel of this release, which is older than io_uring.
     OldKernel(String),
-    /// A kernel of this release, which is new enough but answers ENOSYS without a filter.
+    /// A kernel of this release, which is new enough but answers ENOSYS although there is no seccomp filter.
     NotBuiltIn(String),
     /// EPERM although there is no filter and the sysctl allows io_uring.
     Sandbox,
@@ -163,7 +163,7 @@ pub fn libaio() -> Known<()> {
     with_memory_file(|arena, files| Aio::new(arena, files, false).map(drop)).map_err(|error| describe(&error))
 }
 
-/// Returns whether this process may change the sysctl.
+/// Returns whether this process may change the sysctl `kernel.io_uring_disabled`.
 fn may_set_sysctl(root: &Root) -> bool {
     accessat(CWD, root.path(IO_URING_SYSCTL), Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Maximum size of a kernel file in bytes. The mappings of a large database take up to 26 MB (262,144 lines).
 const MAX_FILE_BYTES: u64 = 32 << 20;
-/// `PROC_SUPER_MAGIC`.
+/// `PROC_SUPER_MAGIC`, which identifies the file system of `/proc`.
 const PROCFS: i64 = 0x9fa0;
-/// `SYSFS_MAGIC`.
+/// `SYSFS_MAGIC`, which identifies the file system of `/sys`.
 const SYSFS: i64 = 0x6265_6572;
 /// Directory of the cgroups. Other file systems are mounted below it, and `mountinfo` names them.
 const CGROUPS: &str = "/sys/fs/cgroup";
@@ -189,7 +189,7 @@ impl Root {
         self.genuine(path).is_ok_and(|path| path.exists())
     }
 
-    /// Whether a path is a directory. True if that cannot be read.
+    /// Whether a path is a directory. True also if this is unknown.
     pub(crate) fn is_dir(&self, path: &str) -> bool {
         self.genuine(path).map_or(true, |path| path.metadata().map_or(true, |found| found.is_dir()))
     }

@@ -101,8 +101,8 @@ pub fn open_device(
     Ok(file)
 }
 
-/// Refuses a path that no longer leads to the file or device of the plan. Opening it could block forever, as
-/// with a FIFO.
+/// Refuses a path that no longer leads to the file or device of the plan. Does not open the path: if a FIFO is
+/// there now, opening it could block forever.
 ///
 /// # Errors
 ///
@@ -155,8 +155,8 @@ fn check_planned(
     })
 }
 
-/// Refuses an open file or device that is in use. Called before the first write. Returns the reason why users may be hidden, for the
-/// report. `allows_unseen` is whether `--unseen-users` names the file or device.
+/// Refuses an open file or device that is in use. Called before the first write. Returns a note for the report if users may be
+/// hidden. `allows_unseen` is whether `--unseen-users` names the file or device.
 ///
 /// # Errors
 ///
@@ -259,8 +259,8 @@ fn holds_data_of_others(file: &File) -> bool {
 ///
 /// # Errors
 ///
-/// Refuses swap files, files of loop devices and files that this user may not write; [`MachineError::Usage`]
-/// if the path is not a regular file, or `--destroy` does not name a file that has content.
+/// Refuses a file that is in use, or that this user may not write; [`MachineError::Usage`] if the path is
+/// not a regular file, or if the file has content and `--destroy` does not name it.
 pub fn may_write_file(
     root: &Root,
     typed: &Path,

@@ -128,8 +128,8 @@ impl<'r> Content<'r> {
     }
 }
 
-/// Signatures that also match other formats, with those formats. For example, boot sectors of file
-/// systems and protective tables look like DOS partition tables.
+/// Signatures that other formats have too, each with the names of these formats. For example, boot
+/// sectors of some file systems look like DOS partition tables.
 const REPEATED: [(&str, &[&str]); 4] = [
     ("dos", &["vfat", "exfat", "ntfs", "BitLocker", "aix"]),
     ("xfs_external_log", &["xfs"]),

@@ -34,8 +34,8 @@ const PRESSURE_FILES: [&str; 3] = ["/proc/pressure/io", "/proc/pressure/cpu", "/
 const TEMPERATURE_FILES: [&str; 4] = ["temp1_input", "temp1_max", "temp1_crit", "temp1_alarm"];
 /// File systems whose client keeps statistics for each mount.
 const STATISTICS_KINDS: [&str; 2] = ["nfs", "nfs4"];
-/// Number of readings of two clocks. The closest pair counts, because this thread may lose its CPU between
-/// two readings.
+/// How often two clocks are read one after the other. The smallest difference counts, because this thread may
+/// lose its CPU between the two readings.
 const CLOCK_READINGS: usize = 4;
 
 /// An open target and its measured region, as a range of bytes that may reach beyond the end of the target.
@@ -93,7 +93,7 @@ impl SnapshotReader {
     }
 
     /// Reads the counters before or after a user's command, which may end within 1 ms: devices, fathom's
-    /// cgroup, memory, CPUs, pressure, and at the start the limits of the cgroups above.
+    /// cgroup, memory, CPUs, pressure, and at the start also the limits that cgroups set.
     pub fn take_for_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
         let mut files = self.counters(MACHINE_FILES.iter());
@@ -103,7 +103,7 @@ impl SnapshotReader {
         Snapshot { moment, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the devices and the names of all fathom's threads. Keeps only the device values that
+    /// Reads the devices and the names of all threads of fathom. Keeps only the device values that
     /// differ from `last`.
     pub fn take_changes(&mut self, last: &Snapshot) -> Snapshot {
         let at_ns = self.now_ns();
@@ -122,7 +122,7 @@ impl SnapshotReader {
         Snapshot { moment: Moment::During, at_ns, files, targets: Vec::new() }
     }
 
-    /// Reads the counters of the devices and of fathom's cgroup, and these files.
+    /// Reads the counters of the devices and of fathom's cgroup, and also `files`.
     fn counters<'f>(&self, files: impl Iterator<Item = &'f &'static str>) -> BTreeMap<String, Known<String>> {
         let files = files.map(|file| (*file).to_owned());
         let paths = self.devices.iter().cloned().chain(self.cgroup.iter().cloned()).chain(files);

@@ -332,7 +332,8 @@ const DISK_FILES: [&str; 13] = [
     "device/power/pm_qos_latency_tolerance_us",
 ];
 
-/// Files of the nearest parent directory that has them, usually that of the PCI function.
+/// Files of parent directories. For each file the nearest directory that has it counts, usually that of the PCI
+/// function.
 const PARENT_FILES: [&str; 6] = [
     "numa_node",
     "local_cpulist",
@@ -494,7 +495,7 @@ fn marks(root: &Root, name: &str) -> Vec<String> {
 /// The devices below a file system.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// Indices of the devices in the stack.
+    /// Indices, in the stack, of the topmost devices below the file system.
     pub(crate) tops: Vec<usize>,
     /// Why the data is in memory; `None` for storage.
     pub(crate) ram: Option<String>,

@@ -475,8 +475,8 @@ impl Writer {
         Ok(Self { file, direct, arena: Arena::new(1, MIB as usize)?, key: split_mix(seed ^ DATA_SALT) })
     }
 
-    /// Writes up to 1 MiB at an offset. The data depend on the offset, so they differ at every
-    /// offset.
+    /// Writes `bytes`, or 1 MiB if that is less, at an offset. The data depend on the offset, so they
+    /// differ at every offset.
     fn write_part(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         let buffer = &mut self.arena.slot_mut(0)[..bytes.min(MIB) as usize];
         fill(buffer, self.key.wrapping_add(offset));

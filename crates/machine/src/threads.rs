@@ -73,7 +73,7 @@ fn is_housekeeper(name: &str) -> bool {
 /// cheap with many workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ours {
-    /// By thread id, the name and how often it was read.
+    /// The name of each thread by its id, and how often the name was read.
     known: BTreeMap<String, (String, u32)>,
     last: String,
 }

@@ -111,8 +111,8 @@ impl Tracer {
     }
 
     /// Traces only these threads and the threads that they start; nothing if the list is empty.
-    /// Returns whether the filter changed. While the kernel changes the filter, it records nothing
-    /// for 30 ms or more. Before that it may record all threads.
+    /// Returns whether the filter changed. A change takes the kernel 30 ms or more: at first it may
+    /// record all threads, then it records nothing.
     ///
     /// # Errors
     ///

@@ -125,7 +125,7 @@ pub struct Ending {
     pub completed: Completed,
     /// The device's counters at the end; `None` for an imported trace.
     pub stat: Option<Known<String>>,
-    /// Number of a program's operations that began or ended within a sector. They count as whole sectors.
+    /// Number of a program's operations that began or ended inside a sector. Such a sector counts as a whole one.
     #[serde(default)]
     pub within_sectors: u64,
     /// Counts of the capture of selected files; `None` if the capture kept the requests of all files.
@@ -323,7 +323,7 @@ pub struct Sequence {
     pub share: f64,
     /// Share of all bytes that sequential requests moved.
     pub byte_share: f64,
-    /// Number of sequential runs: two or more requests, each of which begins where an earlier one ended.
+    /// Number of sequential runs. A run has two or more requests. Each one after the first begins where an earlier one ended.
     pub runs: u64,
     /// Requests per sequential run: mean, median and maximum.
     pub run_requests: [f64; 3],
@@ -349,7 +349,7 @@ pub struct Latency {
     pub max: u64,
 }
 
-/// Distinct bytes that were touched by reads and writes, in blocks.
+/// Distinct bytes that were touched by reads and writes, in blocks. Requests that write zeroes count as writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Footprint {
     /// Bytes per block. A partly touched block counts completely.
@@ -466,9 +466,9 @@ pub struct Task {
     pub reads: u64,
     /// Sum of the sizes of the reads in bytes.
     pub read_bytes: u64,
-    /// Number of writes.
+    /// Number of writes, including requests that write zeroes.
     pub writes: u64,
-    /// Bytes written.
+    /// Bytes written, including zeroes.
     pub write_bytes: u64,
     /// Share of the requests that were issued while another request of the task was in flight; `None` if fewer than
     /// two completions are known.

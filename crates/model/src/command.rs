@@ -295,7 +295,7 @@ pub struct Neighbour {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandResults {
-    /// In the order of the command line.
+    /// The results of the commands, in the order of the command line.
     pub commands: Vec<CommandResult>,
     /// Times of the second and later commands, each compared with that of the first command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -312,7 +312,7 @@ pub struct CommandResult {
     pub sentence: String,
     /// Geometric mean of the time of the complete runs, in seconds; `None` if no run is complete.
     pub seconds: Option<f64>,
-    /// 95 % interval of the time over the runs; `None` with fewer than three.
+    /// 95 % interval of the time over the runs; `None` with fewer than three runs.
     pub seconds_interval: Option<[f64; 2]>,
     /// The resource that the command's time depends on most.
     pub limiter: Limiter,
@@ -365,7 +365,7 @@ pub struct CommandRun {
     pub foreign_written_bytes: Known<u64>,
     /// Other processes that were busy during the run.
     pub neighbours: Vec<Neighbour>,
-    /// Share of the time in which some task of the machine waited for I/O, for a CPU, and for memory (PSI).
+    /// Shares of the time in which some task of the machine waited (PSI): first for I/O, then for a CPU, then for memory.
     pub pressure: [Known<f64>; 3],
     /// Files and devices that the command line names.
     pub named: Vec<NamedFiles>,

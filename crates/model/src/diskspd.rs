@@ -18,7 +18,7 @@ pub struct Profile {
     pub command: String,
     /// `-v`: whether the text output has more detail.
     pub verbose: bool,
-    /// `-P`: operations of a thread after which progress is shown; 0 for none.
+    /// `-P`: operations of a thread after which progress is shown; 0 to show none.
     pub progress: u32,
     /// `-Rxml`: whether results are XML instead of text.
     pub xml: bool,
@@ -44,7 +44,7 @@ pub struct TimeSpan {
     pub seed: u32,
     /// `-F`: threads that each work on all targets; 0 if each target has its own threads.
     pub threads: u32,
-    /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own number.
+    /// `-O`: operations in flight of each thread of `-F`, on all targets together; 0 if each target has its own `-o`.
     pub requests: u32,
     /// `-n`: whether threads are not bound to CPUs.
     pub disable_affinity: bool,
@@ -155,11 +155,11 @@ pub enum Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
-    /// Option `-Nv`.
+    /// `-Nv`: by flushing the view of the file.
     View,
-    /// Option `-Nn`.
+    /// `-Nn`: by flushing non-volatile memory.
     NonVolatile,
-    /// Option `-Ni`.
+    /// `-Ni`: by flushing non-volatile memory, without waiting until the data is stable.
     NonVolatileNoDrain,
 }
 
@@ -334,7 +334,7 @@ impl TimeSpan {
         pools
     }
 
-    /// Returns the number of threads of all targets.
+    /// Returns the number of threads of the time span, on all targets together.
     pub fn thread_count(&self) -> u64 {
         match self.threads {
             0 => self.targets.iter().map(|t| u64::from(t.threads)).sum(),

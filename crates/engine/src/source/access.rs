@@ -49,7 +49,7 @@ pub(super) struct Lines {
     line: usize,
     /// Number of operations that remain in the current burst.
     left_in_burst: u32,
-    /// Start of the current burst, if bursts begin at fixed times: the time of [`Op::AT`] in ns.
+    /// Start of the current burst in ns, as in [`Op::AT`]. Used only if bursts begin at fixed times.
     clock_ns: u64,
     reply: Option<Reply>,
     /// The operation to repeat at the same offset, and the number of repetitions left; `None` if
@@ -77,7 +77,8 @@ struct Line {
     consecutive: u32,
     /// Number of consecutive operations that remain before the next random place.
     left_of_consecutive: u32,
-    /// For each direction, the probability that an operation continues after the last one; `None` without random run lengths.
+    /// For each direction, the probability that an operation continues sequentially after the previous one; `None` if run lengths are
+    /// not random.
     continue_chance: Option<[f64; 3]>,
     /// Whether all directions restart when one of them reaches the end.
     restarts: bool,
@@ -97,7 +98,7 @@ struct Line {
 struct File {
     /// Index of the file among the worker's files.
     index: u16,
-    /// Last operation of each position, by [`Line::position`].
+    /// Last operation of each position. [`Line::position`] is the index.
     last: [LastOp; 3],
     places: Vec<LineState>,
 }
@@ -122,7 +123,8 @@ enum TargetChoice {
 }
 
 /// Selects targets of a group, in order or at random, each for several consecutive operations.
-/// After a pass over all bytes of a target, the next target replaces it in the group.
+/// After a pass over all bytes of a target, the next target replaces it in the group. If no target is
+/// left, the group shrinks. When it is empty, all passes begin again.
 struct TargetTurns {
     drawn: bool,
     operations: u32,
@@ -130,9 +132,9 @@ struct TargetTurns {
     group: Vec<usize>,
     /// Index of the current target in the group.
     at: usize,
-    /// Number of operations on the current target before another target is selected.
+    /// Number of operations that remain on the current target before another one is selected.
     left: u32,
-    /// The next target that enters the group in this pass.
+    /// Index of the target that enters the group next.
     next: usize,
     /// For each target the bytes of a pass.
     pass: Vec<u64>,
@@ -409,7 +411,7 @@ impl Line {
         (*clock_ns, Op::AT | Op::DRAINED)
     }
 
-    /// Returns whether the next operation continues sequentially after the last one. If so, no
+    /// Returns whether the next operation continues sequentially after the previous one. If so, no
     /// place is drawn.
     #[inline]
     fn continues(&mut self, kind: Kind, last: LastOp, rng: &mut Xoshiro256PlusPlus) -> bool {
@@ -445,12 +447,12 @@ impl Line {
         !is_special && !has_reply && self.pause.is_none()
     }
 
-    /// Returns the smallest size. Replies do not count.
+    /// Returns the smallest size of an operation that is not a reply.
     fn least(&self) -> u64 {
         self.lengths.iter().flatten().map(Lengths::least).min().map_or(1, u64::from)
     }
 
-    /// Returns the largest size. Replies do not count.
+    /// Returns the largest size of an operation that is not a reply.
     fn most(&self) -> u64 {
         self.lengths.iter().flatten().map(Lengths::most).max().map_or(1, u64::from)
     }
@@ -590,7 +592,7 @@ impl TargetTurns {
     }
 
     /// Counts the bytes of an operation on a target. If no operation fits into the rest of the
-    /// target's pass, the next target replaces it in the group.
+    /// target's pass, the pass ends: the next target replaces this one in the group.
     fn count(&mut self, target: usize, bytes: u64) {
         let (Some(rest), Some(pass)) = (self.rest.get_mut(target), self.pass.get(target)) else { return };
         *rest = rest.saturating_sub(bytes);

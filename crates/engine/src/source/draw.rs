@@ -2,7 +2,7 @@
 //!
 //! - [`Alias`]: one of many by weight in constant time (Walker, "An efficient method for generating
 //!   discrete random variables with general distributions", 1977; table by Vose, 1991). Unlike the
-//!   library's table it needs no unpredictable branch.
+//!   table of the crate `rand_distr`, it needs no unpredictable branch.
 //! - [`Kinds`], [`Lengths`]: directions and sizes with exact shares; constant ones cost no draw.
 //! - [`Zipf`]: rank k of n with a probability proportional to k^-theta, for any theta from 0. The
 //!   first ranks, and narrow buckets of the other ranks, are drawn from one alias table. The weight

@@ -38,7 +38,7 @@ pub struct Op {
     /// Offset of the first byte.
     pub offset: u64,
     /// A time in ns, whose meaning depends on `flags`: see [`Op::AT`] and [`Op::AFTER`]. With
-    /// [`Op::CHOSEN`] only the source uses it. Without these flags it is 0.
+    /// [`Op::CHOSEN`] only the source uses this field. Without these flags it is 0.
     pub at_ns: u64,
     /// Length in bytes; 0 for a sync.
     pub length: u32,
@@ -91,7 +91,7 @@ pub enum Choice {
     End,
 }
 
-/// An endless supply of operations, unless it chooses each one ([`Op::CHOSEN`]).
+/// A supply of operations. It never ends, except if the source chooses each operation ([`Op::CHOSEN`]).
 pub trait Source: Send {
     /// Overwrites all of `ops` with the next operations.
     fn refill(&mut self, ops: &mut [Op]);
@@ -108,7 +108,8 @@ pub trait Source: Send {
         None
     }
 
-    /// Called before the first choice of a submitting call. Later choices belong to the same call.
+    /// Called once for each submitting call, before its first choice. All further choices up to the next
+    /// `begin_call` belong to the same call.
     fn begin_call(&mut self) {}
 
     /// Chooses the operation for a placeholder with [`Op::CHOSEN`]. `now_ns` is the time since the
@@ -261,10 +262,10 @@ pub struct WrittenBlocks {
     distinct: Option<Distinct>,
 }
 
-/// The blocks that were already read, if each is read once.
+/// The blocks that were already read. Used only if each block is read once.
 struct Distinct {
     blocks: HashSet<(u16, u64, u32)>,
-    /// Number of writes still to be drawn. After them blocks may repeat.
+    /// Number of writes that are not drawn yet. Reads of later writes may repeat blocks.
     left: u64,
 }
 

@@ -13,9 +13,9 @@
 //!   scattering ranks. A balanced Feistel network permutes the next power of two; numbers outside
 //!   the range are permuted again (Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
 //!   2002), less than twice on average.
-//! - [`BlockMap`]: each block once with several sizes, like fio's random map. An operation begins at the
-//!   first untouched block from a drawn one on, and ends before the next touched block. Each worker
-//!   has its own part of the span.
+//! - [`BlockMap`]: each block once with several sizes, like fio's random map. A block is drawn. The
+//!   operation begins at the first untouched block at or after it, and ends before the next touched
+//!   block. Each worker has its own part of the span.
 
 use crate::source::draw::{Alias, Zipf};
 use crate::source::sharing::{SharedPosition, StreamState};
@@ -29,14 +29,14 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// At this standard deviation (as a fraction of the span) or above, uniform draws with rejection
-/// replace normal draws. Normal draws are repeated until one is inside the span. That is cheaper
-/// for a narrow bell, but would hardly ever end for a very wide one.
+/// replace normal draws. A normal draw is repeated until it is inside the span: this is cheaper for a
+/// narrow bell, but would hardly ever end for a very wide one.
 const WIDE_DEVIATION: f64 = 0.4;
 
 /// How an order finds the next place.
 #[derive(Debug)]
 pub(super) enum NextOffset {
-    /// Sequential: after the last operation.
+    /// Sequential: after the previous operation.
     Walk,
     /// Any position with equal probability.
     Uniform(Uniform),
@@ -46,7 +46,7 @@ pub(super) enum NextOffset {
     Once(Once),
     /// Each block once per pass. Operations have several sizes, in blocks.
     BlockMap(BlockMap),
-    /// Zipf's law.
+    /// Zipf's law. The permutation scatters the ranks over the span.
     Zipf(Arc<Zipf>, Permutation),
     /// Self-similar: rank = count * u^exponent, for u uniform between 0 and 1.
     Pareto { exponent: f64, permutation: Permutation },
@@ -213,8 +213,8 @@ impl Uniform {
     }
 }
 
-/// Each position once per pass. All operations have one size. A worker takes the permuted indices `worker + k * workers`, so that all
-/// workers together visit each position once at any speed. Each pass has its own permutation.
+/// Each position once per pass. All operations have one size. A worker takes the permuted indices `worker + k * workers`. So all
+/// workers together visit each position once, even if one is faster than another. Each pass has its own permutation.
 #[derive(Debug)]
 pub(super) struct Once {
     seed: u64,
@@ -247,7 +247,7 @@ impl Once {
     }
 }
 
-/// Converts zones to ranges of places, with their shares of the operations.
+/// Converts zones to ranges of places. The table draws the index of a range by the zones' shares of the operations.
 fn zone_ranges(zones: &[Zone], span: Span, count: u64) -> Result<(Alias, Vec<Range<u64>>), String> {
     let mut ranges: Vec<Range<u64>> = Vec::with_capacity(zones.len());
     // Percentages are added before they are converted, so that three times 100 / 3 covers all places.
@@ -299,12 +299,12 @@ impl LastOp {
         self.start == SharedPosition::UNUSED
     }
 
-    /// Returns whether the last operation began at or after `start`: a forward walk to `start` has then restarted.
+    /// Returns whether the last operation began at or after `start`. A forward walk whose next place is `start` has then restarted.
     pub(super) fn is_after(self, start: u64) -> bool {
         !self.is_none() && self.start >= start
     }
 
-    /// Creates the position of an operation that begins `start` bytes into the span.
+    /// Creates the value for an operation that begins `start` bytes into the span.
     #[inline]
     pub(super) fn at(start: u64, size: u64) -> Self {
         Self { start, end: start + size }
@@ -419,7 +419,8 @@ impl Walk {
     }
 
     /// Returns the place at a distance from the edge where the walk begins. If the size does not
-    /// fit there, returns the place where the walk restarts, or the edge itself.
+    /// fit there, returns the place where the walk restarts. If it does not fit there either, returns
+    /// the edge.
     #[cold]
     fn begin(&self, distance: u64, size: u64) -> u64 {
         let room = self.span.room(size);
@@ -441,7 +442,7 @@ impl Walk {
 }
 
 impl ForwardWalk {
-    /// Returns where the next operation begins, relative to the span.
+    /// Returns where the next operation begins, relative to the span, and advances the walk.
     #[inline]
     pub(super) fn take(&mut self) -> u64 {
         let now = self.next;
@@ -531,9 +532,9 @@ pub(super) struct BlockMap {
     touched: Vec<u64>,
     /// Number of free blocks, which this pass has not touched.
     free: u64,
-    /// The order of the draws.
+    /// The order in which blocks are drawn.
     order: Permutation,
-    /// Number of draws made.
+    /// Number of blocks drawn from `order`.
     drawn: u64,
 }
 
@@ -562,12 +563,13 @@ impl BlockMap {
         })
     }
 
-    /// Ends the pass: the next block is the first of another one.
+    /// Ends the pass: the next block is the first of another pass.
     pub(super) fn end_pass(&mut self) {
         self.free = 0;
     }
 
-    /// Takes up to `most` free blocks: returns the first one and their number.
+    /// Takes up to `most` consecutive free blocks. Returns the index of the first one, and how many
+    /// were taken.
     #[inline]
     pub(super) fn next(&mut self, most: u64) -> (u64, u64) {
         let count = self.order.count();

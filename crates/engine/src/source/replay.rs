@@ -33,13 +33,13 @@ const POLL_NS: u64 = 50_000;
 const IN_A_CALL_NS: u64 = 3_000;
 /// Maximum time outside the driver, in ns, by which later waits are shortened.
 const MAX_OWED_NS: u64 = 1_000_000;
-/// Bits of [`Op::at_ns`] for an operation's number within its task. The other bits are the task.
+/// Number of bits of [`Op::at_ns`] for the serial number of an operation in its task. The other bits have the index of the task.
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
 /// Stands for the completion of an operation that is still in flight.
 const IN_FLIGHT: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
-/// Used instead of a completion for operations that wait for none: the start of the replay.
+/// The start of the replay. The wait of an operation begins here if the operation waits for no other one.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
 
 /// An operation of the load.
@@ -61,22 +61,22 @@ pub struct Step {
     pub kind: Kind,
 }
 
-/// Counters of a replay and the correction of its waits. Other threads read them.
+/// Counters of a replay, and the times by which its waits are shortened. Other threads read the counters.
 #[derive(Debug, Default)]
 pub struct ReplayCounts {
-    /// Time in ns that operations of each kind spend outside the driver.
+    /// Time in ns that one operation spends outside the driver, by kind.
     outside_driver_ns: [AtomicU64; Kind::ALL.len()],
     starved: AtomicU64,
     starved_ns: AtomicU64,
     held_by_depth: AtomicU64,
     held_by_order: AtomicU64,
-    /// Number of discards outside the target, which the reader skipped.
+    /// Number of discards that the reader skipped, because they are outside the target.
     skipped_discards: AtomicU64,
     is_over: AtomicU64,
 }
 
 impl ReplayCounts {
-    /// Sets the number of discards outside the target, which the reader skipped.
+    /// Sets the number of discards that the reader skipped, because they are outside the target.
     pub fn set_skipped_discards(&self, discards: u64) {
         self.skipped_discards.store(discards, Ordering::Relaxed);
     }
@@ -153,14 +153,14 @@ struct Task {
     first: u32,
     /// Table index of the last operation.
     last: u32,
-    /// Number of the next operation.
+    /// Serial number of the operation that is released next.
     next: u64,
-    /// Completions of the last [`REACH`] operations, by operation number.
+    /// Completions of the last [`REACH`] operations. The index is the serial number modulo [`REACH`].
     stamps: Box<[Stamp]>,
     /// Excess in ns: time outside the driver that exceeded a wait. The next waits are shortened by it.
     owed_ns: u64,
-    /// Number of the last operation whose time outside the driver was deducted; `None` if there was
-    /// none yet.
+    /// Serial number of the last operation whose time outside the driver was deducted from a wait;
+    /// `None` if there was none yet.
     deducted_for: Option<u64>,
 }
 
@@ -199,7 +199,7 @@ pub struct Replay {
     depth: u32,
     /// The last operation of the current call; `None` if the call has no operation yet.
     last_in_call: Option<DueStep>,
-    /// Whether operations are due at captured times. Late ones are counted then.
+    /// Whether operations are due at captured times. If so, late operations are counted.
     is_timed: bool,
     counts: Arc<ReplayCounts>,
 }
@@ -213,7 +213,7 @@ struct DueStep {
 
 impl Replay {
     /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight.
-    /// `is_timed` is whether operations are due at captured times; late ones are counted then.
+    /// `is_timed` is whether operations are due at captured times. If so, late operations are counted.
     pub fn new(
         from: StepReceiver,
         tasks: u32,
@@ -413,8 +413,8 @@ impl Task {
     }
 }
 
-/// Returns whether two operations need separate calls. They do if the second one was issued later, or if one call would let the kernel merge
-/// them.
+/// Returns whether two operations need separate calls: if the second one was issued more than [`IN_A_CALL_NS`] later, or if the kernel
+/// would merge them in one call.
 fn needs_separate_call(before: &DueStep, after: &DueStep) -> bool {
     let (last, next) = (before.step, after.step);
     let ends = |step: &Step| step.offset.saturating_add(u64::from(step.length));
@@ -423,8 +423,8 @@ fn needs_separate_call(before: &DueStep, after: &DueStep) -> bool {
     is_merged || after.due_ns > before.due_ns.saturating_add(IN_A_CALL_NS)
 }
 
-/// Returns the number of the operation for which the task's next one waits; `None` if it waits for
-/// none.
+/// Returns the serial number of the operation that `step`, the next one of the task, waits for; `None` if it
+/// waits for none.
 fn waited_for(task: &Task, step: &Step) -> Option<u64> {
     let back = Some(step.waits_back.min(REACH - 1)).filter(|back| *back > 0)?;
     task.next.checked_sub(u64::from(back))

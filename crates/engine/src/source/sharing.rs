@@ -103,7 +103,7 @@ impl SharedPosition {
     }
 }
 
-/// Operations and weights of the workers in a group.
+/// The sums of the operations and of the weights of the workers in a group.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Group {
@@ -211,7 +211,7 @@ fn member(group: &Arc<Group>, weight: u32, joins_late: bool) -> Member {
     Member::new(Arc::clone(group), flow, joins_late).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Returns the number of operations of each member if all members ask in turn.
+/// Returns the number of operations of each member if the members request operations in rotation, `turns` times each.
 #[cfg(test)]
 fn operations_in_turn(members: &[Member], turns: usize) -> Vec<u64> {
     let mut done = vec![0; members.len()];

@@ -64,7 +64,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Returns the part of the span that is on the target, with places at every byte. Fails if
+    /// Returns the part of the span that is on the target, with a grid point at every byte. Fails if
     /// operations of `largest` bytes do not fit, or if the offset is not aligned.
     pub(super) fn span(&self, offset_bytes: u64, span_bytes: u64, largest: u64) -> Result<Span, String> {
         let bytes = span_bytes.min(self.bytes.saturating_sub(offset_bytes));
@@ -235,7 +235,7 @@ pub fn own_blocks(
 
 /// Builds the lanes of one worker like [`lanes`]. If the workers of all hosts share one file
 /// (`stream.shared`), the lanes stay in the worker's own blocks of it. `task` is the worker's
-/// number among the workers of all hosts.
+/// place among the workers of all hosts.
 ///
 /// # Errors
 /// As [`lanes`], or if the worker has no block.

@@ -149,7 +149,8 @@ impl<T: Times> Source for Paced<T> {
     }
 }
 
-/// Evenly spaced arrivals of a whole stream, whose lanes alternate.
+/// Evenly spaced arrivals of one lane. The lanes of a stream alternate, so the arrivals of the whole stream
+/// are evenly spaced too.
 struct ConstantArrivals {
     next: Moment,
     gap: Moment,
@@ -198,7 +199,7 @@ impl<G: Gaps> Times for BurstArrivals<G> {
     }
 }
 
-/// A rate limit. An operation is due when all earlier operations and bytes have had their time at the limited rate.
+/// A rate limit. An operation is due when all earlier operations and bytes would be complete at exactly the limit.
 pub(super) struct Limited {
     per_op: Moment,
     per_byte: Moment,
@@ -289,7 +290,7 @@ pub(super) struct OnOff {
 }
 
 impl OnOff {
-    /// Creates arrivals with a mean gap of `mean_ns` over on and off time. They begin in the stationary state.
+    /// Creates arrivals with a mean gap of `mean_ns`, off time included. They begin in the stationary state.
     pub(super) fn new(
         mean_ns: f64,
         on_ns: u64,

@@ -146,7 +146,7 @@ fn draw_title(frame: &mut Frame, at: Rect, state: &State, paint: Paint) {
     frame.render_widget(Line::raw(left).right_aligned(), at);
 }
 
-/// Draws the progress of the measurement, or of the step if the measurement's is unknown.
+/// Draws the progress of the measurement. If that is unknown, draws the progress of the step.
 fn draw_gauge(frame: &mut Frame, at: Rect, state: &State, theme: Theme) {
     let share = state.done.share();
     let text = share.map_or_else(|| "-".to_owned(), show_share);
@@ -258,9 +258,9 @@ const WIDE_COLUMNS: (usize, usize) = (12, 44);
 const NARROW_COLUMNS: (usize, usize) = (9, 23);
 /// Minimum columns of a useful sparkline.
 const SPARKLINE_COLUMNS_MIN: usize = 4;
-/// Number of heights of a character in a sparkline, without zero.
+/// Number of bar heights in a sparkline, without the height 0.
 const SPARKLINE_LEVELS: u64 = 8;
-/// With fewer remaining rows than this, the device's row of latencies is left out.
+/// With fewer remaining rows than this, the row with the device's mean latency is left out.
 const DEVICE_LATENCY_ROWS: u16 = 12;
 
 /// One row of figures.
@@ -353,7 +353,7 @@ fn workload_figures(state: &State, is_narrow: bool) -> Vec<FigureRow<'_>> {
     lines
 }
 
-/// Formats the device's depth: `, 31.2 in the device`.
+/// Formats the number of requests in flight in the device: `, 31.2 in the device`.
 fn device_depth(state: &State) -> String {
     let Some(Ok(device)) = state.sample.as_ref().map(|s| &s.counted.device) else { return String::new() };
     format!(", {} in the device", show_rate(device.in_flight))
