@@ -149,11 +149,11 @@ impl Hosts {
         let Some((rank, silent)) = silent else { return };
         let others = match self.shared.silent_about_as_long(rank, silent, is_lost).as_slice() {
             [] => String::new(),
-            [(other, theirs)] => format!(" and {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
-            more => format!(" and {} other hosts for almost as long", more.len()),
+            [(other, theirs)] => format!("; {} for {:.1} s", self.name(*other), theirs.as_secs_f64()),
+            more => format!("; {} other hosts for almost as long", more.len()),
         };
         let why =
-            format!("has been silent for {:.1} s{others}, and sent no last message", silent.as_secs_f64());
+            format!("has been silent for {:.1} s, without a last message{others}", silent.as_secs_f64());
         self.shared.replace_reason(EarlyEnd { rank, why, code: 3, is_silence: true }, ended);
     }
 

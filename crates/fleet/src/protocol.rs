@@ -536,12 +536,14 @@ impl Hosts {
         &self,
         index: RunIndex,
         participants: usize,
-        mut refused: Option<String>,
+        refused: Option<String>,
     ) -> Result<Result<u64, String>, Failure> {
+        let with_name = |rank, why: String| format!("{}: {why}", self.name(rank));
+        let mut refused = refused.map(|why| with_name(0, why));
         for (rank, message) in self.receive_from_first(participants)? {
             match message {
                 Message::Ready(its, why) if its == index => {
-                    refused = refused.or_else(|| why.map(|why| format!("{}: {why}", self.name(rank))));
+                    refused = refused.or_else(|| why.map(|why| with_name(rank, why)));
                 }
                 other => return Err(self.unexpected_message(rank, &other)),
             }

@@ -124,14 +124,14 @@ impl Lengths {
         let lengths = match sizes {
             Sizes::Fixed(size) => Self::Fixed(*size),
             Sizes::Range(least, most) => {
-                let unit_bytes = if align > 0 { align } else { u64::from(*least) };
+                let unaligned = if align > 0 { align } else { u64::from(*least) };
+                let unit_bytes = unaligned.checked_next_multiple_of(target_align.max(1)).unwrap_or(unaligned);
                 let nothing = || {
                     format!(
                         "there is no multiple of {unit_bytes} bytes between {least} and {most} bytes; widen the range of sizes"
                     )
                 };
-                let unit = unit_bytes.checked_next_multiple_of(target_align.max(1));
-                let unit = unit.and_then(|u| u32::try_from(u).ok()).filter(|u| *u > 0).ok_or_else(nothing)?;
+                let unit = u32::try_from(unit_bytes).ok().filter(|u| *u > 0).ok_or_else(nothing)?;
                 let (low, high) = (least.div_ceil(unit).max(1), most / unit);
                 if low > high {
                     return Err(nothing());
@@ -344,6 +344,16 @@ fn relative_weight(rank: u64, first: u64, theta: f64) -> f64 {
 
 #[cfg(test)]
 use super::tests::goodness_of_fit;
+
+#[test]
+fn a_range_without_an_aligned_size_is_refused_with_the_alignment_of_the_target() {
+    let failure = |align, target_align| Lengths::new(&Sizes::Range(512, 1024), align, target_align).err();
+    assert_eq!(failure(0, 512), None);
+    for (align, target_align, multiple) in [(0, 4096, 4096), (1536, 4096, 4096), (2048, 512, 2048)] {
+        let why = failure(align, target_align).unwrap_or_default();
+        assert!(why.contains(&format!("no multiple of {multiple} bytes")), "{why}");
+    }
+}
 
 #[test]
 fn indices_are_drawn_by_weight() {
