@@ -141,9 +141,10 @@ impl Check {
     /// Runs the check with the answers so far. If the evidence of some runs is missing, the check can still have a
     /// finding about the other runs:
     ///
-    /// 1. If the check cannot answer, it is asked about each run alone. A run for which it gives the same reason lacks
-    ///    evidence.
-    /// 2. The check is asked again without these runs, until it answers or all other runs have their evidence.
+    /// 1. If the check cannot answer, it is asked about each run alone, or about each group of many runs. A run for which
+    ///    it gives the same reason lacks evidence.
+    /// 2. The check is asked again without these runs, until it answers or all other runs have their evidence. Runs lack
+    ///    evidence for at most [`MAX_REASONS`] reasons: more reasons come from figures, which change with the runs.
     /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
     ///
     /// A check that lacks runs or operations gives another reason for a single run, so no run is left out for it.
@@ -151,15 +152,17 @@ impl Check {
         let answer = self.ask_about(case, answers);
         let Err(first_why) = &answer else { return answer };
         let (mut part, mut why) = (case.clone(), first_why.clone());
-        let mut single = case.with_runs(Vec::new());
-        loop {
-            let all = part.runs.len();
-            part.runs.retain(|ran| {
-                single.runs = vec![*ran];
-                !matches!(self.ask_about(&single, answers), Err(alone) if alone == why)
-            });
+        let mut group = case.with_runs(Vec::new());
+        for _ in 0..MAX_REASONS {
+            let all = std::mem::take(&mut part.runs);
+            for runs in all.chunks(all.len().div_ceil(MAX_GROUPS).max(1)) {
+                group.runs = runs.to_vec();
+                if !matches!(self.ask_about(&group, answers), Err(here) if is_same_reason(&here, &why)) {
+                    part.runs.extend(runs);
+                }
+            }
             let read = part.runs.len();
-            if read == 0 || read == all {
+            if read == 0 || read == all.len() {
                 return answer;
             }
             match self.ask_about(&part, answers) {
@@ -172,6 +175,7 @@ impl Check {
                 Err(next) => why = next,
             }
         }
+        answer
     }
 
     fn ask_about(&self, case: &Case, answers: &Answers) -> Known<Answer> {
@@ -184,6 +188,20 @@ impl Check {
         }
     }
 }
+
+/// Whether two reasons are equal except for the number of the run that they name.
+fn is_same_reason(one: &str, other: &str) -> bool {
+    fn parts(why: &str) -> impl Iterator<Item = &str> {
+        why.split("run ").map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
+    }
+    parts(one).eq(parts(other))
+}
+
+/// The maximum number of groups of runs, because a session may have thousands of runs.
+const MAX_GROUPS: usize = 64;
+
+/// The maximum number of different reasons for which the runs of a result may lack the evidence of one check.
+const MAX_REASONS: usize = 3;
 
 /// Builds the formula text of a check. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
 macro_rules! formula {

@@ -238,6 +238,13 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
     let rest = all_runs.iter().filter(|repeat| ![1, 3].contains(*repeat)).count();
     assert_eq!(sentence, format!("{rest} runs. Only {rest} of 5 runs could be checked: no file a."));
+    // Reasons differ in the number of the run only, and more runs than reasons are unread.
+    let answer = ask_with(|case| match case.runs.iter().map(|ran| ran.run.start.repeat).find(|at| *at > 0) {
+        Some(repeat) => Err(format!("run {} has no snapshot at its start", repeat + 1)),
+        None => found(&format!("{} runs.", case.runs.len())),
+    });
+    let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
+    assert!(sentence.starts_with("1 runs. Only 1 of 5 runs could be checked: run "), "{answer:?}");
     // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
     let undecided = ask_with(|case| match case.runs.len() {
         5 => Err("the runs vary too much".into()),
