@@ -32,7 +32,8 @@ use model::report::Producer;
 use model::spec::{JobSpec, PhaseSpec, Rw, StreamSpec};
 use model::units::{minutes, show_bytes, show_count, show_ns};
 use model::verification::{
-    Ending, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified, WriterProgress,
+    Ending, FROM_DEVICE, Failures, HostVerification, State, Verdict, Verification, Verifications, Verified,
+    WriterProgress,
 };
 use model::{Known, name};
 use report::Style;
@@ -705,9 +706,9 @@ fn source_of_reads(place: &Place, wanted: u64, read: Known<u64>) -> String {
             device.name
         ),
         _ if read as f64 * SOURCE_SHARE > wanted as f64 => format!(
-            "the device: {evicted}, and {names} read {shown_read}, of which fathom asked for {shown_wanted}"
+            "{FROM_DEVICE} {evicted}, and {names} read {shown_read}, of which fathom asked for {shown_wanted}"
         ),
-        _ => format!("the device: {evicted}, and {names} read {shown_read}"),
+        _ => format!("{FROM_DEVICE} {evicted}, and {names} read {shown_read}"),
     }
 }
 

@@ -81,6 +81,15 @@ impl Args {
                 "{flag} applies to the measurement of one target; name one target, or leave {flag} out"
             )));
         }
+        let same_place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        for (at, target) in request.targets.iter().enumerate() {
+            if request.targets.iter().take(at).any(|other| same_place(other) == same_place(target)) {
+                return Err(Failure::Usage(format!(
+                    "TARGET {} is named twice; name each target once",
+                    model::name::shown(target)
+                )));
+            }
+        }
         let request_for = |target: &PathBuf| Request { targets: vec![target.clone()], ..request.clone() };
         Ok((request.targets.iter().map(request_for).collect(), self.report.showing_of_sessions()?))
     }

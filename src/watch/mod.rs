@@ -387,7 +387,7 @@ impl Device {
         let known_by = KnownBy::from_layer(layer);
         let limits = || {
             Limits::from_capacities(&known_by, measured)
-                .ok_or_else(|| format!("limit unknown: run `fathom bench {to_bench}`"))
+                .ok_or_else(|| format!("limit unknown: no VALID result of it; run `fathom bench {to_bench}`"))
         };
         let shown = WatchedDevice {
             name: layer.name.clone(),

@@ -101,6 +101,8 @@ fn bench_of_several_targets_ends_with_the_table_of_their_devices() {
         let named = flag.split(' ').next().unwrap();
         assert!(refused.code == Some(2) && refused.stderr.contains(named), "{refused:?}");
     }
+    let twice = stage.fathom(&format!("bench {flags} {0} {0}/../one", one.display()), &other);
+    assert!(twice.code == Some(2) && twice.stderr.contains("/one is named twice"), "{twice:?}");
     let missing = stage.fathom(&format!("bench {flags} {}", one.display()), &stage.path("missing"));
     assert!(missing.code == Some(2) && !missing.stdout.contains("device"), "{missing:?}");
 }

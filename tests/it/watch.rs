@@ -111,7 +111,8 @@ fn load_is_a_share_of_the_measured_capacity() {
     // Large requests, so that other traffic does not matter.
     let load = "--rw randread --bs 64k --depth 4 --warmup 100ms --runs 1 --time";
     let unknown = watched(&stage, "", &disk.device, "100ms 1");
-    let to_type = format!("limit unknown: run `fathom bench {}`", disk.device.display());
+    let to_type =
+        format!("limit unknown: no VALID result of it; run `fathom bench {}`", disk.device.display());
     assert!(unknown.stdout.contains(&to_type), "{unknown:?}");
     let run = |words: &str| with_high_priority(&stage.command(&group.enter(), words, &disk.device));
     // If other load disturbs the disk below, the result is not a limit. Measure again in that case.
@@ -450,7 +451,7 @@ fn page_of_the_load_over_time_is_written_at_the_end() {
     let out = watched(&stage, &format!("-o {}", page.display()), &device.path, "100ms 3");
     assert_eq!(out.code, Some(0), "{out:?}");
     let text = std::fs::read_to_string(&page).unwrap();
-    for words in ["<!doctype html>", "Requests per second", device.name(), "limit unknown: run"] {
+    for words in ["<!doctype html>", "Requests per second", device.name(), "limit unknown: no VALID"] {
         assert!(text.to_lowercase().contains(&words.to_lowercase()), "{words}: {text}");
     }
 }

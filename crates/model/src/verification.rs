@@ -288,6 +288,9 @@ pub struct Verified {
     pub read_of: Option<String>,
 }
 
+/// Start of [`Verified::source`] if all data came from the devices below the target.
+pub const FROM_DEVICE: &str = "the device:";
+
 /// The verdict on a verification, ordered by severity. Over several hosts the worst one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {

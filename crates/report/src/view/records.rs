@@ -12,7 +12,7 @@ use model::command::{CommandIo, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
 use model::evidence::Extents;
 use model::figures::AtDevice;
-use model::finding::CheckId;
+use model::finding::{CheckId, Checked, Outcome};
 use model::history::{Column, Figure, Listing, SessionRow, SessionTable};
 use model::report::{Figures, Measured, Report, Verdict};
 use model::study::{Api, ApiRow, Studied};
@@ -128,12 +128,12 @@ impl DirectionRow<'_> {
     }
 }
 
-/// Returns a row for each direction.
+/// Returns a row for each direction, with the setting if they are of a sweep.
 fn result_records(report: &Report) -> Records {
     let of_result =
         |result| directions(result).map(move |(word, figures)| DirectionRow { result, word, figures });
     let rows = report.results.iter().flat_map(of_result);
-    Columns::new(rows)
+    let mut columns = Columns::new(rows)
         .text("name", |row| &row.result.name)
         .text("true_name", |row| &row.result.true_name)
         .text("direction", |row| row.word)
@@ -148,7 +148,29 @@ fn result_records(report: &Report) -> Records {
         .text("verdict", |row| row.result.verdict.word())
         .text("limited_by", |row| &row.result.limiter.name)
         .value("accepted", |row| accepted_ids(Some(row.result)))
-        .with_session(report, |row| Some(row.result))
+        .value("findings", |row| finding_ids(report, row.result));
+    if let Some(sweep) = report.study.sweep() {
+        let setting = |row: &DirectionRow| {
+            let has_row = |cell: &&CellFigures| {
+                cell.result.and_then(|at| report.results.get(at)).is_some_and(|r| r.name == row.result.name)
+            };
+            sweep.cells.iter().find(has_row).map(|cell| &cell.setting)
+        };
+        columns = columns
+            .value("block_bytes", |row| setting(row).map(|s| s.block_bytes))
+            .value("depth", |row| setting(row).map(|s| s.depth))
+            .value("workers", |row| setting(row).map(|s| s.workers))
+            .value("engine", |row| setting(row).map(|s| s.engine.clone()))
+            .value("cache", |row| setting(row).map(|s| s.cache.word()));
+    }
+    columns.with_session(report, |row| Some(row.result))
+}
+
+/// Returns the ids of the findings about a result.
+fn finding_ids(report: &Report, result: &Measured) -> String {
+    let is_about = |check: &&Checked| check.outcome == Outcome::Finding && check.about.contains(&result.name);
+    let ids: BTreeSet<CheckId> = report.checks.iter().filter(is_about).map(|check| check.id).collect();
+    CheckId::list(&ids.into_iter().collect::<Vec<_>>(), " ")
 }
 
 /// Returns the ids of the accepted findings that affect the numbers.

@@ -42,9 +42,25 @@ pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String)
     let row = report.headline_result().filter(|_| has_rows && report.results.len() > 1);
     let Some(row) = row else {
         let number = paint(&headline_number(&report.headline, report));
-        return format!("{name}: {number}{}", accepted_suffix(&report.headline.accepted));
+        // The first word may be about another kind of work.
+        let has_other_works = report.study.sweep().is_some_and(|sweep| sweep.works.len() > 1);
+        let mark = report.headline_result().filter(|_| has_other_works && report.headline.value.is_some());
+        return format!(
+            "{name}: {number}{}",
+            match mark {
+                Some(row) => format!(" ({})", verdict_mark(row)),
+                None => accepted_suffix(&report.headline.accepted),
+            }
+        );
     };
-    let name = if row.renamed { format!("{}, in fact {name}", row.name) } else { row.name.clone() };
+    let name = if row.renamed {
+        // The name of the row ends with the work, which the true name begins with.
+        let work = row.name.rsplit(", ").next().unwrap_or_default();
+        let rest = name.strip_prefix(work).and_then(|rest| rest.strip_prefix(", "));
+        format!("{}, in fact {}", row.name, rest.unwrap_or(name))
+    } else {
+        row.name.clone()
+    };
     let number = paint(&findings::headline_value(&report.headline));
     match report.headline.value {
         Some(_) => format!("{name}: {number} ({})", verdict_mark(row)),

@@ -3,7 +3,7 @@
 use model::job::Kind;
 use model::machine::Place;
 use model::units::{MIB, show_bytes, show_count};
-use model::verification::{Failed, LISTED, ReadBack, Verdict, Verifications, Verified};
+use model::verification::{FROM_DEVICE, Failed, LISTED, ReadBack, Verdict, Verifications, Verified};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -79,6 +79,10 @@ pub(crate) fn verification_headline(verified: &Verified) -> String {
         },
     };
     let mut parts = Vec::new();
+    let is_elsewhere = verified.place.ram.is_none() && !verified.source.starts_with(FROM_DEVICE);
+    if verified.verdict() == Verdict::Verified && is_elsewhere {
+        parts.push("not shown to be on the device".into());
+    }
     match verified.failed_writes() {
         0 => {}
         1 => parts.push("1 write or sync failed".into()),

@@ -151,8 +151,11 @@ fn latency_times(latency: &Latency) -> String {
 fn describe_load(load: &Load) -> String {
     let percent = |value: f64| show_share(value / 100.0);
     let least = percent(load.at_least_percent);
+    // Bounds this far apart do not tell how near the limit is.
+    let is_wide = load.at_least_percent < 50.0 && load.at_most_percent.is_some_and(|most| most >= 100.0);
     let share = match load.at_most_percent.map(percent) {
         Some(most) if most == least => format!("load is {least}"),
+        Some(_) if is_wide => format!("load is at least {least}, perhaps all,"),
         Some(most) => format!("load is between {least} and {most}"),
         None => format!("load is at least {least}"),
     };
@@ -576,6 +579,10 @@ mod tests {
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         load.at_most_percent = Some(25.2);
         assert!(text_of(&watched).contains("load is 25 % of the measured"), "{}", text_of(&watched));
+        let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
+        (load.at_least_percent, load.at_most_percent) = (1.7, Some(126.0));
+        let wide = "load is at least 1.7 %, perhaps all, of the measured capacity (VALID results";
+        assert!(text_of(&watched).contains(wide), "{}", text_of(&watched));
         let Some(Ok(load)) = &mut watched.devices[0].load else { panic!() };
         (load.at_least_percent, load.at_most_percent) = (234.0, Some(234.0));
         let more = "load is 234 % of the measured capacity, so the device can do more than was measured (VALID results";
