@@ -741,7 +741,7 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
         ("10 times in 10 %", Noise { bursts: 0.1, burst_factor: 10.0, ..quiet }, 18, 85),
         ("drifts to twice, varies by 20 %", Noise { drift: 0.7, varies: 0.2, ..quiet }, 5, 90),
         ("capacity varies by 3 %", Noise { capacity_varies: 0.03, ..quiet }, 5, 90),
-        ("capacity varies by 10 %", Noise { capacity_varies: 0.1, ..quiet }, 35, 75),
+        ("capacity varies by 10 %", Noise { capacity_varies: 0.1, ..quiet }, 25, 60),
         ("flat", flat, 5, 90),
         ("flat, varies by 20 %", Noise { varies: 0.2, ..flat }, 5, 85),
         ("flat, 5 times in 10 %", Noise { bursts: 0.1, ..flat }, 12, 50),
