@@ -19,7 +19,7 @@ const USUAL_NS: u64 = 110_000_000_000;
 /// fewest runs plus that time divided by this.
 const SPARE: u64 = 4;
 /// The default budget of `limit` has room for this many times `--runs`. With the default of 3 these
-/// are 33 runs: 3 of the closed loop, 20 to 25 of a search or a curve, and some repeats.
+/// are 33 runs: 3 of the closed loop, and 30 of a search, or 25 of a curve and some repeats.
 const RUNS_IN_BUDGET: u64 = 11;
 /// Default runs of each load. With fewer `--runs`, the default budget is the same and measures more loads.
 const USUAL_RUNS: u32 = 3;

@@ -6,7 +6,7 @@
 //!   run, whose level may differ.
 //! - [`bootstrap_interval`]: interval of a difference of percentiles. It resamples whole runs, since a percentile varies by its operations
 //!   and by its run (Davison and Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8).
-//! - [`is_share_within`]: whether a proportion is at most a limit, such as the share of operations slower than a latency target.
+//! - [`share_bounds`]: bounds of a proportion, such as the share of operations slower than a latency target.
 //! - [`runs_for`] and [`best_run_seconds`]: the number and length of runs for a narrow interval (Kalibera and Jones, Rigorous
 //!   Benchmarking in Reasonable Time, ISMM 2013).
 
@@ -147,6 +147,7 @@ fn deviation(runs: &[f64], state: &mut u64) -> f64 {
 }
 
 /// The operations of a run, and how many of them were slower than the target.
+#[derive(Clone, Copy, Debug)]
 pub struct RunCounts {
     /// Number of operations that took longer than the target.
     pub slow: u64,
@@ -154,26 +155,53 @@ pub struct RunCounts {
     pub all: u64,
 }
 
-/// Returns whether the true share of slow operations is at most `allowed`. Either answer holds with the one-sided `confidence`.
-/// `None` if the runs prove neither answer, or if fewer than two runs have operations.
-///
-/// Two bounds must agree. Student's bound counts each run as one observation, since slow operations
-/// come in bursts. The exact bound (Clopper and Pearson, Biometrika 1934) is the wider one if the
-/// runs agree by luck, for example because none has a slow operation.
-pub fn is_share_within(runs: &[RunCounts], allowed: f64, confidence: f64) -> Option<bool> {
-    let shares: Vec<f64> = runs.iter().filter(|r| r.all > 0).map(|r| r.slow as f64 / r.all as f64).collect();
-    let count = shares.len() as f64;
-    let factor = sample::quantile(confidence, count - 1.0)?;
-    let mean = sample::mean(&shares);
-    let half = factor * (variance(&shares) / count).sqrt();
-    let slow: u64 = runs.iter().map(|r| r.slow).fold(0, u64::saturating_add);
-    let all: u64 = runs.iter().map(|r| r.all).fold(0, u64::saturating_add);
-    let (low, high) = exact_bounds(slow, all, confidence);
-    match () {
-        () if high.max(mean + half) <= allowed => Some(true),
-        () if low.min(mean - half) > allowed => Some(false),
-        () => None,
+/// How much the share of slow operations varies between runs of the same load.
+#[derive(Clone, Copy, Debug)]
+pub struct ShareVariance {
+    /// Variance of the logarithm of the odds: slow operations for each other operation.
+    pub of_log_odds: f64,
+    /// Degrees of freedom of the variance.
+    pub degrees: f64,
+}
+
+/// Returns the variance of the share of slow operations, pooled over loads. Each load has the counts of its runs. The variance includes one
+/// more run, whose odds are `unseen` times the usual ones. It stands for variation that no run has shown.
+pub fn pooled_variance<'r>(loads: impl IntoIterator<Item = &'r [RunCounts]>, unseen: f64) -> ShareVariance {
+    let (mut squares, mut degrees) = (unseen.ln().powi(2), 1.0);
+    for load in loads {
+        // Half an operation more on both sides, because zero has no logarithm.
+        let log_odds =
+            |r: &RunCounts| ((r.slow as f64 + 0.5) / (r.all.saturating_sub(r.slow) as f64 + 0.5)).ln();
+        let logs: Vec<f64> = load.iter().filter(|r| r.all > 0).map(log_odds).collect();
+        if logs.len() > 1 {
+            squares += variance(&logs) * (logs.len() as f64 - 1.0);
+            degrees += logs.len() as f64 - 1.0;
+        }
     }
+    ShareVariance { of_log_odds: squares / degrees, degrees }
+}
+
+/// Returns the lower and the upper bound of the true share of slow operations, each one-sided with this confidence; `None` without an
+/// operation. If `runs` are fewer than `fewest`, the bounds are those after more runs, up to `fewest`, whose shares equal the mean so far.
+///
+/// Two bounds are computed, and the wider one counts. Student's bound counts each run as one observation, since slow operations come in
+/// bursts. It is a bound of the logarithm of the odds, because the share varies by factors. The exact bound (Clopper and Pearson, Biometrika
+/// 1934) is the wider one if the runs agree by luck, for example because none has a slow operation.
+pub fn share_bounds(
+    runs: &[RunCounts],
+    fewest: usize,
+    variance: ShareVariance,
+    confidence: f64,
+) -> Option<(f64, f64)> {
+    let shares: Vec<f64> = runs.iter().filter(|r| r.all > 0).map(|r| r.slow as f64 / r.all as f64).collect();
+    let (mean, count) = (sample::mean(&shares), shares.len().max(fewest) as f64);
+    let degrees = variance.degrees + count - shares.len() as f64;
+    let deviation = (variance.of_log_odds * variance.degrees / degrees / count).sqrt();
+    let factor = (sample::quantile(confidence, degrees)? * deviation).exp();
+    let sum = |part: fn(&RunCounts) -> u64| runs.iter().map(part).fold(0, u64::saturating_add);
+    let (low, high) = exact_bounds(sum(|r| r.slow), sum(|r| r.all), confidence);
+    let with_odds = |factor: f64| mean * factor / (mean * factor + 1.0 - mean);
+    (!shares.is_empty()).then(|| (low.min(with_odds(1.0 / factor)), high.max(with_odds(factor))))
 }
 
 /// Returns the exact lower and upper bound of the proportion `slow / all` (Clopper and Pearson),
@@ -333,31 +361,41 @@ fn a_bootstrap_interval_contains_the_difference_and_is_reproducible() {
     assert!(low < narrow_low && narrow_high < high, "{narrow_low} {narrow_high}");
 }
 
+/// Bounds by the variance of these runs alone.
+#[cfg(test)]
+fn bounds_of(slow: &[u64], all: u64) -> Option<(f64, f64)> {
+    let runs = runs_with(slow, all);
+    share_bounds(&runs, 0, pooled_variance([&runs[..]], 1.5), 0.95)
+}
+
 #[test]
-fn clear_proportions_are_decided_and_close_ones_are_not() {
-    assert_eq!(is_share_within(&runs_with(&[50, 52, 48], 10_000), 0.01, 0.95), Some(true));
-    assert_eq!(is_share_within(&runs_with(&[150, 152, 148], 10_000), 0.01, 0.95), Some(false));
-    assert_eq!(is_share_within(&runs_with(&[99, 101, 97], 10_000), 0.01, 0.95), None);
-    assert_eq!(
-        is_share_within(&runs_with(&[10, 150, 60], 10_000), 0.01, 0.95),
-        None,
-        "runs that disagree decide nothing"
-    );
+fn a_share_is_known_as_well_as_the_runs_agree() {
+    let (low, high) = bounds_of(&[50, 52, 48], 10_000).unwrap();
+    assert!(low > 0.003 && high < 0.01, "{low} {high}");
+    let (low, high) = bounds_of(&[30, 90, 60], 10_000).unwrap();
+    assert!(low < 0.0035 && high > 0.01, "runs that disagree decide nothing: {low} {high}");
 }
 
 #[test]
 fn too_few_operations_decide_nothing() {
-    assert_eq!(
-        is_share_within(&runs_with(&[0, 0, 0], 90), 0.01, 0.95),
-        None,
-        "270 without a slow one: the bound is 1.1 %"
-    );
-    assert_eq!(is_share_within(&runs_with(&[0, 0, 0], 110), 0.01, 0.95), Some(true));
-    for none in [&[][..], &[0], &[9_999]] {
-        assert_eq!(is_share_within(&runs_with(none, 10_000), 0.01, 0.95), None);
-    }
-    assert_eq!(is_share_within(&runs_with(&[0, 0], 0), 0.01, 0.95), None);
-    assert_eq!(is_share_within(&runs_with(&[110, 110], 110), 0.01, 0.95), Some(false));
+    let highest = |slow: &[u64], all| bounds_of(slow, all).map(|(_, high)| high);
+    assert!(highest(&[0, 0, 0], 90) > Some(0.01), "270 without a slow one: the bound is 1.1 %");
+    assert!(highest(&[0, 0, 0], 110) < Some(0.01));
+    assert_eq!((bounds_of(&[], 10_000), bounds_of(&[0, 0], 0)), (None, None));
+    assert!(bounds_of(&[110, 110], 110).is_some_and(|(low, _)| low > 0.9));
+}
+
+#[test]
+fn a_run_that_differs_at_one_load_widens_the_bounds_of_all_loads() {
+    let [steady, burst] = [&[80, 83, 78][..], &[40, 45, 210]].map(|slow| runs_with(slow, 10_000));
+    let variance = |loads: &[&[RunCounts]]| pooled_variance(loads.iter().copied(), 2.0);
+    let high = |variance| share_bounds(&steady, 0, variance, 0.99).unwrap().1;
+    let (alone, with_burst) = (variance(&[&steady, &steady]), variance(&[&steady, &burst]));
+    assert!((alone.degrees, with_burst.degrees) == (5.0, 5.0));
+    assert!(high(alone) < 0.6 * high(with_burst), "{} {}", high(alone), high(with_burst));
+    // Runs that are always slow miss any limit.
+    let always = runs_with(&[10_000; 3], 10_000);
+    assert!(share_bounds(&always, 0, variance(&[&always]), 0.99).is_some_and(|(low, _)| low > 0.9));
 }
 
 #[test]

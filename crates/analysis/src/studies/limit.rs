@@ -132,7 +132,7 @@ fn build_curve(
     let limit_iops = answered.iter().find_map(|a| most_iops(&a.case)).filter(|_| record.fleet.is_none());
     let done = [false, true].into_iter().flat_map(|loads| summaries(record, loads));
     let done: Vec<_> = done.map(|run| Summary { limit_iops, ..run }).collect();
-    let measured = strategy::points(&done);
+    let measured = strategy::points(&done, latency_target);
     let capacity_result =
         answered.iter().position(|a| a.case.offered_iops.is_none() && !a.case.runs.is_empty());
     let closed = capacity_result.and_then(|i| results.get(i)).filter(|r| !r.void);
