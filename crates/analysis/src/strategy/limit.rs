@@ -66,7 +66,7 @@ const MOST_RUNS: u32 = 4;
 /// 4, the answers on steady storage are often more than 5 % too low.
 const UNSEEN_BURST: f64 = 2.5;
 
-/// A search does not end before the loads with several runs have this many runs together. If a tenth of the runs has bursts, so many runs
+/// A search does not end before the loads with several runs have this many runs together. If a tenth of the runs has bursts, all these runs
 /// show none of them in only 5 % of the searches.
 const CONFIRMING_RUNS: u32 = 28;
 

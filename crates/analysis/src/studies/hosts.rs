@@ -191,7 +191,7 @@ fn one_run_gives_no_knee_and_a_forged_plan_does_not_panic() {
     let rows = vec![row(1, Some(1.0)), row(2, None)];
     assert_eq!(find_knee(&rows), None);
     let untold = Scaling { rows, knee: None }.answer();
-    assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("no number")));
+    assert!(untold.is_some_and(|a| a.word == AnswerWord::CannotTell && a.sentence.contains("is unknown")));
     let mut record = Fixture::honest().record();
     for hosts in [vec![], vec![0], vec![7, 7, 7]] {
         record.header.plan.study = HostSteps { hosts }.into();

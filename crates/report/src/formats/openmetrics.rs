@@ -309,7 +309,7 @@ const COUNTERS: [DeviceMetric; 16] = [
     metric(
         "fathom_disk_io_time_seconds",
         "seconds",
-        "Time with at least one request in flight; does not show the load of a device that serves several requests at once.",
+        "Time with at least one request in flight: not the utilization of a device that serves several requests at once.",
         |c| Some(c.busy_ms as f64 / MS_PER_SECOND),
     ),
 ];
