@@ -81,9 +81,10 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
                 "iostat" | "iotop" => "fathom watch".to_owned(),
                 _ if RECIPES.iter().any(|recipe| recipe.name == word) => {
                     let recipe = complete_line(&["recipe", word], &rest);
-                    match Path::new(word).exists() {
-                        true => format!("{recipe}, or {} to measure the existing {word}", bench()),
-                        false => recipe,
+                    if Path::new(word).exists() {
+                        format!("{recipe}, or {} to measure the existing {word}", bench())
+                    } else {
+                        recipe
                     }
                 }
                 _ if Path::new(word).exists() => bench(),
@@ -223,7 +224,10 @@ fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Com
     };
     let line = |value: &str| [format!("--{flag}"), value.to_owned()];
     // --against repeats a session, and a JSON report is none.
-    let report = value.filter(|value| *flag == "against" && value.ends_with(".json"));
+    let report = value.filter(|value| {
+        *flag == "against"
+            && Path::new(value).extension().is_some_and(|typed| typed.eq_ignore_ascii_case("json"))
+    });
     let fits = |value: &&str| report.is_none() && accepts(command.get_name(), &line(value));
     let line = name::line(&line(value.filter(fits).unwrap_or(example)));
     Some(match (*flag, report) {

@@ -238,13 +238,12 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     let note_of = |(at, job): (usize, &model::job::Job)| {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
-            Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
+            // The note of --settle depends on the answer, and covers all jobs.
+            Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) | Strategy::Settle { .. } => None,
             // The table of interfaces has the interval of each row.
             Strategy::Precision { .. } if plan.study.interfaces().is_some() => None,
             Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
             Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
-            // The note depends on the answer, and covers all jobs.
-            Strategy::Settle { .. } => None,
         }
     };
     let targets_note = match plan.strategy {
