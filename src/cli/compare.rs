@@ -91,7 +91,8 @@ impl Args {
     pub fn compare(self) -> Result<ExitCode, Failure> {
         let options = self.options()?;
         let typed = std::iter::once(&self.a).chain(&self.b);
-        let sides = typed.map(|side| find_files(side)).collect::<Result<Vec<_>, _>>()?;
+        let sides = typed.map(|side| find_files(side)).collect::<Result<Vec<_>, _>>();
+        let sides = sides.map_err(|why| self.explain_targets().unwrap_or(why))?;
         // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
         let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
         refuse_twice(sides.iter().flatten().map(|file| (canonical(file), name::shown(file))))?;
@@ -120,6 +121,20 @@ impl Args {
         show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
         let answers: Vec<ComparisonAnswer> = all.others.iter().map(|other| other.comparison.answer).collect();
         Ok(exit_code(&answers, all.gate.as_ref()))
+    }
+
+    /// Explains how to compare targets if all sides are directories or block devices; otherwise `None`.
+    fn explain_targets(&self) -> Option<Failure> {
+        let typed: Vec<String> = std::iter::once(&self.a).chain(&self.b).cloned().collect();
+        let kind = typed.iter().map(|word| history::target_kind(word)).collect::<Option<Vec<_>>>()?;
+        let first = typed.iter().zip(kind).next();
+        first.map(|(word, kind)| {
+            let all = if typed.len() == 2 { "both" } else { "all" };
+            let line = name::line(&typed);
+            Failure::Usage(format!(
+                "{word} is {kind}, not a measurement; to measure {all}: fathom bench --compare {line}"
+            ))
+        })
     }
 
     /// Returns the margin, the gate and the accepted findings. Refuses flags that conflict.

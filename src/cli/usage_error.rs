@@ -3,14 +3,18 @@
 //! clap finds the error. [`advise`] rewrites these kinds:
 //! 1. an unknown option: another tool's option, a different spelling, a command or a value typed as
 //!    an option, a negative value, an extra argument, or the most similar option;
-//! 2. an unknown command: a file to measure, or the most similar command;
+//! 2. an unknown command: a recipe, a file to measure, or the most similar command;
 //! 3. an invalid value of an option: the values that resemble it, or all if none does;
 //! 4. a missing argument or second value: the complete line;
 //! 5. a needless value, or two options that conflict: what to leave out.
 //!
+//! A suggested command line is parsed before it is printed. One that fathom would refuse is not suggested.
+//!
 //! [`find_long_dash`] finds options that were pasted from a web page.
 
+use super::shared_flags::LIKENESS;
 use super::{Cli, find_tool};
+use crate::recipes::RECIPES;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use model::name;
@@ -50,13 +54,17 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
             if !option.starts_with('-') {
                 return Some(explain_extra_argument(option, error));
             }
-            let advice = explain_option(option, words)
+            let similar = typed(ContextKind::SuggestedArg)
+                .filter(|similar| strsim::normalized_damerau_levenshtein(option, similar) >= LIKENESS);
+            let advice = explain_other_name(option, words, command)
+                .or_else(|| explain_option(option, words))
                 .or_else(|| argument_as_option(option, words, command))
+                .or_else(|| compare_targets(option, words, command))
                 .or_else(|| command_as_option(option, words, name))
                 .or_else(|| value_as_option(option, command))
-                .or_else(|| explain_negative_value(option, words))
+                .or_else(|| explain_negative_value(option, words, name))
                 .or_else(|| name_other_commands(option, name))
-                .or_else(|| typed(ContextKind::SuggestedArg).map(|similar| format!("type {similar}")))
+                .or_else(|| similar.map(|similar| format!("type {similar}")))
                 .unwrap_or_else(|| match name {
                     Some(command) => format!("type fathom {command} --help for the options of this command"),
                     None => "type fathom --help for all commands".into(),
@@ -65,12 +73,23 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
         }
         ErrorKind::InvalidSubcommand => {
             let word = typed(ContextKind::InvalidSubcommand)?;
+            let rest = words.iter().skip_while(|typed| *typed != word).skip(1);
+            let rest: Vec<String> = rest.cloned().collect();
+            let bench = || complete_line(&["bench", word], &rest);
             let instead = match word {
                 "version" => "fathom --version".to_owned(),
                 "iostat" | "iotop" => "fathom watch".to_owned(),
-                _ if Path::new(word).exists() => format!("fathom bench {}", name::line(&[word.to_owned()])),
+                _ if RECIPES.iter().any(|recipe| recipe.name == word) => {
+                    let recipe = complete_line(&["recipe", word], &rest);
+                    if Path::new(word).exists() {
+                        format!("{recipe}, or {} to measure the existing {word}", bench())
+                    } else {
+                        recipe
+                    }
+                }
+                _ if Path::new(word).exists() => bench(),
                 _ => typed(ContextKind::SuggestedSubcommand)
-                    .map_or_else(|| "fathom --help".to_owned(), |similar| format!("fathom {similar}")),
+                    .map_or_else(|| "fathom --help".to_owned(), |similar| complete_line(&[similar], &rest)),
             };
             Some(format!("unknown command '{word}': type {instead}"))
         }
@@ -180,6 +199,91 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
     })
 }
 
+/// Other names of flags that are no keys of job files. Each has the flag, and a value to suggest if the user typed none that fits.
+#[rustfmt::skip]
+const OTHER_NAMES: [(&str, &str, &str); 6] = [
+    ("baseline",  "against",        "last"),
+    ("write",     "destroy",        "NAME"),
+    ("overwrite", "destroy",        "NAME"),
+    ("threshold", "fail-if-slower", "10%"),
+    ("tolerance", "margin",         "5%"),
+    // Of all commands with --fail-if-slower, only `fathom compare` does not take --fail-if.
+    ("fail-if",   "fail-if-slower", "10%"),
+];
+
+/// Explains a flag that was typed by one of its [`OTHER_NAMES`].
+fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+    let (typed, value) = find_typed(option, words)?;
+    let command = command?;
+    let takes = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    let of_name = || OTHER_NAMES.iter().filter(|(name, ..)| *name == typed);
+    let Some((_, flag, example)) = of_name().find(|(_, flag, _)| takes(flag)) else {
+        let (_, flag, _) = of_name().find(|(name, ..)| keys::find(name).is_none())?;
+        let advice = name_other_commands(&format!("--{flag}"), Some(command.get_name()))?;
+        return Some(format!("here it is --{flag}; {advice}"));
+    };
+    let line = |value: &str| [format!("--{flag}"), value.to_owned()];
+    // --against repeats a session, and a JSON report is none.
+    let report = value.filter(|value| {
+        *flag == "against"
+            && Path::new(value).extension().is_some_and(|typed| typed.eq_ignore_ascii_case("json"))
+    });
+    let fits = |value: &&str| report.is_none() && accepts(command.get_name(), &line(value));
+    let line = name::line(&line(value.filter(fits).unwrap_or(example)));
+    Some(match (*flag, report) {
+        ("destroy", _) => {
+            format!("fathom overwrites only a file or device that --destroy names; type {line}")
+        }
+        (_, Some(report)) => format!(
+            "--against repeats a session of `fathom list`, and {0} is a report; type {line}, or measure first, then fathom compare {0} last",
+            name::line(&[report.to_owned()])
+        ),
+        _ => format!("here it is --{flag}; type {line}"),
+    })
+}
+
+/// Suggests how to compare targets for `--compare A B` in a command that measures and does not take it.
+fn compare_targets(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+    let command = command.filter(|_| option == "--compare")?;
+    let takes = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    if !takes("destroy") {
+        return None;
+    }
+    let at = words.iter().position(|word| word == option)?;
+    let typed = words[at + 1..].iter().take_while(|word| !word.starts_with('-')).count();
+    let (before, targets, after) = (&words[1..at], &words[at + 1..at + 1 + typed], &words[at + 1 + typed..]);
+    let targets = targets.iter().cloned().chain(["TARGET".to_owned(), "TARGET".to_owned()]);
+    let targets: Vec<String> = targets.take(typed.max(2)).collect();
+    let name = command.get_name();
+    let mut advice =
+        format!("fathom {name} does not take it; type fathom bench --compare {}", name::line(&targets));
+    let measure = |target: &String, last: &[&str]| {
+        let last = last.iter().map(|word| (*word).to_owned());
+        let line = [before, after, std::slice::from_ref(target)].concat().into_iter().chain(last);
+        let line: Vec<String> = std::iter::once("fathom".to_owned()).chain(line).collect();
+        Cli::try_parse_from(&line).is_ok().then(|| name::line(&line))
+    };
+    let last: &[&str] = if takes("against") { &["--against", "last"] } else { &[] };
+    if let [a, b] = targets.as_slice()
+        && let Some((a, b)) = measure(a, &[]).zip(measure(b, last))
+    {
+        let compare = if last.is_empty() { ", then fathom compare last~1 last" } else { "" };
+        advice += &format!(", or to compare this workload: {a}, then {b}{compare}");
+    }
+    Some(advice)
+}
+
+/// Returns the command line of these words with the rest of the typed line, or without it if fathom would refuse the whole.
+fn complete_line(start: &[&str], rest: &[String]) -> String {
+    let start = || std::iter::once("fathom").chain(start.iter().copied()).map(str::to_owned);
+    let whole: Vec<String> = start().chain(rest.iter().cloned()).collect();
+    if Cli::try_parse_from(&whole).is_ok() {
+        name::line(&whole)
+    } else {
+        name::line(&start().collect::<Vec<_>>())
+    }
+}
+
 /// Names the commands that have an option of this name. `None` if no command has it.
 fn name_other_commands(option: &str, command: Option<&str>) -> Option<String> {
     let commands = commands_with_flag(option.strip_prefix("--")?);
@@ -255,9 +359,11 @@ fn command_as_option(option: &str, words: &[String], command: Option<&str>) -> O
         return None;
     }
     let rest = words.iter().skip(1).filter(|word| *word != option && Some(word.as_str()) != command);
-    let line: Vec<String> =
-        ["fathom", equivalent].map(str::to_owned).into_iter().chain(rest.cloned()).collect();
-    Some(format!("type {}", name::line(&line)))
+    let line: Vec<String> = std::iter::once(equivalent.to_owned()).chain(rest.cloned()).collect();
+    if accepts(equivalent, &line[1..]) {
+        return Some(format!("type fathom {}", name::line(&line)));
+    }
+    Some(format!("{equivalent} is a command; type fathom {equivalent} --help for its options"))
 }
 
 /// Suggests `--format json` for `--json`.
@@ -267,6 +373,7 @@ fn value_as_option(option: &str, command: Option<&clap::Command>) -> Option<Stri
     let takes = |arg: &&clap::Arg| {
         arg.get_long().is_some() && arg.get_possible_values().iter().any(|known| known.matches(value, true))
     };
+    let value = &value.to_lowercase();
     let example = cli.find_subcommand("bench")?;
     let mut options = command.unwrap_or(example).get_arguments().filter(takes);
     let long = options.next()?.get_long()?;
@@ -278,11 +385,13 @@ fn value_as_option(option: &str, command: Option<&clap::Command>) -> Option<Stri
 }
 
 /// Explains negative values such as `--time -3s`.
-fn explain_negative_value(option: &str, words: &[String]) -> Option<String> {
+fn explain_negative_value(option: &str, words: &[String], command: Option<&str>) -> Option<String> {
     let is_number = option[1..].starts_with(|c: char| c.is_ascii_digit());
     let at = words.iter().position(|word| word.starts_with(option))?;
     let before = words.get(at.checked_sub(1)?).filter(|before| is_number && before.starts_with("--"))?;
-    Some(format!("{before} must not be negative; type {before} {}", &words[at][1..]))
+    let line = [before.clone(), words[at][1..].to_owned()];
+    let accepted = command.is_some_and(|command| accepts(command, &line));
+    accepted.then(|| format!("{before} must not be negative; type {}", name::line(&line)))
 }
 
 /// Returns the message about an option that begins with a long dash; `None` if there is none, or a file has that name. The advice is the
@@ -396,12 +505,14 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>, line: &[
         tool => format!("{}'s {name} is {}", tool.word(), spelling(key)),
     };
     let words = to_words(key, values);
-    let time = values.first().filter(|_| key.name == "time");
+    let time = values.first().filter(|_| key.name == "time" && accepts("run", &words));
     if let Some(advice) = command.zip(time).and_then(|(command, time)| advise_time(command, time, line)) {
         return format!("{theirs}; type {advice}");
     }
     match command {
-        _ if values.is_empty() => format!("{theirs}; type {} {}", spelling(key), key.value),
+        _ if !accepts(command.unwrap_or("run"), &words) && !accepts("run", &words) || values.is_empty() => {
+            format!("{theirs}; type {} {}", spelling(key), key.value)
+        }
         Some(command) if key.name == TARGET && accepts(command, &words) => {
             format!("{theirs}; type fathom {command} {}", name::line(&words))
         }
@@ -526,21 +637,87 @@ fn names_of_other_tools_are_explained_in_every_command() {
     }
 }
 
+/// Returns the command lines that a message suggests, without those that have a placeholder such as `N`. An option alone continues the
+/// typed command.
+#[cfg(test)]
+fn suggested_lines<'m>(message: &'m str, typed: &[&str]) -> impl Iterator<Item = String> + 'm {
+    let command = typed.get(1).copied().unwrap_or_default().to_owned();
+    let typed: Vec<String> = typed.iter().map(|word| (*word).to_owned()).collect();
+    let (_, advice) = message.split_once("type ").unwrap_or_default();
+    let pieces = [", or ", ", then ", ", which ", ", as in ", "; ", ": ", " for ", " to measure "]
+        .iter()
+        .fold(vec![advice], |pieces, end| pieces.into_iter().flat_map(|piece| piece.split(end)).collect());
+    let is_placeholder = move |word: &str| {
+        let name = word.chars().all(|c| c.is_ascii_uppercase()) && !typed.iter().any(|typed| typed == word);
+        name || word.contains(['<', '['])
+    };
+    pieces.into_iter().filter_map(move |piece| {
+        let line = match piece {
+            _ if piece.split(' ').any(&is_placeholder) => return None,
+            _ if piece.starts_with("fathom ") => piece.to_owned(),
+            _ if piece.starts_with('-') && !command.starts_with('-') => format!("fathom {command} {piece}"),
+            _ => return None,
+        };
+        Some(line)
+    })
+}
+
 #[test]
 #[cfg_attr(not(feature = "capture"), ignore = "needs every command")]
 fn tips_name_flag_value_and_command() {
+    let mut wrong = Vec::new();
     for (line, tip) in [
         ("--bench", "type fathom bench"),
-        ("--list --all", "type fathom list --all"),
+        ("--list --format csv", "type fathom list --format csv"),
+        ("--list --all", "list is a command; type fathom list --help"),
         ("run --bench x", "type fathom bench x"),
         ("version", "type fathom --version"),
         ("benhc", "type fathom bench"),
         ("Cargo.toml", "type fathom bench Cargo.toml"),
+        ("Cargo.toml --quick", "type fathom bench Cargo.toml --quick"),
+        ("etcd DIR", "type fathom recipe etcd DIR"),
+        ("swap", "type fathom recipe swap"),
+        ("postgres-wal /srv --runs 3", "type fathom recipe postgres-wal /srv --runs 3"),
+        ("benhc x --quick", "type fathom bench x --quick"),
+        ("run --depth 3 --bench x", "bench is a command; type fathom bench --help"),
+        (
+            "run --rw randwrite --compare ext4 xfs",
+            "type fathom bench --compare ext4 xfs, or to compare this workload: fathom run --rw randwrite ext4, then fathom run --rw \
+             randwrite xfs --against last",
+        ),
+        (
+            "recipe sqlite --compare ext4 xfs",
+            "type fathom bench --compare ext4 xfs, or to compare this workload: fathom recipe sqlite ext4, then fathom recipe sqlite xfs, \
+             then fathom compare last~1 last",
+        ),
+        ("limit --compare a", "type fathom bench --compare a TARGET"),
+        ("show --compare a b", "type fathom compare a b"),
+        ("run job.toml --baseline old", "here it is --against; type --against old"),
+        (
+            "run job.toml --baseline baseline.json",
+            "and baseline.json is a report; type --against last, or measure first, then fathom compare baseline.json last",
+        ),
+        (
+            "recipe etcd --baseline x",
+            "here it is --against; fathom recipe does not take it; type it with fathom bench",
+        ),
+        (
+            "bench --write /dev/vda",
+            "fathom overwrites only a file or device that --destroy names; type --destroy /dev/vda",
+        ),
+        ("run --overwrite", "type --destroy NAME"),
+        ("compare A B --threshold 10%", "here it is --fail-if-slower; type --fail-if-slower 10%"),
+        ("compare A B --fail-if p99>5ms", "here it is --fail-if-slower; type --fail-if-slower 10%"),
+        ("compare A B --tolerance 3", "here it is --margin; type --margin 3"),
+        ("bench --JSON", "type --format json"),
         ("run --json x", "type --format json"),
         ("list --csv", "type --format csv"),
         ("limit a b", "'b' is one argument too many: type fathom limit"),
         ("run --time -3s x", "--time must not be negative; type --time 3s"),
         ("run --depth -5 x", "--depth must not be negative; type --depth 5"),
+        ("run --time -3parsecs x", "type fathom run --help for the options of this command"),
+        ("list --iodepth=deep", "fio's --iodepth is --depth; type --depth N"),
+        ("bench --duration soon", "here it is --time; type --time DURATION"),
         ("run --qd 16", "here it is --depth; type --depth 16"),
         ("run --threads=4", "here it is --workers; type --workers 4"),
         ("run --duration 10", "here it is --time; type --time 10s"),
@@ -625,8 +802,23 @@ fn tips_name_flag_value_and_command() {
     ] {
         let words: Vec<&str> = std::iter::once("fathom").chain(line.split(' ')).collect();
         let given = refused(&words);
-        assert!(given.lines().next().is_some_and(|first| first.contains(tip)), "{line}: {given}");
+        let first = given.lines().next().unwrap_or_default();
+        assert!(first.contains(tip), "{line}: {given}");
+        suggested_lines(first, &words).for_each(|line| {
+            let error = Cli::try_parse_from(line.split(' ').map(|word| word.trim_matches('\''))).err();
+            // `type --depth` only names the flag.
+            let is_name = line.split(' ').count() == 3;
+            let refused = error.filter(|e| match e.kind() {
+                ErrorKind::InvalidValue => !is_name,
+                ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    false
+                }
+                _ => true,
+            });
+            wrong.extend(refused.map(|_| format!("{first}: fathom refuses {line}")));
+        });
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
     // No command leaves an unknown option to clap.
     for command in Cli::command().get_subcommands().map(clap::Command::get_name) {
         if !["fio", "diskspd", "iometer"].contains(&command) {

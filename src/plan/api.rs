@@ -185,6 +185,7 @@ pub(super) fn interface_jobs(
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
     let ApiSpec { sizes, interfaces: named, all } = api_spec;
+    target::refuse_destroy_without_target(request)?;
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
     let target::PlacedTarget { target: found, place } = target::inspect_target(root, &given, &path)?;

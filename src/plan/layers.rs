@@ -58,6 +58,7 @@ pub(super) fn layer_jobs(
     denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Jobs, Failure> {
+    target::refuse_destroy_without_target(request)?;
     let given = request.targets.first().cloned().unwrap_or_else(|| ".".into());
     let path = given.canonicalize().map_err(|e| target::explain_unreachable(&given, &e))?;
     let target::PlacedTarget { target, place } = target::inspect_target(root, &given, &path)?;

@@ -94,6 +94,9 @@ impl<'a> Targets<'a> {
             return Ok(stream);
         }
         let from = if paths.is_empty() { "default: the current directory" } else { "named" };
+        if paths.is_empty() {
+            refuse_destroy_without_target(self.request)?;
+        }
         let paths = if paths.is_empty() { vec![PathBuf::from(".")] } else { paths };
         let mut sized_draft = draft.clone();
         for (at, typed_path) in paths.iter().enumerate() {
@@ -168,7 +171,7 @@ impl<'a> Targets<'a> {
                     return Ok(self.use_target(index, draft));
                 }
                 let may_create = self.request.command.get(1).is_some_and(|command| command == "run");
-                return Err(explain_missing(typed_path, may_create));
+                return Err(explain_missing(self.root, typed_path, may_create));
             }
             path => path.map_err(|e| explain_unreachable(typed_path, &e))?,
         };
@@ -527,8 +530,26 @@ impl TargetFacts {
     }
 }
 
+/// Refuses `--destroy NAME` without a target. The current directory would be measured, and the user probably means NAME.
+pub(super) fn refuse_destroy_without_target(request: &Request) -> Result<(), Failure> {
+    if request.destroy.is_empty()
+        || !request.targets.is_empty()
+        || request.against.is_some()
+        || request.is_of_other_tool()
+    {
+        return Ok(());
+    }
+    let typed = request.command.iter().skip(1).chain(&request.destroy);
+    let line: Vec<String> = std::iter::once("fathom").map(str::to_owned).chain(typed.cloned()).collect();
+    Err(Failure::Usage(format!(
+        "no target given: --destroy only permits overwriting; type {}",
+        name::line(&line)
+    )))
+}
+
 /// Inspects every named target once.
 pub(super) fn target_facts(request: &Request, root: &Root) -> Result<Vec<TargetFacts>, Failure> {
+    refuse_destroy_without_target(request)?;
     let here = [PathBuf::from(".")];
     let named = if request.targets.is_empty() { &here[..] } else { &request.targets };
     let mut all: Vec<TargetFacts> = Vec::new();
@@ -702,8 +723,27 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Explains a target that does not exist. With `may_create`, which is set only for `fathom run`, the advice may name `--create`.
-fn explain_missing(typed_path: &Path, may_create: bool) -> Failure {
+/// Extensions of files that other tools use for jobs, and people take for job files of fathom.
+const NO_JOB_FILES: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Whether a path has one of the extensions [`NO_JOB_FILES`].
+fn is_like_job_file(path: &Path) -> bool {
+    path.extension().is_some_and(|typed| NO_JOB_FILES.iter().any(|known| typed.eq_ignore_ascii_case(known)))
+}
+
+/// Describes where a directory is stored: `vda1 (ext4)`, or `tmpfs` without a device. `None` if this is unknown.
+fn describe_storage(root: &Root, folder: &Path) -> Option<String> {
+    let place = machine::resolve::resolve(root, &folder.canonicalize().ok()?).ok()?;
+    let devices = place.tops.iter().filter_map(|top| Some(place.layers.get(*top)?.name.clone()));
+    let devices = devices.collect::<Vec<_>>().join(", ");
+    let kind = place.file_system.map(|file_system| file_system.kind)?;
+    Some(if devices.is_empty() { kind } else { format!("{devices} ({kind})") })
+}
+
+/// Explains a target that does not exist. It may be the mount point of a disk that is not mounted, and then its parent directory is
+/// on another disk, so the advice names that disk. With `may_create`, which is set only for `fathom run`, the advice may name
+/// `--create`.
+fn explain_missing(root: &Root, typed_path: &Path, may_create: bool) -> Failure {
     if typed_path.as_os_str().is_empty() {
         return Failure::Usage(
             "the target has no name; type a directory, such as ., a file or a block device".into(),
@@ -714,21 +754,27 @@ fn explain_missing(typed_path: &Path, may_create: bool) -> Failure {
     let missing = folder.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).last();
     let is_device = folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
     let dir = name::quoted(&name::shown(folder));
+    let parent =
+        describe_storage(root, folder).map_or_else(|| dir.clone(), |on| format!("{dir}, which is on {on}"));
     Failure::Usage(match missing {
+        _ if may_create && is_like_job_file(typed_path) => {
+            format!("{path} does not exist; job files end in .toml: `fathom help job-files` has an example")
+        }
         Some(missing) => format!(
-            "{path} does not exist: there is no directory {}; type the path of an existing directory, file or block device",
+            "{path} does not exist: there is no directory {}; `fathom devices` lists the disks and where they are mounted; type the path of \
+             an existing directory, file or block device",
             name::shown(missing)
         ),
         None if is_device => {
             format!("{path} does not exist; type the path of a block device: `fathom devices` lists them")
         }
         None if may_create => format!(
-            "{path} does not exist; type --create 1g to make this file and keep it, or {dir} to measure in this directory with a test file \
-             that is removed at the end"
+            "{path} does not exist; if a disk should be mounted there, mount it first: `fathom devices` lists the disks and where they \
+             are mounted; otherwise type --create 1g to make this file and keep it, or a directory, such as {parent}"
         ),
         None => format!(
-            "{path} does not exist; type {dir} to measure in this directory with a test file that is removed at the end, or an existing \
-             file, or a block device of `fathom devices`"
+            "{path} does not exist; if a disk should be mounted there, mount it first: `fathom devices` lists the disks and where they \
+             are mounted; otherwise type an existing file or directory, such as {parent}"
         ),
     })
 }
@@ -736,7 +782,7 @@ fn explain_missing(typed_path: &Path, may_create: bool) -> Failure {
 pub(super) fn explain_unreachable(typed_path: &Path, error: &std::io::Error) -> Failure {
     let path = name::shown(typed_path);
     match error.kind() {
-        std::io::ErrorKind::NotFound => explain_missing(typed_path, false),
+        std::io::ErrorKind::NotFound => explain_missing(&Root::real(), typed_path, false),
         std::io::ErrorKind::PermissionDenied => Failure::Refused(format!(
             "this user may not access {path} ({error}); {}",
             sys::error_advice::other_owner_advice()
@@ -1002,6 +1048,10 @@ fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
         ));
     }
     let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
+    if is_text && !content.is_empty() && is_like_job_file(typed_path) {
+        let what = format!("a text file ({})", show_bytes(content.len() as u64));
+        return Err(not_a_disk(what, "job files end in .toml: `fathom help job-files` has an example"));
+    }
     let Some(tool) = detect_tool(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
     else {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::disk::{Disk, Image};
 use crate::output::shell;
-use crate::stage::{Outcome, Stage, is_root, names};
+use crate::stage::{Outcome, Stage, is_root, names, wait};
 use std::path::{Path, PathBuf};
 
 /// Fails unless the output is one message with all these words, and the exit code is this one.
@@ -134,17 +134,26 @@ fn missing_targets_name_what_to_type() {
     let stage = Stage::shared();
     let folder = stage.folder("here");
     let missing = folder.join("missing.dat");
-    let directory = format!("type {} to measure in this directory", folder.display());
+    // The path may be a mount point, so the advice begins with that, and names the disk of the parent.
+    let mount = "does not exist; if a disk should be mounted there, mount it first: `fathom devices` lists";
+    let directory = format!("such as {}, which is on ", folder.display());
     refused(
         &stage.fathom("run --quiet", &missing),
         2,
-        &["does not exist; type --create 1g to make this file"],
+        &[mount, "otherwise type --create 1g to make this file", &directory],
     );
     for command in ["bench", "sweep --rw randread", "limit", "layers", "api", "verify"] {
-        refused(&stage.fathom(&format!("{command} --quiet"), &missing), 2, &["does not exist", &directory]);
+        refused(&stage.fathom(&format!("{command} --quiet"), &missing), 2, &[mount, &directory]);
+    }
+    for name in ["job.yaml", "job.YML", "job.json"] {
+        let job = folder.join(name);
+        refused(&stage.fathom("run --quiet", &job), 2, &["does not exist; job files end in .toml"]);
+        std::fs::write(&job, "rw: randread\n").unwrap();
+        refused(&stage.fathom("run --quiet", &job), 2, &["is a text file (13 B)", "job files end in .toml"]);
+        std::fs::remove_file(&job).unwrap();
     }
     let in_missing = folder.join("none/at/all");
-    let none = format!("there is no directory {}/none;", folder.display());
+    let none = format!("there is no directory {}/none; `fathom devices` lists", folder.display());
     refused(&stage.fathom("run --quiet", &in_missing), 2, &[&none]);
     refused(
         &stage.fathom("bench --quiet", Path::new("/dev/no-such-disk")),
@@ -152,6 +161,41 @@ fn missing_targets_name_what_to_type() {
         &["type the path of a block device"],
     );
     assert_eq!(names(&folder), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn destroy_without_a_target_is_no_measurement_of_the_current_directory() {
+    let stage = Stage::shared();
+    for command in
+        ["recipe etcd", "run --rw randwrite", "bench --quick", "sweep --rw write", "limit", "layers", "api"]
+    {
+        let out = stage.fathom(&format!("{command} --destroy /dev/loop6"), Path::new(""));
+        let instead = "--destroy /dev/loop6 /dev/loop6\n";
+        refused(&out, 2, &["no target given: --destroy only permits overwriting; type fathom ", instead]);
+    }
+    // Without a use for a target, there is none to name.
+    let idle = stage.fathom("run --rw randread --engine null --destroy sda", Path::new(""));
+    refused(&idle, 2, &["--destroy has no effect"]);
+    assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn directories_in_place_of_sessions_are_named() {
+    let stage = Stage::shared();
+    let (ext4, xfs) = (stage.folder("ext4"), stage.folder("xfs"));
+    let [a, b] = [ext4.display(), xfs.display()];
+    let both =
+        format!("{a} is a directory, not a measurement; to measure both: fathom bench --compare {a} {b}");
+    refused(&stage.fathom(&format!("compare {a}"), &xfs), 2, &[&both]);
+    let alone = format!("{b} is a directory, not a measurement; type fathom bench {b} to measure it");
+    for words in ["show", "export", "run --against"] {
+        refused(&stage.fathom(words, &xfs), 2, &[&alone]);
+    }
+    // A name without a slash may also be a tag or a part of an id.
+    let mut relative = stage.command(&[], "compare ext4 xfs", Path::new(""));
+    let out = wait(relative.current_dir(ext4.parent().unwrap()));
+    let both = "ext4 is a directory, not a measurement; to measure both: fathom bench --compare ext4 xfs";
+    refused(&out, 2, &[both]);
 }
 
 #[test]

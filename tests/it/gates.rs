@@ -99,6 +99,11 @@ fn inconclusive_gates_are_settled_by_the_requested_number_of_runs() {
     // --settle causes no further runs if the answer is conclusive, or if more runs cannot settle it.
     let far = stage.fathom(&format!("{NOISY} --fail-if iops<50 --settle --format json"), nothing());
     assert_eq!((far.code, runs(&far.report().0)), (Some(0), 5));
+    let notes = far.report().0["notes"].to_string();
+    assert!(
+        notes.contains("settle: stopped after the first 5 of at most 50 runs, because they decided"),
+        "{notes}"
+    );
     let none = stage.fathom(&format!("{NOISY} --fail-if p99.99>1s --settle --format json"), nothing());
     assert_eq!((none.code, runs(&none.report().0)), (Some(4), 8), "too few operations for it");
 }

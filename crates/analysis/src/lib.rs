@@ -168,7 +168,9 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report))
+    let mut report = studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report));
+    report.notes.extend(strategy::settle_note(record, &report));
+    report
 }
 
 /// Builds the result of a case. The caller sets the fields that depend on the findings of all cases.

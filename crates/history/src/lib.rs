@@ -29,7 +29,7 @@ use output::stderr;
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Returns the id of a session: the name of its file without the extension.
@@ -53,7 +53,10 @@ const IDS_SHOWN: usize = 5;
 /// [`Failure::Usage`] if no session or several match, with what to type instead.
 pub fn find_session(word: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(word);
-    if path.is_file() || word.contains('/') {
+    if word.contains('/') {
+        return explain_target(word).map_or_else(|| Ok(path.to_owned()), Err);
+    }
+    if path.is_file() {
         return Ok(path.to_owned());
     }
     if let Some(path) = Files::find_file(word) {
@@ -96,9 +99,28 @@ fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
     let parts: Vec<String> =
         files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
     if parts.is_empty() {
-        return Err(usage(word, &explain_unknown_word(files, word)));
+        return Err(explain_target(word).unwrap_or_else(|| usage(word, &explain_unknown_word(files, word))));
     }
     single_match(word, "this in their id", parts)
+}
+
+/// Explains that a word names a directory or a block device, not a session; `None` if it names neither.
+fn explain_target(word: &str) -> Option<Failure> {
+    let kind = target_kind(word)?;
+    Some(Failure::Usage(format!(
+        "{word} is {kind}, not a measurement; type fathom bench {} to measure it, or `fathom list` to see the sessions",
+        name::line(&[word.to_owned()])
+    )))
+}
+
+/// Returns `a directory` or `a block device` if the word is the path of one.
+pub fn target_kind(word: &str) -> Option<&'static str> {
+    let kind = Path::new(word).metadata().ok()?.file_type();
+    match kind {
+        k if k.is_dir() => Some("a directory"),
+        k if k.is_block_device() => Some("a block device"),
+        _ => None,
+    }
 }
 
 /// Explains that a word names no session, and what to type.

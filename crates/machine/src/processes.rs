@@ -101,7 +101,8 @@ pub struct BusyProcess {
     /// CPU time in ms.
     pub cpu_ms: u64,
     /// Bytes that the process read and wrote; `None` without permission, or if a child ended whose
-    /// I/O before the earlier sample is unknown. Written bytes count when they are made dirty.
+    /// I/O before the earlier sample is unknown, or if a child of an ancestor of fathom ended: that child may have been started by
+    /// fathom. Written bytes count when they are made dirty.
     pub io_bytes: Option<u64>,
 }
 
@@ -120,8 +121,13 @@ impl Processes {
 
     /// Returns the processes that are in both samples and used CPU time or did I/O in between, except this process.
     pub fn busy_since(&self, earlier: &Self) -> Vec<BusyProcess> {
+        self.busy_besides(std::process::id(), earlier)
+    }
+
+    /// Returns the busy processes except the process `ours`.
+    fn busy_besides(&self, ours: u32, earlier: &Self) -> Vec<BusyProcess> {
         let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
-        let ours = std::process::id();
+        let ancestors = self.ancestors(ours);
         let ended = self.ended_since(earlier);
         let one = |(id, now): (&ProcessKey, &Process)| {
             let before = earlier.all.get(id)?;
@@ -130,7 +136,10 @@ impl Processes {
             let earlier_of_children =
                 if child_ended { ended.of_reaper(id.0, u64::saturating_add) } else { Some(0) };
             let grown = now.io_bytes.zip(before.io_bytes).map(|(b, a)| b.saturating_sub(a));
-            let io_bytes = grown.zip(earlier_of_children).map(|(b, earlier)| b.saturating_sub(earlier));
+            let io_bytes = grown
+                .zip(earlier_of_children)
+                .filter(|_| !child_ended || !ancestors.contains(&id.0))
+                .map(|(b, earlier)| b.saturating_sub(earlier));
             (id.0 != ours && (ticks > 0 || io_bytes.is_some_and(|b| b > 0))).then(|| BusyProcess {
                 pid: id.0,
                 name: if child_ended {
@@ -143,6 +152,15 @@ impl Processes {
             })
         };
         self.all.iter().filter_map(one).collect()
+    }
+
+    /// Returns the ancestors of a process: its parent, the parent of that one, and so on.
+    fn ancestors(&self, pid: u32) -> Vec<u32> {
+        let parents: BTreeMap<u32, u32> = self.all.iter().map(|((pid, _), p)| (*pid, p.parent)).collect();
+        std::iter::successors(parents.get(&pid), |parent| parents.get(*parent))
+            .copied()
+            .take(MAX_ANCESTORS)
+            .collect()
     }
 
     /// Returns the I/O, up to the sample `earlier`, of the processes that ended since.
@@ -842,6 +860,29 @@ mod ended_in_window_tests {
         // Children that began and ended in the window count.
         let moved = machine.moved(|machine| machine.put(8, 7, 60, Some(1_000 + EARLIER + 4_096 + 512)));
         assert_eq!(moved, [[(8, 512)], [(8, 512)]]);
+    }
+
+    #[test]
+    fn ancestors_of_fathom_have_no_bytes_if_a_child_ended() {
+        let machine = Machine::new();
+        let root = Root::at(machine.0.path().to_owned());
+        let list = || Processes::sample(&root).unwrap_or_else(|e| panic!("{e}"));
+        // fathom (9) below the shell (8), and another shell (10).
+        machine.put(9, 8, 0, Some(0));
+        machine.put(10, 7, 0, Some(1_000));
+        let before = list();
+        for shell in [8, 10] {
+            machine.put(shell, 7, 50, Some(1_000 + 4_096));
+        }
+        let moved = |ours| -> Vec<(u32, u64)> {
+            let busy = list().busy_besides(ours, &before);
+            busy.iter().filter_map(|b| Some((b.pid, b.io_bytes?))).collect()
+        };
+        assert_eq!(moved(9), [(10, 4_096)]);
+        assert_eq!(moved(0), [(8, 4_096), (10, 4_096)]);
+        // The login (7) reads itself: no child of it ended.
+        machine.put(7, 1, 0, Some(1_000 + 512));
+        assert_eq!(moved(9), [(7, 512), (10, 4_096)]);
     }
 
     #[test]

@@ -220,11 +220,11 @@ pub struct Neighbour {
 }
 
 impl Neighbour {
-    /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), most by dd (4711)`.
+    /// `the machine was busy before the first run: 240 MB/s of other processes on vda (480 requests/s), of the visible processes most by dd (4711)`.
     pub fn sentence(&self) -> String {
         let most = match self.processes.as_slice() {
-            [] => "by a process that is not visible from here".to_owned(),
-            names => format!("most by {}", names.join(", ")),
+            [] => "by a process that fathom cannot identify".to_owned(),
+            names => format!("of the visible processes most by {}", names.join(", ")),
         };
         format!("the machine was busy before the first run: {}, {most}", self.by.describe())
     }
@@ -543,6 +543,20 @@ mod tests {
 
     /// Returns the disturbances of the second run of a record. Judges a session with only this run, as
     /// during a measurement.
+    #[test]
+    fn only_visible_processes_are_named_as_neighbours() -> Result<(), String> {
+        let traffic = ForeignTraffic { device: "vda".into(), bytes: 1 << 30, ios: Some(480), seconds: 1.0 };
+        let by = traffic.disturbance().ok_or("no disturbance")?;
+        let sentence = |names: &[&str]| {
+            let processes = names.iter().map(|name| (*name).to_owned()).collect();
+            Neighbour { by: by.clone(), processes }.sentence()
+        };
+        let named = sentence(&["dd (4711)", "cp (9)"]);
+        assert!(named.ends_with(", of the visible processes most by dd (4711), cp (9)"), "{named}");
+        assert!(sentence(&[]).ends_with(", by a process that fathom cannot identify"), "{}", sentence(&[]));
+        Ok(())
+    }
+
     fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
         one.runs = vec![one.runs.remove(1)];

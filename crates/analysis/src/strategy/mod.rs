@@ -15,7 +15,8 @@ use crate::runs::runs_in;
 pub use crate::runs::{Summary, latencies, rate, service_times};
 use model::plan::{Plan, Strategy};
 use model::record::{Pairing, Record};
-use model::verdict::Limit;
+use model::report::{Ending, Report};
+use model::verdict::{AnswerWord, Limit};
 
 /// The part of a plan that a strategy needs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -221,19 +222,28 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
 
+/// Explains the number of runs of `--settle`; `None` for other strategies, and for a session that did not end as planned.
+pub(crate) fn settle_note(record: &Record, report: &Report) -> Option<String> {
+    let Strategy::Settle { at_most } = record.header.plan.strategy else { return None };
+    let is_decided =
+        report.answer.as_ref().is_some_and(|a| matches!(a.word, AnswerWord::Pass | AnswerWord::Fail));
+    let measured = runs_in(record, 0).len() as u32;
+    let is_complete = report.ending == Ending::Complete;
+    repeats::settle_note(record.header.plan.runs, measured, at_most, is_decided).filter(|_| is_complete)
+}
+
 /// Describes how the strategy of a record ended for each job; empty if the strategy decided nothing.
 pub(crate) fn notes(record: &Record) -> Vec<String> {
     let plan = &record.header.plan;
     let note_of = |(at, job): (usize, &model::job::Job)| {
         let rates: Vec<f64> = runs_in(record, at).into_iter().map(|(_, rate)| rate).collect();
         match plan.strategy {
-            Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) => None,
+            // The note of --settle depends on the answer, and covers all jobs.
+            Strategy::Fixed | Strategy::Limit(_) | Strategy::Targets(_) | Strategy::Settle { .. } => None,
             // The table of interfaces has the interval of each row.
             Strategy::Precision { .. } if plan.study.interfaces().is_some() => None,
             Strategy::Precision { share, .. } => repeats::precision_note(&job.name, &rates, share),
             Strategy::Steady { at_most } => repeats::steady_note(&job.name, &rates, at_most),
-            // A single note covers all jobs.
-            Strategy::Settle { .. } => repeats::settle_note(plan, rates.len() as u32).filter(|_| at == 0),
         }
     };
     let targets_note = match plan.strategy {

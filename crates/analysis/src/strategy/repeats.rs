@@ -257,15 +257,18 @@ fn runs_for_sides(comparison: &Comparison, at_most: u32) -> Option<u32> {
     has_number.then(|| gate.runs_needed.unwrap_or(at_most))
 }
 
-/// Notes that a second set of runs was needed; `None` if the first runs decided.
-pub(super) fn settle_note(plan: &Plan, measured: u32) -> Option<String> {
-    let first = plan.runs;
-    (measured > first).then(|| {
-        format!(
+/// Notes that a second set of runs was needed, or why there was none. `first` and `at_most` are the planned runs, `is_decided` whether the
+/// answer is PASS or FAIL. `None` if runs are missing, or if no more were allowed.
+pub(super) fn settle_note(first: u32, measured: u32, at_most: u32, is_decided: bool) -> Option<String> {
+    if measured > first {
+        return Some(format!(
             "settle: the first {first} runs did not decide, so {measured} runs were measured in total; the 95 % \
              confidence covers both sets"
-        )
-    })
+        ));
+    }
+    let why = if is_decided { "they decided" } else { "more would not decide" };
+    (measured == first && first < at_most)
+        .then(|| format!("settle: stopped after the first {first} of at most {at_most} runs, because {why}"))
 }
 
 #[cfg(test)]
@@ -581,10 +584,20 @@ fn remaining_runs_include_those_that_may_be_called_for() {
 }
 
 #[test]
-fn a_note_mentions_the_second_round() {
-    let plan = Fixture::honest().record().header.plan;
-    assert_eq!(settle_note(&plan, plan.runs), None);
-    assert!(settle_note(&plan, 23).is_some_and(|note| {
-        note.contains("the first 5 runs did not decide, so 23 runs were measured in total")
-    }));
+fn a_note_mentions_the_second_set_of_runs_or_why_there_is_none() {
+    let note =
+        |measured, at_most, is_decided| settle_note(5, measured, at_most, is_decided).unwrap_or_default();
+    assert!(
+        note(23, 50, true).contains("the first 5 runs did not decide, so 23 runs were measured in total")
+    );
+    let stopped = "settle: stopped after the first 5 of at most 50 runs, because";
+    assert_eq!(note(5, 50, true), format!("{stopped} they decided"));
+    assert_eq!(note(5, 50, false), format!("{stopped} more would not decide"));
+    assert_eq!((note(4, 50, false), note(5, 5, false)), (String::new(), String::new()));
+    // The answer of the report decides the text.
+    let mut record = Fixture { runs: 5, ..Fixture::honest() }.record();
+    record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
+    record.header.plan.strategy = Strategy::Settle { at_most: 50 };
+    let notes = judge(&record, &Judging::default()).notes;
+    assert!(notes.contains(&format!("{stopped} they decided")), "{notes:?}");
 }

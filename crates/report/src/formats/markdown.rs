@@ -12,7 +12,7 @@ use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_che
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, verdict_mark, with_supported_digits};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
-use crate::view::report::{describe_ending, describe_headline, main_table};
+use crate::view::report::{describe_commits, describe_ending, describe_headline, main_table};
 use crate::view::results::is_of_jobs;
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
@@ -225,7 +225,8 @@ fn full_page(report: &Report, all: bool) -> String {
 fn first_lines(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
-    let line = format!("{}{counted}", describe_headline(report, str::to_owned));
+    let commits = describe_commits(report).map_or_else(String::new, |commits| format!(". {commits}"));
+    let line = format!("{}{commits}{counted}", describe_headline(report, str::to_owned));
     out + &format!("**{}** {}\n", report.verdict.word(), escape(&line))
 }
 

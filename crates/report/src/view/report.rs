@@ -8,7 +8,7 @@ use crate::view::{results, studies, sweep};
 use model::machine::Place;
 use model::report::{Ending, Headline, Report};
 use model::study::Studied;
-use model::units::{show_count, show_rate};
+use model::units::{show_count, show_ns, show_rate};
 
 /// Returns the layers of each target, from the file system down to the device. Neighbouring targets
 /// with the same layers have one entry.
@@ -68,6 +68,40 @@ pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String)
     }
 }
 
+/// Beginning of the title of a recipe.
+const RECIPE: &str = "recipe ";
+
+/// Describes the commits of a recipe in which every write waits for its own sync, as the log of a database does: rate, p99 of the syncs,
+/// and how to set a limit. `None` for other reports, for a result without a number, or if a finding relabels it, because its writes may
+/// not be commits. With a limit, the answer of the gate has the figures.
+pub(crate) fn describe_commits(report: &Report) -> Option<String> {
+    let [result] = report.results.as_slice() else { return None };
+    let stream = result.job.streams().next()?;
+    let is_each = stream.flush.as_ref().is_some_and(|f| f.drain && f.every == f.calls);
+    if !report.title.starts_with(RECIPE)
+        || !report.gates.is_empty()
+        || !is_each
+        || result.void
+        || result.renamed
+    {
+        return None;
+    }
+    let (write, sync) = (result.write.as_ref()?, result.sync.as_ref()?);
+    let connections = match stream.workers {
+        1 => "one connection".to_owned(),
+        workers => format!("{workers} connections"),
+    };
+    let interval = write.iops_interval.map_or_else(String::new, |[low, high]| {
+        format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
+    });
+    let p99 = sync.latency_ns.percentiles.get("99").copied().flatten();
+    let p99 = p99.map_or_else(String::new, |ns| format!("; sync p99 {}", show_ns(ns as f64)));
+    Some(format!(
+        "{} commits/s for {connections}{interval}{p99}. No limit is set: --fail-if 'sync.p99>5ms' sets one.",
+        show_rate(write.iops)
+    ))
+}
+
 /// Returns how the session ended; `None` if it ended as planned.
 pub(crate) fn describe_ending(report: &Report) -> Option<String> {
     match &report.ending {
@@ -108,4 +142,70 @@ pub(crate) fn headline_number(headline: &Headline, report: &Report) -> String {
         None if runs == 1 => format!("{number} (one run: no interval)"),
         None => format!("{number} ({runs} runs: no interval)"),
     }
+}
+
+/// The report of a recipe with fdatasync after each write, made of a golden report of reads.
+#[cfg(test)]
+fn recipe_report() -> Result<Report, serde_json::Error> {
+    use model::job::{Flush, SyncCall};
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    report.title = "recipe postgres-wal".into();
+    report.gates.clear();
+    report.results.truncate(1);
+    for result in &mut report.results {
+        (result.void, result.renamed) = (false, false);
+        let figures = result.read.clone().or_else(|| result.write.clone());
+        (result.write, result.sync) = (figures.clone(), figures);
+        if let Some(write) = &mut result.write {
+            (write.iops, write.iops_interval) = (360.0, Some([320.0, 405.0]));
+        }
+        if let Some(sync) = &mut result.sync {
+            sync.latency_ns.percentiles.insert("99".into(), Some(8_100_000));
+        }
+        for stream in result.job.streams_mut() {
+            stream.workers = 1;
+            stream.flush = Some(Flush { call: SyncCall::Fdatasync, every: 1, calls: 1, drain: true });
+        }
+    }
+    Ok(report)
+}
+
+#[test]
+fn a_recipe_whose_writes_wait_for_syncs_is_described_in_commits() -> Result<(), serde_json::Error> {
+    let changed = |change: fn(&mut Report)| {
+        let mut report = recipe_report()?;
+        change(&mut report);
+        Ok(describe_commits(&report).unwrap_or_default())
+    };
+    let whole = "360 commits/s for one connection (95 % interval 320 to 405); sync p99 8.10 ms. No limit is set: \
+                 --fail-if 'sync.p99>5ms' sets one.";
+    assert_eq!(changed(|_| ())?, whole);
+    let without_p99 = changed(|r| {
+        r.results[0].sync.iter_mut().for_each(|s| s.latency_ns.percentiles.clear());
+        r.results[0].job.streams_mut().for_each(|s| s.workers = 4);
+    })?;
+    assert!(
+        without_p99.starts_with("360 commits/s for 4 connections (95 % interval 320 to 405). No"),
+        "{without_p99}"
+    );
+    // No commits: another title, a relabelled or invalid result, a sync after several writes.
+    let none: [fn(&mut Report); 5] = [
+        |r| r.title = "run".into(),
+        |r| r.results[0].renamed = true,
+        |r| r.results[0].void = true,
+        |r| r.results[0].sync = None,
+        |r| r.results[0].job.streams_mut().for_each(|s| s.flush.iter_mut().for_each(|f| f.every = 8)),
+    ];
+    for change in none {
+        assert_eq!(changed(change)?, "");
+    }
+    // Every format for readers has the sentence.
+    let report = recipe_report()?;
+    for name in ["text", "markdown", "html"] {
+        let format =
+            crate::find_format::<Report>(name).map(|format| format.bytes(&report, crate::Style::default()));
+        let shown = format.and_then(Result::ok).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(shown.is_some_and(|shown| shown.contains("360 commits/s for one connection")), "{name}");
+    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ use super::{page, plot, results, studies};
 use crate::Style;
 use crate::view::findings::{affects_number, answer_word, merge_repeated};
 use crate::view::numbers::{accepted_suffix, percentile_ns, with_supported_digits};
-use crate::view::report::{chains, describe_ending, headline_number};
+use crate::view::report::{chains, describe_commits, describe_ending, headline_number};
 use crate::view::results::{directions, main_figures, read_write_tests, replay_caption, replay_table};
 use crate::view::table::{Columns, or_dash};
 use crate::view::{comparison, findings};
@@ -225,7 +225,10 @@ pub(super) fn hero_card(report: &Report, shown: &[Checked]) -> String {
     let reason = findings::verdict_reason(report, shown).map(str::to_owned);
     let accepted = as_sentence(accepted_suffix(&report.headline.accepted).trim_start_matches(", "));
     let busy = report.busy_machine.iter().map(|sentence| as_sentence(sentence));
-    let sentences = [Some(as_sentence(beyond)), Some(accepted), reason].into_iter().flatten().chain(busy);
+    let sentences = [Some(as_sentence(beyond)), describe_commits(report), Some(accepted), reason]
+        .into_iter()
+        .flatten()
+        .chain(busy);
     let sentences =
         sentences.chain(describe_ending(report)).chain([findings::describe_limiter(report, shown)]);
     let sentences = sentences.filter(|s| !s.is_empty()).map(|s| with_micro_sign(&s));

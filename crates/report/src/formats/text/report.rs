@@ -14,7 +14,7 @@ use crate::view::findings::{
     full_report_hint, rest_summary, results_suffix, session_id, shown_checks, worst_findings,
 };
 use crate::view::lists::join_names;
-use crate::view::report::{chains, describe_ending, describe_headline, main_table};
+use crate::view::report::{chains, describe_commits, describe_ending, describe_headline, main_table};
 use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
 use model::comparison::{Comparison, ComparisonAnswer};
@@ -178,6 +178,9 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
         None => show_answer(out, report),
     }
     out.prose(&format!("{verdict}  "), "    ", &describe_headline(report, |number| out.paint(number, "1")));
+    if let Some(commits) = describe_commits(report) {
+        out.prose("  ", "  ", &commits);
+    }
     if let Some(sweep) = report.study.sweep().filter(|sweep| sweep.is_in_order()) {
         sweep::show_best_once(out, sweep);
     }
