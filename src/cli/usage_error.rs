@@ -17,6 +17,7 @@ use super::{Cli, find_tool};
 use crate::recipes::RECIPES;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
+use dialect::options::How;
 use model::name;
 use model::profile::{PROFILES, Profile};
 use model::spec::foreign::Tool;
@@ -78,7 +79,9 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
             let bench = || complete_line(&["bench", word], &rest);
             let instead = match word {
                 "version" => "fathom --version".to_owned(),
-                "iostat" | "iotop" => "fathom watch".to_owned(),
+                "iostat" | "iotop" | "top" => "fathom watch".to_owned(),
+                "plot" | "graph" => "fathom show last -o page.html".to_owned(),
+                "slow" | "why" | "check" => complete_line(&["doctor"], &rest),
                 _ if RECIPES.iter().any(|recipe| recipe.name == word) => {
                     let recipe = complete_line(&["recipe", word], &rest);
                     if Path::new(word).exists() {
@@ -201,7 +204,8 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
 
 /// Other names of flags that are no keys of job files. Each has the flag, and a value to suggest if the user typed none that fits.
 #[rustfmt::skip]
-const OTHER_NAMES: [(&str, &str, &str); 6] = [
+const OTHER_NAMES: [(&str, &str, &str); 7] = [
+    ("output-format", "format",     "json"),
     ("baseline",  "against",        "last"),
     ("write",     "destroy",        "NAME"),
     ("overwrite", "destroy",        "NAME"),
@@ -449,8 +453,42 @@ fn explain_option(flag: &str, words: &[String]) -> Option<String> {
         let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
         return Some(describe_key(key, value, word.starts_with(&spelling(key)), command));
     }
+    if let Some(advice) = explain_fio_option(name) {
+        return Some(advice);
+    }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    Some(describe_equivalent(&keys::in_diskspd(glued)?, command, words))
+    explain_letter(glued, value)
+        .or_else(|| Some(describe_equivalent(&keys::in_diskspd(glued)?, command, words)))
+}
+
+/// Explains an option of fio that no single flag of fathom replaces.
+fn explain_fio_option(name: &str) -> Option<String> {
+    let mut all = dialect::fio::options::OPTIONS.iter().chain(dialect::fio::options::OWN);
+    let option = all.find(|option| option.name == name || option.aliases.contains(&name))?;
+    let about = option.about;
+    let flags: Vec<String> = option.settings.split_whitespace().map(|key| format!("--{key}")).collect();
+    Some(match option.how {
+        How::Honoured if flags.is_empty() => {
+            format!("only `fathom fio` has fio's --{name} ({about}); leave it out")
+        }
+        How::Honoured => format!("fio's --{name} ({about}) is {} here", flags.join(", ")),
+        How::NoEffect => format!("leave fio's --{name} out: {about}"),
+        How::Only(_) | How::Refused => format!("fio's --{name}: {about}"),
+    })
+}
+
+/// Explains a letter that means something else in DISKSPD than in hdparm and ioping, if its value is not DISKSPD's.
+fn explain_letter(letter: &str, value: Option<&str>) -> Option<String> {
+    let value = value?;
+    match letter {
+        "t" | "T" if value.starts_with('/') => {
+            let line = name::line(&["hdparm".into(), format!("-{letter}"), value.into()]);
+            Some(format!("for hdparm's -{letter} type fathom time -- {line}"))
+        }
+        // DISKSPD's size of a file is glued to the letter.
+        "c" => Some("for ioping's -c type fathom run --rw randread --depth 1 --rate 10".into()),
+        _ => None,
+    }
 }
 
 /// Flags of `fathom bench` that conflict with --quick: it has no time for them, or sets them itself.
@@ -539,6 +577,10 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>, line: &[
 /// Describes a key of fathom that was spelt differently, or that this command does not accept. `is_spelt`: the user typed its exact name.
 fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
     let words = to_words(key, &[value.to_owned()]);
+    let for_watch = command.filter(|command| *command == "watch" && key.name == "time");
+    if let Some(advice) = for_watch.and_then(|command| advise_time(command, value, &[])) {
+        return format!("type {advice}");
+    }
     match command {
         _ if key.name == TARGET => {
             format!("a target has no flag; type fathom {} {}", command.unwrap_or("run"), name::line(&words))
@@ -752,6 +794,19 @@ fn tips_name_flag_value_and_command() {
             "unknown option '--json': type --format json after a command, as in fathom bench --format json",
         ),
         ("--verbose", "type it after a command, as in fathom "),
+        ("run --thread", "unknown option '--thread': leave fio's --thread out: workers are threads"),
+        ("run --group_reporting", "only `fathom fio` has fio's --group_reporting (reports clones"),
+        ("run --time_based", "only `fathom fio` has fio's --time_based (ends only by runtime"),
+        ("run --invalidate=1", "further pass) is --cold, --evict-each-pass here"),
+        ("run --opendir=/tmp", "fio's --opendir: fathom does not pick files from a directory"),
+        ("run --output-format=json", "here it is --format; type --format json"),
+        ("run --output-format=normal", "here it is --format; type --format json"),
+        ("bench -t /dev/vda", "for hdparm's -t type fathom time -- hdparm -t /dev/vda"),
+        ("run -c 10 d", "for ioping's -c type fathom run --rw randread --depth 1 --rate 10"),
+        ("watch vol --time 3s", "type fathom watch 1 3"),
+        ("top", "unknown command 'top': type fathom watch"),
+        ("plot last", "type fathom show last -o page.html"),
+        ("slow vol", "type fathom doctor vol"),
         ("run --iodepth 32", "fio's --iodepth is --depth; type --depth 32"),
         ("run -iodepth=32", "fio's --iodepth is --depth; type --depth 32"),
         ("run x --runtime=60 --iodepth=3", "fio's --runtime is --time; type --time 60s"),
