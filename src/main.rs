@@ -258,7 +258,9 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     if let [file] = files {
         let record = session::read(file)?;
         show::check_gated(record.header.plan.is_gated(), showing)?;
-        return judge(&record, Some(file), showing, &outlets);
+        let code = judge(&record, Some(file), showing, &outlets)?;
+        show::confirm_files(&outlets);
+        return Ok(code);
     }
     let mut is_gated = false;
     let judged = files.iter().map(|file| {
@@ -270,6 +272,7 @@ fn judge_again(files: &[PathBuf], showing: &Showing) -> Result<ExitCode, Failure
     let table = history::session_table(RowsOf::Sessions, judged)?;
     show::check_gated(is_gated, showing)?;
     show::print_table(&table, showing, &outlets, Some(show::SAME_COMMAND))?;
+    show::confirm_files(&outlets);
     Ok(ExitCode::from(analysis::exit_code_of(&table.reports)))
 }
 

@@ -5,7 +5,7 @@
 use crate::failure::Failure;
 use crate::files::output::{self, Outlet, ProtectedPaths, Replace, Rules};
 use crate::live::ProgressMode;
-use crate::stdout;
+use crate::{stderr, stdout};
 use analysis::Judging;
 use model::finding::CheckId;
 use model::history::SessionTable;
@@ -179,6 +179,14 @@ pub fn put<K: ReportKind + ?Sized>(
         }
     };
     Err(Failure::Refused(format!("{}; {instead}", refused.join("; "))))
+}
+
+/// Prints `wrote page.html` for each file, for commands that show no progress: their report on standard output looks the
+/// same with and without `-o`.
+pub fn confirm_files(outlets: &Outlets) {
+    for path in outlets.all.iter().map(Outlet::path_as_typed).filter(|path| path.is_file()) {
+        stderr::print(&format!("wrote {}", name::shown(path)));
+    }
 }
 
 /// Writes a report of any kind to the requested files.

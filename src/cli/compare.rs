@@ -114,11 +114,13 @@ impl Args {
         if let [b] = others {
             let comparison = compare_sides(a, b, &options);
             show::put(&comparison, self.format, style, &outlets, Some(SAME_COMMAND))?;
+            show::confirm_files(&outlets);
             return Ok(exit_code(&[comparison.answer], comparison.gate.as_ref()));
         }
         let all = compare_each(a, others, &options);
         let format = report::require_writer::<Comparisons>(self.format).map_err(Failure::Usage)?;
         show::put(&all, format, style, &outlets, Some(SAME_COMMAND))?;
+        show::confirm_files(&outlets);
         let answers: Vec<ComparisonAnswer> = all.others.iter().map(|other| other.comparison.answer).collect();
         Ok(exit_code(&answers, all.gate.as_ref()))
     }

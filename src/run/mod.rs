@@ -572,7 +572,7 @@ impl Measurement {
         let is_chosen = self.plan.origins.iter().any(|origin| origin.setting == "--attempts");
         if !is_chosen && self.plan.attempts > 1 {
             self.plan.attempts = 1;
-            sentence += "; disturbed runs are not repeated (--attempts 3 repeats them)";
+            sentence += "; so disturbed runs are not repeated (--attempts 3 repeats them)";
         }
         self.live.say(&sentence);
         self.busy_host = Some(sentence).filter(|_| !matches!(self.fleet, Fleet::Alone));

@@ -106,6 +106,26 @@ fn github_workflow_measures_stores_and_compares() {
 }
 
 #[test]
+fn in_the_guide_compare_decides_even_if_the_measurement_has_exit_code_1() {
+    let pipeline = Pipeline::new();
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/ci.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let step = guide.split("```sh\n").find_map(|block| block.strip_prefix("set -e\n")).unwrap();
+    let step = step.split("```").next().unwrap().replace("job.toml", "storage.toml");
+    let baseline = pipeline.step("fathom run storage.toml --quiet -o baseline.json", &job(4, "p99>1ms"));
+    assert_eq!(baseline.code, Some(0), "{baseline:?}");
+    // The condition of the job fails: `run` has exit code 1, and `compare` passes.
+    let out = pipeline.step(&step, &job(4, "p99>10us"));
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("FAIL ") && out.stdout.contains("PASS  Not slower"), "{out:?}");
+    let slower = pipeline.step(&step, &job(2, "p99>1ms"));
+    assert!(slower.code == Some(1) && slower.stdout.contains("FAIL  Slower"), "{slower:?}");
+    // A wrong job file stops the step before `compare`.
+    let wrong = pipeline.step(&step, "depth = \"no number\"\n");
+    assert!(wrong.code == Some(1) && wrong.stdout.is_empty(), "{wrong:?}");
+}
+
+#[test]
 fn gitlab_workflow_measures_stores_and_compares() {
     let pipeline = Pipeline::new();
     let steps = steps(&example("gitlab.yml"));

@@ -48,3 +48,36 @@ fn source_has_no_more_faults_than_its_bounds() {
     let worse = bounds::check(found, &root.join("tests/tidy/bounds.txt"));
     assert!(worse.is_empty(), "\n{}", worse.join("\n"));
 }
+
+/// Finds advice to read or write a target once whose command makes five runs, or ends before all is written.
+#[test]
+fn commands_that_write_a_target_once_make_one_run_of_one_pass() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = Source::all(root, &["src", "crates"]).into_iter().map(|source| root.join(source.path));
+    let mut folders = vec![root.join("docs")];
+    let mut files: Vec<_> = sources.chain([root.join("README.md")]).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                files.push(path);
+            }
+        }
+    }
+    let mut found = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap().replace('\\', " ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for rest in text.split("fathom ").filter_map(|rest| rest.strip_prefix("run ")) {
+            let command = rest.split(['`', '"', '\'']).next().unwrap_or_default();
+            let fills = command.contains("--rw write ") && command.contains("--destroy ");
+            if fills || command.contains("--passes 1 ") {
+                assert!(command.contains("--runs 1 --passes 1 "), "{}: fathom run {command}", file.display());
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 6, "only {found} such commands were found");
+}

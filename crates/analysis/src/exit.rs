@@ -1,10 +1,11 @@
 //! The printed answer and the exit code of a report, from its verdict and the answer of its gates. They never contradict each other.
 
+use crate::compare;
 use crate::studies;
-use crate::verdict::{is_withheld_by_others, relabelled, type_accept, unaccepted_ids};
+use crate::verdict::{NamedIds, cure_or_accept, is_withheld_by_others, relabelled, unaccepted_ids};
+use model::comparison::Pair;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
-use std::collections::BTreeSet;
 
 /// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has no
 /// answer: then the verdict is printed. If the answer is PASS and the verdict SUSPECT, the sentence explains why both
@@ -19,7 +20,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     if let Ending::NotMeasured(why) = &report.ending {
         return Some(ReportAnswer { word: AnswerWord::Invalid, sentence: why.clone() });
     }
-    if exit_code_of_findings(report) == 0 {
+    if exit_code_of_findings(report) == 0 || compares_like_with_like(report) {
         return Some(explain_suspect(answer, report.verdict, report.verdict_by));
     }
     // A relabelled number does not make the verdict INVALID, so `verdict_reason` may be about another finding. Prefer
@@ -27,7 +28,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
-    let accept = if ids.is_empty() { String::new() } else { format!(" {}", type_accept(&ids)) };
+    let accept = if ids.is_empty() { String::new() } else { format!(" {}", cure_or_accept(&ids)) };
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
         AnswerWord::Pass | AnswerWord::Inconclusive => {
@@ -88,6 +89,15 @@ fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }
 
+/// Whether the answer is only that of a comparison with an earlier session whose jobs were measured again, and the same
+/// findings relabel both sides. Such sides are alike, so the comparison decides, as `compare` does on two files.
+fn compares_like_with_like(report: &Report) -> bool {
+    let Some(against) = report.against.as_ref().filter(|_| report.gates.is_empty()) else { return false };
+    let comparison = &against.workload_comparison;
+    let is_alike = |pair: &Pair| !pair.no_number && !compare::measures_something_else(pair);
+    comparison.gate.is_some() && !is_invalid(report) && comparison.headline().is_some_and(is_alike)
+}
+
 fn is_invalid(report: &Report) -> bool {
     report.verdict == Verdict::Invalid || report.headline.value.is_none()
 }
@@ -118,7 +128,7 @@ const OTHER_LOAD_GROUP: char = 'D';
 
 /// Returns the ids of all findings that the user must accept before the exit code of the findings is 0. Empty if accepting cannot help,
 /// because a number was not measured.
-fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
+fn findings_to_accept(report: &Report) -> NamedIds {
     let main = main_results(report);
     let checks = &report.checks;
     let forgives = studies::forgives_other_load(&report.study);
@@ -132,15 +142,15 @@ fn findings_to_accept(report: &Report) -> BTreeSet<CheckId> {
     let is_withheld = main.iter().any(|result| result.verdict == Verdict::Invalid);
     let has_no_value = report.headline.value.is_none() && !is_withheld;
     if main.is_empty() || has_no_value || main.iter().chain(&others).any(|result| result.total.is_none()) {
-        return BTreeSet::new();
+        return NamedIds::new();
     }
-    let acting = |results: &[&Measured], severities: &[Severity]| -> BTreeSet<CheckId> {
+    let acting = |results: &[&Measured], severities: &[Severity]| -> NamedIds {
         results.iter().flat_map(|result| unaccepted_ids(&result.name, checks, severities)).collect()
     };
     let mut ids = acting(&main, &[Severity::Invalidates, Severity::Relabels]);
     // Findings about other load (group D) need no acceptance if the study forgives other load.
     let of_others = acting(&others, &[Severity::Invalidates]);
-    ids.extend(of_others.into_iter().filter(|id| !forgives || id.group() != OTHER_LOAD_GROUP));
+    ids.extend(of_others.into_iter().filter(|(id, _)| !forgives || id.group() != OTHER_LOAD_GROUP));
     ids
 }
 
@@ -269,12 +279,13 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
     let answer = printed(&[]);
     assert_eq!(answer.word, AnswerWord::Invalid);
     assert!(answer.sentence.starts_with("A04 HOLES_READ invalidates holes: "), "{}", answer.sentence);
-    let ids = "Type --accept A01 --accept A04 to decide on this number all the same.";
+    let ids = "Remove the cause and repeat, or type --accept A01 --accept A04 (A01 CACHE_SERVED, A04 HOLES_READ) to \
+               decide on this number all the same.";
     assert!(answer.sentence.contains(ids), "{}", answer.sentence);
     // Without the holes, the load does not count, and the relabelled headline decides.
     let answer = printed(&[CheckId::A04]);
     assert!(answer.sentence.starts_with("A01 CACHE_SERVED relabels first: "), "{}", answer.sentence);
-    assert!(answer.sentence.contains("Type --accept A01 to"), "{}", answer.sentence);
+    assert!(answer.sentence.contains("or type --accept A01 to"), "{}", answer.sentence);
     assert_eq!(printed(&[CheckId::A01, CheckId::A04]).word, AnswerWord::Fastest);
 }
 

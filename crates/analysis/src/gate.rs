@@ -13,7 +13,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, PASS_UNLESS_PROVEN, describe_doubt, type_accept, unaccepted_ids};
+use crate::verdict::{Judged, PASS_UNLESS_PROVEN, cure_or_accept, describe_doubt, unaccepted_ids};
 use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
@@ -196,7 +196,7 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                type_accept(&unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
+                cure_or_accept(&unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -406,7 +406,7 @@ fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAns
                 answer.sentence,
                 f.id,
                 f.name,
-                type_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED))
+                cure_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,
@@ -692,7 +692,12 @@ mod tests {
         // Everything that must be accepted for a PASS is named at once.
         let both = judge_with(&Fixture { errors: 1, ..cached }, "p99>1h", &[]);
         let sentence = &both.gates[0].sentence;
-        assert!(sentence.contains("Type --accept A01 --accept B12 to decide"), "{sentence}");
+        assert!(
+            sentence.contains(
+                "Remove the cause and repeat, or type --accept A01 --accept B12 (A01 CACHE_SERVED, B12 "
+            ),
+            "{sentence}"
+        );
     }
 
     #[test]

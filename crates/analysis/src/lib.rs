@@ -48,7 +48,7 @@ use model::finding::{CheckId, Checked};
 use model::job::Kind;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{Annotations, AnswerWord, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
+use model::report::{Annotations, AnswerWord, CountsAs, Ending, FORMAT, Measured, Producer, Report, Verdict};
 pub use notes::engine_fallbacks;
 use verdict::Judged;
 
@@ -89,7 +89,10 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
     };
     report.answer = exit::printed_answer(&report);
     let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
-    report.counts_as = options.inconclusive.filter(|_| is_open);
+    // A session that ended early must not pass: its missing runs were to decide.
+    let is_complete = report.ending == Ending::Complete;
+    let may_count = |counts_as: &CountsAs| is_open && (is_complete || *counts_as == CountsAs::Fail);
+    report.counts_as = options.inconclusive.filter(may_count);
     gate::advise_inconclusive(&mut report.answer, options.inconclusive);
     report
 }

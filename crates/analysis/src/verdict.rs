@@ -12,7 +12,7 @@ use model::record::{Record, RunEnding};
 use model::report::{Counts, Headline, Limiter, Measured, QuotedRate, Verdict};
 use model::units::show_count;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The maximum number of results without a number that the counts name.
 const MAX_NAMED: usize = 2;
@@ -21,6 +21,9 @@ const MAX_NAMED: usize = 2;
 /// at the lowest layer (A12), and whether it was counted at all (A13). If one of them could not be done, the result is
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
+
+/// Checks whose findings say that other programs or guests used the disk or the CPUs.
+const OF_OTHER_LOAD: [CheckId; 3] = [CheckId::D01, CheckId::D08, CheckId::D10];
 
 /// Checks whose findings say that synced data may not be stable.
 const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
@@ -205,20 +208,42 @@ pub(crate) fn relabelled(finding: &Checked) -> ReasonedVerdict {
     verdict_by_finding(Verdict::Suspect, finding, "relabels")
 }
 
-/// Returns the ids of the findings about a result that have one of these severities and that the user did not accept.
-pub(crate) fn unaccepted_ids(result: &str, checks: &[Checked], severities: &[Severity]) -> BTreeSet<CheckId> {
+/// Checks by id, with their names.
+pub(crate) type NamedIds = BTreeMap<CheckId, String>;
+
+/// Returns the findings about a result that have one of these severities and that the user did not accept.
+pub(crate) fn unaccepted_ids(result: &str, checks: &[Checked], severities: &[Severity]) -> NamedIds {
     let about_it = severities.iter().flat_map(|severity| findings_about(checks, result, *severity));
-    about_it.filter(|f| !f.accepted).map(|f| f.id).collect()
+    about_it.filter(|f| !f.accepted).map(|f| (f.id, f.name.clone())).collect()
 }
 
 /// Returns what to type to accept findings: `--accept D01 --accept D08`.
-pub(crate) fn accept_flags(ids: &BTreeSet<CheckId>) -> String {
-    ids.iter().map(|id| format!("--accept {id}")).collect::<Vec<_>>().join(" ")
+pub(crate) fn accept_flags<'i>(ids: impl IntoIterator<Item = &'i CheckId>) -> String {
+    ids.into_iter().map(|id| format!("--accept {id}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns what to type to decide a question on a number that findings invalidate or relabel.
-pub(crate) fn type_accept(ids: &BTreeSet<CheckId>) -> String {
-    format!("Type {} to decide on this number all the same.", accept_flags(ids))
+/// Names the flags that accept findings. The caller has already named one finding; several are listed with their
+/// names: `--accept D01 --accept D08 (D01 FOREIGN_IO, D08 RUNQUEUE_WAIT)`.
+pub(crate) fn explained_flags(ids: &NamedIds) -> String {
+    let flags = accept_flags(ids.keys());
+    if ids.len() < 2 {
+        return flags;
+    }
+    let names: Vec<String> = ids.iter().map(|(id, name)| format!("{id} {name}")).collect();
+    format!("{flags} ({})", names.join(", "))
+}
+
+/// Returns what removes the cause of findings, for use before `and repeat`.
+pub(crate) fn describe_cure(ids: &NamedIds) -> &'static str {
+    if ids.keys().all(|id| OF_OTHER_LOAD.contains(id)) { "stop the other load" } else { "remove the cause" }
+}
+
+/// Returns how to decide a question on a number that findings invalidate or relabel: the cure first, then what to type
+/// to decide all the same.
+pub(crate) fn cure_or_accept(ids: &NamedIds) -> String {
+    let cure = describe_cure(ids);
+    let cure = cure[..1].to_uppercase() + &cure[1..];
+    format!("{cure} and repeat, or type {} to decide on this number all the same.", explained_flags(ids))
 }
 
 /// Describes a finding for use after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.

@@ -341,6 +341,8 @@ pub struct RemainingTime {
     pub time: Duration,
     /// Whether the step or the measurement may end earlier.
     pub at_most: bool,
+    /// Whether the time is unknown. Then `time` is only a guess for the progress bar.
+    pub is_unknown: bool,
 }
 
 impl RemainingTime {
@@ -358,6 +360,9 @@ impl RemainingTime {
 
     /// Formats the time left: `at most 4 min left`, `130 s left`.
     fn describe(self) -> String {
+        if self.is_unknown {
+            return "time left unknown".into();
+        }
         let at_most = if self.at_most { "at most " } else { "" };
         match self.time.as_secs_f64().ceil() as u64 {
             s if s > 180 => format!("{at_most}{} min left", s.div_ceil(60)),
@@ -367,19 +372,19 @@ impl RemainingTime {
 
     /// Formats the time left: `at most 4 min left`, `about 130 s left`.
     fn sentence(self) -> String {
-        if self.at_most { self.describe() } else { format!("about {}", self.describe()) }
+        if self.at_most || self.is_unknown { self.describe() } else { format!("about {}", self.describe()) }
     }
 }
 
 impl From<TimeLeft> for RemainingTime {
-    fn from(TimeLeft { ns, at_most }: TimeLeft) -> Self {
-        Self { time: Duration::from_nanos(ns), at_most }
+    fn from(TimeLeft { ns, at_most, is_unknown }: TimeLeft) -> Self {
+        Self { time: Duration::from_nanos(ns), at_most, is_unknown }
     }
 }
 
 impl From<Duration> for RemainingTime {
     fn from(time: Duration) -> Self {
-        Self { time, at_most: false }
+        Self { time, at_most: false, is_unknown: false }
     }
 }
 
@@ -398,9 +403,11 @@ fn progress_never_falls_when_runs_are_added() {
 fn time_left_is_marked_as_at_most() {
     assert_eq!(RemainingTime::from(Duration::from_secs(90)).describe(), "90 s left");
     assert_eq!(RemainingTime::from(Duration::from_millis(129_500)).sentence(), "about 130 s left");
-    let left = RemainingTime { time: Duration::from_secs(200), at_most: true };
+    let left = RemainingTime { at_most: true, ..Duration::from_secs(200).into() };
     assert_eq!([left.describe(), left.sentence()], ["at most 4 min left"; 2]);
     assert_eq!(left.after(Duration::from_secs(300)).describe(), "at most 0 s left");
+    let unknown = RemainingTime { is_unknown: true, ..left };
+    assert_eq!([unknown.describe(), unknown.sentence()], ["time left unknown"; 2]);
 }
 
 #[test]

@@ -501,16 +501,15 @@ impl ExpectedCost {
     fn time(&self) -> String {
         let word = if self.may_end_earlier { "at most" } else { "about" };
         let mut parts = Vec::new();
-        if self.time_ns > 0 {
-            let more = if self.repeats_disturbed {
-                " (more if other load disturbs runs, which are then repeated)"
-            } else {
-                ""
-            };
-            parts.push(format!("{word} {}{more}", minutes(self.time_ns)));
-        }
+        let repeats = if self.repeats_disturbed { " (more if disturbed runs are repeated)" } else { "" };
+        let known = minutes(self.time_ns);
         if self.has_runs_without_end_time {
-            parts.push("as long as the workloads limited by operations or bytes take".into());
+            parts.push(format!(
+                "an unknown time, until its runs reach their limit of operations or bytes{repeats}"
+            ));
+            parts.extend((self.time_ns > 0).then(|| format!("{word} {known} more")));
+        } else if self.time_ns > 0 {
+            parts.push(format!("{word} {known}{repeats}"));
         }
         if self.made_bytes > 0 && self.making_ns > 0 {
             parts.push(format!("up to {} before that to write test files", minutes(self.making_ns)));
@@ -564,9 +563,8 @@ fn a_cost_omits_missing_parts() {
     };
     assert_eq!(
         bench.sentence(),
-        "It takes about 75 s (more if other load disturbs runs, which are then repeated), and up to 15 s \
-         before that to write test files. It writes at most 1 GiB of test files, then as much as the \
-         target can write in 35 s."
+        "It takes about 75 s (more if disturbed runs are repeated), and up to 15 s before that to write test \
+         files. It writes at most 1 GiB of test files, then as much as the target can write in 35 s."
     );
     let both = bench.and(&ExpectedCost { may_end_earlier: true, has_runs_without_end_time: true, ..bench });
     assert_eq!((both.time_ns, both.made_bytes, both.making_ns), (150_000_000_000, 2 << 30, 30_000_000_000));
@@ -583,9 +581,21 @@ fn a_cost_omits_missing_parts() {
     };
     assert_eq!(
         counted.sentence(),
-        "It takes as long as the workloads limited by operations or bytes take, and as long as \
+        "It takes an unknown time, until its runs reach their limit of operations or bytes, and as long as \
          preconditioning takes to write its bytes. It writes 2 GiB to precondition, then at most 3 MiB in \
          runs with a limit on operations or rate."
+    );
+    // The unknown time comes first, so that the known part does not look like all of it.
+    let one_pass = ExpectedCost {
+        has_runs_without_end_time: true,
+        time_ns: 1_000_000_000,
+        repeats_disturbed: true,
+        ..ExpectedCost::default()
+    };
+    assert_eq!(
+        one_pass.sentence(),
+        "It takes an unknown time, until its runs reach their limit of operations or bytes (more if \
+         disturbed runs are repeated), and about 1 s more. It writes nothing."
     );
     let searched = ExpectedCost {
         time_ns: 300_000_000_000,

@@ -153,11 +153,24 @@ pub fn show_share(share: f64) -> String {
 
 /// Formats a ratio as a change, `+5.2 %` or `-10.3 %`; from a doubling on as a factor, `x 3.10`.
 pub fn show_change(ratio: f64) -> String {
-    if ratio >= 2.0 {
-        format!("x {}", three_digits(ratio))
-    } else {
-        format!("{:+.1} %", 100.0 * (ratio - 1.0))
-    }
+    show_change_as(ratio, ratio >= 2.0)
+}
+
+/// Formats the ends of an interval of changes in one unit: `+82.5 % to +131.0 %`, or `x 1.83 to x 2.91` if the change
+/// `ratio` itself is shown as a factor.
+pub fn show_change_ends(ratio: f64, ends: [f64; 2]) -> String {
+    ends.map(|end| show_change_as(end, ratio >= 2.0)).join(" to ")
+}
+
+fn show_change_as(ratio: f64, as_factor: bool) -> String {
+    if as_factor { format!("x {}", three_digits(ratio)) } else { format!("{:+.1} %", 100.0 * (ratio - 1.0)) }
+}
+
+#[test]
+fn a_change_and_its_interval_have_one_unit() {
+    assert_eq!((show_change(1.05), show_change(2.31)), ("+5.0 %".into(), "x 2.31".into()));
+    assert_eq!(show_change_ends(2.31, [1.83, 2.91]), "x 1.83 to x 2.91");
+    assert_eq!(show_change_ends(1.9, [1.5, 2.31]), "+50.0 % to +131.0 %");
 }
 
 /// Formats a duration roughly: in seconds, rounded up, `45 s`; from two minutes on in minutes, `5

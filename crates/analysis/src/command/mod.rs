@@ -29,7 +29,7 @@ use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Kind;
 use model::record::{CommandRecord, Record};
 use model::report::{AnswerWord, Counts, FORMAT, Headline, Limiter, Producer, Report, ReportAnswer, Verdict};
-use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_change, show_change_ends, show_count, show_ns, show_rate, show_share};
 use model::verdict::{Condition, Gate, Limit};
 use stats::intervals::{self, FEWEST_RUNS};
 use stats::sample::{mean, variance};
@@ -159,9 +159,9 @@ fn answer_of_comparison(commands: &[CommandResult], compared: &[Pair]) -> Option
     let metrics: Vec<&Metric> = compared.iter().filter_map(|pair| pair.metrics.first()).collect();
     let answers: Vec<ComparisonAnswer> = metrics.iter().map(|metric| metric.answer).collect();
     let sentences = metrics.iter().zip(others).map(|(metric, other)| {
-        let interval = metric.interval.map_or_else(String::new, |[low, high]| {
-            format!(" ({} to {})", show_change(low), show_change(high))
-        });
+        let interval = metric
+            .interval
+            .map_or_else(String::new, |ends| format!(" ({})", show_change_ends(metric.ratio, ends)));
         let change = format!("{} in time{interval}", show_change(metric.ratio));
         let other = &other.command;
         match metric.answer {

@@ -157,8 +157,8 @@ fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
-    let cure =
-        if pair.no_number { "Measure that side again." } else { "Remove this cause and measure again." };
+    // The reason for a missing number ends with the cure.
+    let cure = if pair.no_number { "" } else { "Remove this cause and measure again." };
     Some(detail_with_cure(Severity::Invalidates, format!("{why}."), cure))
 }
 

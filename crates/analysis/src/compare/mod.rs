@@ -15,7 +15,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
-use crate::verdict::{accept_flags, unaccepted_ids};
+use crate::verdict::{NamedIds, describe_cure, explained_flags, unaccepted_ids};
 use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
@@ -27,10 +27,9 @@ use model::plan;
 use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
 use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict};
-use model::units::{show_change, show_share};
+use model::units::{show_change, show_change_ends, show_share};
 use model::verdict::SlowdownLimit;
 use stats::comparison;
-use std::collections::BTreeSet;
 use weighing::WeighedNumber;
 
 /// Options of a comparison.
@@ -143,7 +142,10 @@ impl<'r> PendingComparison<'r> {
             a: show_side(a),
             b: show_side(b),
             checks: checks::ask(&context),
-            gate: options.fail_if_slower.map(|limit| weighing::decide_gate(&pairs, limit, options)),
+            gate: options.fail_if_slower.map(|limit| {
+                let sides = [("A", a), (name.as_str(), b)];
+                weighing::keep_open_if_incomplete(weighing::decide_gate(&pairs, limit, options), &sides)
+            }),
             pairs,
             only_in_a: matched.only_in_a,
             only_in_b: matched.only_in_b,
@@ -346,17 +348,21 @@ fn why_not_comparable(
     None
 }
 
-/// Names all findings of both sides that the user must accept to compare the numbers. Empty without
-/// such findings, or if a result would have no number even then.
+/// Returns how to get a number: the cure, and all findings of both sides that the user must accept to compare the numbers.
+/// Only the cure without such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
-    let ids: BTreeSet<CheckId> = all()
+    let ids: NamedIds = all()
         .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.checks, &[Severity::Invalidates]))
         .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
-        return String::new();
+        return "; measure that side again".into();
     }
-    format!("; type {} to compare it all the same", accept_flags(&ids))
+    format!(
+        "; {} and measure that side again, or type {} to compare it all the same",
+        describe_cure(&ids),
+        explained_flags(&ids)
+    )
 }
 
 /// Returns why two results are not compared: they measure different work, or their conditions differ. `None` if they are compared.
@@ -368,6 +374,11 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
         "measure different work"
     };
     (!refusing.is_empty()).then(|| format!("A and {name} {which}: {}", refusing.join("; ")))
+}
+
+/// Whether findings such as the page cache (A01) relabel only one result of a pair.
+pub(crate) fn measures_something_else(pair: &Pair) -> bool {
+    pair.differences.iter().any(|d| d.aspect == fingerprint::MEASURED)
 }
 
 /// Aspects in which the sessions of one side may differ.
@@ -473,7 +484,7 @@ fn answer(pairs: &[Pair], matched: &MatchedResults, a: &[Report], b: &str) -> (C
             let why =
                 if metric.why.is_empty() { String::new() } else { format!(" The reason: {}.", metric.why) };
             format!(
-                "No difference above {margin} was seen: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
+                "No difference above {margin} is proven: {b} is {} than A ({what} {change}; {numbers}).{why}{}",
                 metric.bound().unwrap_or_default(),
                 describe_runs_for_narrowing(metric)
             )
@@ -502,9 +513,9 @@ fn describe_missing_headline(matched: &MatchedResults, a: &[Report], b: &str) ->
 
 /// Formats the interval of a change: ` (95 % interval -1.0 % to +2.0 %)`; empty without one.
 pub(crate) fn show_interval(metric: &Metric) -> String {
-    metric.interval.map_or_else(String::new, |[low, high]| {
-        format!(" (95 % interval {} to {})", show_change(low), show_change(high))
-    })
+    metric
+        .interval
+        .map_or_else(String::new, |ends| format!(" (95 % interval {})", show_change_ends(metric.ratio, ends)))
 }
 
 /// States how many runs would halve the interval, and how many would decide the comparison.
@@ -773,6 +784,56 @@ fn a_rerun_is_compared_with_the_own_jobs_and_with_the_earlier_session() {
     );
     let ratio = against.workload_comparison.headline().unwrap().metrics[0].ratio;
     assert!((ratio - 1.25).abs() < 1e-6, "{ratio}");
+}
+
+#[test]
+fn a_gate_decides_if_the_same_finding_relabels_both_sides_as_for_two_files() {
+    let own = Fixture { cpu_share: 1.0, ..Fixture::honest() };
+    let before = Fixture { name: "before".into(), ..own.clone() };
+    let settled = |own: &Fixture, share| {
+        let then = judge(&before.record(), &Judging::default());
+        let mut record = together(&[own.clone(), before.clone()]);
+        let plan = &mut record.header.plan;
+        plan.against = Some(model::plan::BaselineSession {
+            session: "1".into(),
+            first_job: 1,
+            headline: 1,
+            earlier_report: Box::new(then),
+        });
+        plan.fail_if_slower = Some(SlowdownLimit { share, all_numbers: false });
+        judge(&record, &Judging::default())
+    };
+    let report = settled(&own, 0.05);
+    assert_eq!(
+        report.verdict,
+        Verdict::Suspect,
+        "the finding relabels the number: {}",
+        report.verdict_reason
+    );
+    let answer = report.answer.clone().unwrap();
+    assert_eq!(
+        (answer.word, crate::exit_code(&report)),
+        (model::report::AnswerWord::Pass, 0),
+        "{}",
+        answer.sentence
+    );
+    // As `compare` decides on the same two sides in files.
+    let again = report.against.as_ref().unwrap().measured_again.as_ref();
+    let limit = SlowdownLimit { share: 0.05, all_numbers: false };
+    let files = compare(again, &report, &Options { fail_if_slower: Some(limit), ..Options::default() });
+    assert_eq!(files.gate.unwrap().outcome, model::comparison::GateOutcome::Passed);
+    let slower = settled(&Fixture { ops: own.ops / 2, ..own.clone() }, 0.05);
+    assert_eq!(slower.answer.unwrap().word, model::report::AnswerWord::Fail);
+    // The page cache on one side is other work.
+    let cached = Fixture { delivered: 0.0, cache: model::job::Cache::Buffered, ..own.clone() };
+    let other = settled(&cached, 0.05);
+    let answer = other.answer.clone().unwrap();
+    assert_eq!(
+        (answer.word, crate::exit_code(&other)),
+        (model::report::AnswerWord::Invalid, 1),
+        "{}",
+        answer.sentence
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::*;
 use model::comparison::GateOutcome;
 use model::finding::Checked;
 use model::job::Cache;
+use model::report::Ending;
 
 /// Rates of five runs within 1 %.
 const RUNS: [f64; 5] = [9_900.0, 10_100.0, 10_000.0, 9_950.0, 10_050.0];
@@ -314,13 +315,13 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, ComparisonAnswer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
-        let cures: Vec<&str> = answers(&comparison, CheckId::E14).iter().map(|f| f.cure.as_str()).collect();
-        assert!(cures.contains(&"Measure that side again."), "{cures:?}");
+        let cure = "; remove the cause and measure that side again, or type --accept A04 to compare";
+        assert!(comparison.sentence.contains(cure), "{}", comparison.sentence);
     }
     // The findings of both sides are named at once.
     let errors = judged(&Fixture { errors: 1, ..Fixture::honest() });
     let both = compare(&errors, &void, &options()).sentence;
-    assert!(both.contains("; type --accept A04 --accept B12 to compare it all the same"), "{both}");
+    assert!(both.contains("; remove the cause and measure that side again, or type --accept A04 --accept B12 (A04 HOLES_READ, B12 "), "{both}");
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, ComparisonAnswer::Invalid);
     // A gate neither passes nor fails.
@@ -422,7 +423,7 @@ fn several_sessions_are_one_side_and_their_distance_is_the_floor() {
     assert_eq!((metric.a_runs.len(), metric.b_runs.len(), comparison.a.sessions.len()), (10, 10, 2));
     assert!(metric.floor.is_some_and(|f| (f - 0.08).abs() < 1e-9), "{metric:?}");
     assert_eq!(comparison.answer, ComparisonAnswer::NoDifferenceSeen);
-    for part in ["No difference above 8.0 % was seen: B is at most ", "would halve this range"] {
+    for part in ["No difference above 8.0 % is proven: B is at most ", "would halve this range"] {
         assert!(comparison.sentence.contains(part), "{part}: {}", comparison.sentence);
     }
     assert_eq!(outcome(&comparison, CheckId::E15), Some((Outcome::Finding, Some(Severity::Biases))));
@@ -1041,4 +1042,31 @@ mod simulation {
             }
         }
     }
+}
+
+#[test]
+fn a_session_that_ended_early_never_counts_as_pass() {
+    let one_run = judged(&Fixture { runs: 1, ..Fixture::honest() });
+    let slower = Some(SlowdownLimit { share: 0.05, all_numbers: false });
+    let asked = |ending: &Ending, counts_as| {
+        let b = Report { ending: ending.clone(), ..one_run.clone() };
+        let options = Options { fail_if_slower: slower, inconclusive: Some(counts_as), ..options() };
+        compare(&one_run, &b, &options).gate.unwrap_or_else(|| panic!("no gate"))
+    };
+    let complete = asked(&Ending::Complete, CountsAs::Pass);
+    assert_eq!((complete.outcome, complete.counts_as), (GateOutcome::Undecided, Some(CountsAs::Pass)));
+    for ending in [Ending::Interrupted, Ending::Cut, Ending::Failed("It failed.".into())] {
+        let early = asked(&ending, CountsAs::Pass);
+        assert_eq!((early.outcome, early.counts_as), (GateOutcome::Undecided, None), "{ending:?}");
+        assert!(early.sentence.ends_with(" B ended early, so this does not count as PASS."), "{early:?}");
+        assert_eq!(asked(&ending, CountsAs::Fail).counts_as, Some(CountsAs::Fail));
+    }
+    // A condition of one session follows the same rule.
+    let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+    record.header.plan.fail_if = model::spec::conditions::conditions("p99>1h").unwrap();
+    let judging = Judging { inconclusive: Some(CountsAs::Pass), ..Judging::default() };
+    assert_eq!(crate::exit_code(&judge(&record, &judging)), 0);
+    record.end = None;
+    let cut = judge(&record, &judging);
+    assert_eq!((crate::exit_code(&cut), cut.counts_as), (4, None), "{:?}", cut.ending);
 }

@@ -28,8 +28,8 @@ use crate::verdict::{PASS_UNLESS_PROVEN, accept_flags};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
-use model::report::RunFigures;
-use model::units::{show_change, show_share};
+use model::report::{CountsAs, Ending, Report, RunFigures};
+use model::units::{show_change, show_change_ends, show_share};
 use model::verdict::SlowdownLimit;
 use stats::comparison::{SIGNIFICANCE, Shift};
 use stats::sample::mean;
@@ -457,6 +457,20 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Option
     SlowdownGate { limit: limit.share, outcome, sentence, runs_needed, counts_as, no_number }
 }
 
+/// Keeps an undecided gate from counting as a PASS if a session ended early: its runs were to decide.
+pub(super) fn keep_open_if_incomplete(gate: SlowdownGate, sides: &[(&str, &[Report])]) -> SlowdownGate {
+    let ended_early =
+        |(_, reports): &&(&str, &[Report])| reports.iter().any(|r| r.ending != Ending::Complete);
+    match sides.iter().find(ended_early) {
+        Some((side, _)) if gate.counts_as == Some(CountsAs::Pass) => SlowdownGate {
+            sentence: format!("{} {side} ended early, so this does not count as PASS.", gate.sentence),
+            counts_as: None,
+            ..gate
+        },
+        _ => gate,
+    }
+}
+
 /// Names the accepted findings of a pair that this command line does not accept, and what to type; `None` without one.
 fn describe_unaccepted(pair: &Pair, accept: &[CheckId]) -> Option<String> {
     let ids: BTreeSet<CheckId> = pair.accepted.iter().filter(|id| !accept.contains(id)).copied().collect();
@@ -515,23 +529,25 @@ fn compare_with_limit(pair: &Pair, metric: &Metric, limit: f64, runs: RunOrder) 
     let bound = gate_bounds(metric, runs).filter(|_| is_undecided);
     let mut description = match bound {
         Some([low, high]) => {
+            // Only the bound: the interval in the table is two-sided and wider.
             let slower = if metric.more_is_better { 1.0 - low } else { high - 1.0 };
             format!(
-                "{} {} is slower by at most {} with {} confidence, and the limit is {}; measured: {} ({} to {})",
+                "{} {} is slower by at most {} with {} confidence, and the limit is {}; measured: {}",
                 pair.name,
                 metric.name,
                 show_share(slower),
                 show_share(1.0 - SIGNIFICANCE),
                 show_share(limit),
-                show_change(metric.ratio),
-                show_change(low),
-                show_change(high)
+                show_change(metric.ratio)
             )
         }
         None if is_undecided && !metric.why.is_empty() => {
-            format!("{}, since {}", describe_difference(pair, metric, runs), metric.why)
+            format!("{}, since {}", describe_difference(pair, metric, None), metric.why)
         }
-        None => describe_difference(pair, metric, runs),
+        None => {
+            let bound = gate_bounds(metric, runs).map(|bounds| slowdown_bound(metric, bounds, outcome));
+            describe_difference(pair, metric, bound)
+        }
     };
     if is_undecided && is_beyond(metric, limit, runs) {
         description += &format!(", but {}", why_not_slower(metric));
@@ -579,23 +595,33 @@ fn is_beyond(metric: &Metric, limit: f64, runs: RunOrder) -> bool {
 fn why_not_slower(metric: &Metric) -> String {
     let margin = show_share(metric.margin);
     match metric.interval.filter(|_| metric.why.is_empty()) {
-        Some([low, high]) => format!(
-            "SLOWER needs a 95 % interval beyond {margin}, and it is {} to {}",
-            show_change(low),
-            show_change(high)
+        Some(ends) => format!(
+            "SLOWER needs a 95 % interval beyond {margin}, and it is {}",
+            show_change_ends(metric.ratio, ends)
         ),
         None if metric.why.is_empty() => format!("only a change above {margin} counts as different here"),
         None => metric.why.clone(),
     }
 }
 
-/// Describes the difference of a number: `RND4K Q32T1 read IOPS -10.3 % (-12.0 % to -8.6 %)`.
-fn describe_difference(pair: &Pair, metric: &Metric, runs: RunOrder) -> String {
-    let between = gate_bounds(metric, runs).map_or_else(
-        || " (no interval)".into(),
-        |[low, high]| format!(" ({} to {})", show_change(low), show_change(high)),
-    );
-    format!("{} {} {}{between}", pair.name, metric.name, show_change(metric.ratio))
+/// Describes the difference of a number: `RND4K Q32T1 read IOPS -10.3 %, slower by at least 8.6 % with 95 % confidence`.
+fn describe_difference(pair: &Pair, metric: &Metric, bound: Option<String>) -> String {
+    let bound = bound.unwrap_or_else(|| "no interval".into());
+    format!("{} {} {}, {bound}", pair.name, metric.name, show_change(metric.ratio))
+}
+
+/// Describes the bound that decides the gate. It holds in one direction, so it is nearer to the measured change than the
+/// end of the two-sided interval in the table.
+fn slowdown_bound(metric: &Metric, [low, high]: [f64; 2], outcome: GateOutcome) -> String {
+    let [least, most] = if metric.more_is_better { [1.0 - high, 1.0 - low] } else { [low - 1.0, high - 1.0] };
+    let confidence = show_share(1.0 - SIGNIFICANCE);
+    match outcome {
+        GateOutcome::Failed => {
+            format!("slower by at least {} with {confidence} confidence", show_share(least))
+        }
+        _ if most <= 0.0 => format!("not slower with {confidence} confidence"),
+        _ => format!("slower by at most {} with {confidence} confidence", show_share(most)),
+    }
 }
 
 fn join_names(names: &[String]) -> String {
@@ -603,9 +629,6 @@ fn join_names(names: &[String]) -> String {
     let some = names.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join("; ");
     if more > 0 { format!("{some}; and {more} more") } else { some }
 }
-
-#[cfg(test)]
-use model::report::CountsAs;
 
 #[cfg(test)]
 pub(super) fn rates(a: &[f64], b: &[f64]) -> Measure {
@@ -876,7 +899,11 @@ fn the_headline_counts_and_with_all_everything() {
     assert_eq!(only.outcome, GateOutcome::Passed);
     let all = gate(&pairs, true);
     assert_eq!(all.outcome, GateOutcome::Failed);
-    assert!(all.sentence.contains("RND4K Q32T1 read IOPS -19.0 % (-20.0 % to -18.0 %)"), "{}", all.sentence);
+    assert!(
+        all.sentence.contains("RND4K Q32T1 read IOPS -19.0 %, slower by at least 18 % with 95 % confidence"),
+        "{}",
+        all.sentence
+    );
     assert_eq!(gate(&[], true).outcome, GateOutcome::Undecided);
 }
 

@@ -5,7 +5,6 @@ use crate::strategy::sweep::SweepProgress;
 use crate::strategy::{self, StrategyPlan, Summary};
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
 use model::plan::{ExpectedCost, MadeFor, Plan, Role, Strategy, Target};
-use model::spec::number::MAX_TIME_NS;
 use model::sweep::{Grid, Search};
 
 /// Estimated time of a phase in ns, in addition to its warm-up, window and cool-down.
@@ -20,18 +19,22 @@ pub struct TimeLeft {
     pub ns: u64,
     /// Whether the measurement may end earlier.
     pub at_most: bool,
+    /// Whether runs are left that end only after a number of operations or bytes. Then `ns` is only a guess.
+    pub is_unknown: bool,
 }
 
 /// Returns the time of the remaining runs. For a sweep, returns the time of all its runs;
 /// [`sweep_time_left`] returns the rest of a sweep that has begun.
 pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     if let Some(grid) = plan.study.grid() {
-        let TimeLeft { ns, at_most } = sweep_time_left(&SweepProgress::after(grid, plan, &[]), plan);
+        let all = sweep_time_left(&SweepProgress::after(grid, plan, &[]), plan);
         let before_ns = if has_budget(grid) { plan.baseline_ns } else { 0 };
-        return TimeLeft { ns: ns.saturating_sub(before_ns), at_most };
+        return TimeLeft { ns: all.ns.saturating_sub(before_ns), ..all };
     }
     let budget = StrategyPlan::from_plan(plan);
     let strategy::RemainingRuns { runs, at_most, .. } = strategy::remaining_runs(done, &budget);
+    let has_count_limit = |job: &Job| job.phases.iter().any(has_unknown_end);
+    let is_unknown = plan.jobs.iter().zip(&runs).any(|(job, runs)| *runs > 0 && has_count_limit(job));
     let ns: u64 = plan
         .jobs
         .iter()
@@ -41,7 +44,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         .fold(0, u64::saturating_add);
     let Some(budget_ns) = plan.budget_ns else {
         let repeated_share = strategy::disturbed::expected_share_of_repeats(done, &budget);
-        return TimeLeft { ns: ns.saturating_add((ns as f64 * repeated_share) as u64), at_most };
+        return TimeLeft { ns: ns.saturating_add((ns as f64 * repeated_share) as u64), at_most, is_unknown };
     };
     let spent_ns = done.last().map_or(plan.baseline_ns, |last| last.ended_ns);
     let ns = match plan.strategy {
@@ -50,7 +53,7 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
         // The next run may be the first one that other load disturbs.
         _ => ns.saturating_mul(plan.attempts.into()),
     };
-    TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true }
+    TimeLeft { ns: ns.min(budget_ns.saturating_sub(spent_ns)), at_most: true, is_unknown: false }
 }
 
 /// Whether each run changes the state of the device for the next run, so that no run is repeated.
@@ -70,7 +73,7 @@ pub fn sweep_time_left(sweep: &SweepProgress, plan: &Plan) -> TimeLeft {
     let phase_ns = |p: &Phase| planned_phase_ns(p).saturating_add(OVERHEAD_NS);
     let round_ns = plan.jobs.iter().flat_map(|j| &j.phases).map(phase_ns).fold(0, u64::saturating_add);
     let run_ns = round_ns / (plan.jobs.len() as u64).max(1);
-    TimeLeft { ns: sweep.left_ns(run_ns), at_most }
+    TimeLeft { ns: sweep.left_ns(run_ns), at_most, is_unknown: false }
 }
 
 /// Estimates the time of one run of a job in ns, with its overhead.
@@ -97,7 +100,7 @@ fn creation_bytes(plan: &Plan, at: usize, target: &Target) -> Option<u64> {
 
 /// Estimates the cost of a whole plan.
 pub fn estimate_cost(plan: &Plan) -> ExpectedCost {
-    let TimeLeft { ns, at_most } = time_left(plan, &[]);
+    let TimeLeft { ns, at_most, .. } = time_left(plan, &[]);
     let created_bytes: Vec<u64> =
         plan.targets.iter().enumerate().filter_map(|(at, target)| creation_bytes(plan, at, target)).collect();
     let kept_bytes =
@@ -129,7 +132,7 @@ pub fn estimate_cost(plan: &Plan) -> ExpectedCost {
     cost
 }
 
-/// Adds the bytes that all runs write. Subtracts the guessed time of phases without a time limit.
+/// Adds the bytes that all runs write. Subtracts the guessed time of phases whose end is unknown.
 fn add_runs(plan: &Plan, cost: &mut ExpectedCost) {
     // Each interface has a trial before its first run, with at most the work of one run.
     let trials = u64::from(plan.study.interfaces().is_some());
@@ -138,7 +141,7 @@ fn add_runs(plan: &Plan, cost: &mut ExpectedCost) {
     {
         let times = u64::from(runs).saturating_add(trials);
         for phase in &job.phases {
-            if has_no_time_limit(phase) {
+            if has_unknown_end(phase) {
                 cost.has_runs_without_end_time = true;
                 // `time_left` guessed the time of the phase.
                 cost.time_ns =
@@ -172,7 +175,7 @@ fn add_precondition(plan: &Plan, cost: &mut ExpectedCost) {
     cost.may_end_earlier |= !jobs.is_empty();
     let rounds = u64::from(planned.rounds_at_most);
     for phase in jobs.iter().flat_map(|j| &j.phases) {
-        if has_no_time_limit(phase) {
+        if has_unknown_end(phase) {
             cost.has_runs_without_end_time = true;
         } else {
             cost.time_ns = cost.time_ns.saturating_add(planned_phase_ns(phase).saturating_mul(rounds));
@@ -242,9 +245,9 @@ fn write_limits(pace: &Pace) -> (f64, f64) {
     }
 }
 
-/// Whether a phase ends only after a number of operations or bytes.
-fn has_no_time_limit(phase: &Phase) -> bool {
-    phase.time_ns >= MAX_TIME_NS && ends_by_count(phase)
+/// Whether a phase ends after a number of operations or bytes, at a time that its time limit does not tell.
+fn has_unknown_end(phase: &Phase) -> bool {
+    ends_by_count(phase) && planned_phase_ns(phase) > COUNTED_PHASE_NS
 }
 
 fn ends_by_count(phase: &Phase) -> bool {
@@ -320,11 +323,18 @@ fn writes_are_bounded_by_rate_or_count_or_unbounded() {
 #[test]
 fn phases_that_end_by_count_have_no_time_and_test_files_have_theirs() {
     let mut plan = plan_of(&Fixture::honest_write());
-    plan.jobs[0].phases[0].time_ns = MAX_TIME_NS;
+    plan.jobs[0].phases[0].time_ns = model::spec::number::MAX_TIME_NS;
     plan.jobs[0].phases[0].streams[0].limit.bytes = Some(1 << 20);
     plan.targets[0].role = Role::Made;
+    assert!(time_left(&plan, &[]).is_unknown);
     let cost = estimate_cost(&plan);
     assert!(cost.has_runs_without_end_time);
+    // A time limit of an hour does not tell either when the bytes are written; one of 0.1 s does.
+    for (time_ns, is_unknown) in [(3_600_000_000_000, true), (100_000_000, false)] {
+        plan.jobs[0].phases[0].time_ns = time_ns;
+        assert_eq!(estimate_cost(&plan).has_runs_without_end_time, is_unknown, "{time_ns}");
+        assert_eq!(time_left(&plan, &[]).is_unknown, is_unknown, "{time_ns}");
+    }
     assert_eq!((cost.time_ns, cost.made_bytes), (plan.baseline_ns, plan.targets[0].bytes));
     assert_eq!(cost.making_ns, model::plan::MAKING_NS);
     // Kept files are written too, unless they are created without data.

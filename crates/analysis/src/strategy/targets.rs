@@ -231,18 +231,18 @@ pub(super) fn note(record: &Record, layout: TargetLayout) -> Option<String> {
     let rounds: Vec<u32> = (0..tests).map(rounds_of).collect();
     let fewest = rounds.iter().copied().min().filter(|runs| *runs > 0)?;
     let open = (0..tests).filter(|group| width_if_open(layout, *group, rates).is_some()).count();
-    let further: u32 = rounds.iter().map(|runs| runs.saturating_sub(plan.runs)).sum();
-    let (noisy, most) =
-        (rounds.iter().filter(|runs| **runs > plan.runs).count(), rounds.iter().max().unwrap_or(&0));
-    let first = format!("each test ran {} times on every target", fewest.min(plan.runs));
-    let more = match further {
-        0 => String::new(),
+    let most = rounds.iter().copied().max().unwrap_or(fewest);
+    let noisy = rounds.iter().filter(|runs| **runs > plan.runs).count();
+    let (first, more) = match noisy {
+        0 => (fewest.to_string(), String::new()),
+        _ if noisy == tests && most == fewest => (fewest.to_string(), String::new()),
+        _ if noisy == tests => (format!("{fewest} to {most}"), ", more if its runs vary more".to_owned()),
         _ => {
-            format!(
-                ", and {noisy} of {tests}, which vary more, got {further} further rounds together (a test ran at most {most} times)"
-            )
+            let which = format!("the {noisy} of {tests} tests that vary most ran up to {most} times");
+            (fewest.to_string(), format!(", and {which}"))
         }
     };
+    let first = format!("each test ran {first} times on every target");
     let end = match (open, plan.budget_ns) {
         (0, _) | (_, None) => String::new(),
         (_, Some(budget_ns)) => {

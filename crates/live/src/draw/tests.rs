@@ -2,8 +2,8 @@
 //! `FATHOM_BLESS=1 cargo test -p fathom-io-live` and check `git diff`.
 
 use super::*;
+use crate::Progress;
 use crate::state::{HostProgress, HostState, JobResult, Rate, RecentFigures, Sample, WatchState};
-use crate::{Progress, RemainingTime};
 use analysis::under_way::{CountersBetween, Device, ReportedOps, Row};
 use model::finding::{CheckId, Checked, Outcome};
 use model::machine::{LayerKind, SameBy};
@@ -83,10 +83,7 @@ fn busy() -> State {
         let findings = if job == 2 { vec![holes()] } else { Vec::new() };
         state.show_result(JobResult { name: name.into(), figures: row, op_bytes: Some(4096.0) }, findings);
     }
-    state.tick(
-        Progress { part: 4_300, total: 10_000 },
-        RemainingTime { time: Duration::from_secs(61), at_most: false },
-    );
+    state.tick(Progress { part: 4_300, total: 10_000 }, Duration::from_secs(61).into());
     state
 }
 

@@ -341,9 +341,10 @@ fn finding_items(compared: &Compared, all: bool) -> Vec<String> {
     let shown = if all { checks.clone() } else { worst_of(checks.clone()) };
     let item = |f: &Checked| {
         let not_checked = if f.outcome == Outcome::NotChecked { ", not checked" } else { "" };
-        format!("{} {}{not_checked}: {}", f.id, f.name, compared.finding_sentence(f))
+        let (sentence, _) = compared.finding_text(f)?;
+        Some(format!("{} {}{not_checked}: {sentence}", f.id, f.name))
     };
-    let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).map(item);
+    let items = shown.iter().filter(|f| f.outcome != Outcome::Holds).filter_map(item);
     let rest =
         rest_summary(checks, MAX_SHOWN).filter(|_| !all).map(|rest| format!("{rest}: --verbose shows them"));
     items.chain(rest).collect()

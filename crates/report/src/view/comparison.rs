@@ -61,7 +61,7 @@ pub(crate) fn pair_table(pairs: &[Pair], all: bool) -> Table {
         .value("A", |(_, metric, _)| metric.map(|m| format_value(m, m.a)))
         .value("B", |(_, metric, _)| metric.map(|m| format_value(m, m.b)))
         .value("change", |(_, metric, _)| metric.map(|m| show_change(m.ratio)))
-        .value("95 % interval", |(_, metric, _)| metric.map(|m| or_dash(m.interval, change_ends)))
+        .value("95 % interval", |(_, metric, _)| metric.map(|m| or_dash(change_ends(m), |ends| ends)))
         .value("visible", |(_, metric, _)| metric.map(|m| or_dash(m.could_have_seen, show_share)))
         .value("runs", |(_, metric, _)| metric.map(runs_needed))
         .label("answer", |(.., answer)| answer.map(ComparisonAnswer::word))
@@ -134,14 +134,18 @@ impl<'c> Compared<'c> {
             .filter(move |comparison| !gate.is_some_and(|gate| gate.sentence.contains(&comparison.sentence)))
     }
 
-    /// Returns the sentence of a finding. If [`Self::gate`] or an answer above it already contains
-    /// this sentence, returns a reference to it instead.
-    pub(crate) fn finding_sentence<'f>(&self, finding: &'f Checked) -> &'f str {
+    /// Returns the sentence of a finding and its cure. If [`Self::gate`] or an answer above it already contains the
+    /// sentence, the cure takes its place; `None` if there is no cure either.
+    pub(crate) fn finding_text<'f>(&self, finding: &'f Checked) -> Option<(&'f str, &'f str)> {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);
         let answers = self.others.iter().map(|(_, comparison)| &comparison.sentence);
         let is_above = gate.into_iter().chain(answers).any(|above| above.contains(sentence));
-        if is_above { "the answer above has the reason." } else { &finding.sentence }
+        match finding.cure.as_str() {
+            cure if !is_above => Some((&finding.sentence, cure)),
+            "" => None,
+            cure => Some((cure, "")),
+        }
     }
 
     /// Returns all sides by name.
@@ -260,7 +264,7 @@ fn sides_table(comparisons: &Comparisons, all: bool, is_joined: bool) -> Table {
         let changes = number.sides.iter().map(|side| side.describe_change(is_joined));
         table.add(name.into_iter().chain(changes));
         if !is_joined && number.sides.iter().any(|side| side.metric().is_some()) {
-            let interval = |side: &SideNumber| side.metric()?.interval.map(change_ends);
+            let interval = |side: &SideNumber| change_ends(side.metric()?);
             let intervals = number.sides.iter().map(|side| interval(side).unwrap_or_default());
             table.add([String::new(), String::new()].into_iter().chain(intervals));
         }
@@ -289,8 +293,8 @@ impl<'c> SideNumber<'c> {
     fn describe_change(&self, is_joined: bool) -> String {
         match self {
             Self::Compared(metric) => {
-                let interval = metric.interval.filter(|_| is_joined);
-                let between = interval.map_or_else(String::new, |ends| format!(" ({})", change_ends(ends)));
+                let interval = change_ends(metric).filter(|_| is_joined);
+                let between = interval.map_or_else(String::new, |ends| format!(" ({ends})"));
                 format!("{}{between} {}", show_change(metric.ratio), metric.answer.word())
             }
             Self::Refused(word) => word.word().into(),

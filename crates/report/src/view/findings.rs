@@ -5,7 +5,7 @@ use crate::view::lists::join_names;
 use crate::view::results::has_rows_of_jobs;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::name;
-use model::report::{Headline, Report, Verdict};
+use model::report::{Headline, Measured, Report, Verdict};
 use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -78,6 +78,20 @@ fn headline_finding(report: &Report) -> Option<Checked> {
     let about_result =
         shown_checks(report).into_iter().filter(|f| affects_number(f) && f.about.contains(&result.name));
     about_result.min_by_key(|f| (f.accepted, f.severity))
+}
+
+/// Names each result without a number with the finding that withholds it: `RND4K Q1T1 read (D01 FOREIGN_IO)`.
+pub(crate) fn why_numbers_are_missing(report: &Report) -> Vec<String> {
+    let describe = |result: &Measured| {
+        let withholds = |f: &&Checked| {
+            let acts =
+                f.outcome == Outcome::Finding && f.severity == Some(Severity::Invalidates) && !f.accepted;
+            acts && f.about.contains(&result.name)
+        };
+        let why = report.checks.iter().find(withholds).map(|f| format!("{} {}", f.id, f.name));
+        format!("{} ({})", result.name, why.unwrap_or_else(|| "nothing was measured".into()))
+    };
+    report.results.iter().filter(|r| r.void || r.total.is_none()).map(describe).collect()
 }
 
 /// Returns the findings to print below the headline. The last one decides the verdict on the

@@ -1,9 +1,10 @@
 //! How figures are printed: with the digits that their interval supports, and with the verdict on their result.
 
 use crate::view::table::or_dash;
+use model::comparison::Metric;
 use model::finding::CheckId;
 use model::report::{Measured, Verdict};
-use model::units::{MIB, show_change, show_count, show_ns, show_rate, show_share};
+use model::units::{MIB, show_change_ends, show_count, show_ns, show_rate, show_share};
 use std::collections::BTreeMap;
 
 /// If half the interval is at least this share of the value, the value is printed with two digits.
@@ -99,8 +100,8 @@ pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
 }
 
 /// Formats the interval of a ratio: `-3.0 % to -1.2 %`. Ends of 2 or more are factors: `x 3.00 to x 3.20`.
-pub(crate) fn change_ends(interval: [f64; 2]) -> String {
-    interval.map(show_change).join(" to ")
+pub(crate) fn change_ends(metric: &Metric) -> Option<String> {
+    metric.interval.map(|ends| show_change_ends(metric.ratio, ends))
 }
 
 /// Formats half the interval in percent of the value, or `-` without an interval.

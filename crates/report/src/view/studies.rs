@@ -14,7 +14,7 @@ use model::finding::CheckId;
 use model::job::Pattern;
 use model::report::{Figures, Measured, Rates};
 use model::study::{Api, ApiRow, LoadCurve, LoadPoint, LoadState, Scaling, TargetRow, Targets};
-use model::units::{show_bytes, show_change, show_count, show_ns, show_rate, show_share};
+use model::units::{show_bytes, show_change, show_change_ends, show_count, show_ns, show_rate, show_share};
 
 /// Text for a number that a finding invalidates.
 const NO_NUMBER: &str = "no number";
@@ -44,7 +44,10 @@ pub(crate) fn layer_table(layers: &Layers, results: &[Measured]) -> Table {
         .label("against", |row| {
             row.tool.and(row.against.as_ref()).map(|against| describe_difference(&row.name, against))
         })
-        .label("95 % interval", |row| row.tool.and(row.against.as_ref())?.interval.map(change_ends))
+        .label("95 % interval", |row| {
+            let against = row.tool.and(row.against.as_ref())?;
+            against.interval.map(|ends| show_change_ends(against.factor, ends))
+        })
         .label("findings", |row| CheckId::list(&row.findings, " "))
         .grouped(
             |row| &row.work,
@@ -217,7 +220,7 @@ fn only_direction(result: &Measured) -> Option<&Figures> {
 /// Formats the change of the rate and its interval: `+7.4 % (+3.1 % to +12.0 %)`.
 fn describe_pair(pair: &Pair) -> String {
     let Some(metric) = pair.metrics.first() else { return "-".into() };
-    let interval = metric.interval.map_or_else(String::new, |ends| format!(" ({})", change_ends(ends)));
+    let interval = change_ends(metric).map_or_else(String::new, |ends| format!(" ({ends})"));
     format!("{}{interval}", show_change(metric.ratio))
 }
 

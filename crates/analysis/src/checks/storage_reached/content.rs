@@ -34,8 +34,9 @@ pub(super) const ZERO_DATA: Check = Check {
     ),
     provoke: "`blkdiscard /dev/sdX` and `fathom run --rw randread /dev/sdX` (on a disk that holds nothing \
               you need), or `dd if=/dev/zero of=FILE bs=1M count=256` and `fathom run --rw randread FILE`.",
-    fix: "Write the target once with data that are not zeros (`fathom run --rw write --bs 1m --destroy NAME \
-          TARGET` over all of it), or name a directory and let fathom make its own test file.",
+    fix: "Name a directory and let fathom make its own test file: on a mounted device, the directory where it is \
+          mounted. Or, if the target is not in use and its contents are worthless, write it once with data that \
+          are not zeros: `fathom run --rw write --bs 1m --runs 1 --passes 1 --destroy NAME TARGET`.",
     accept: "Accept it if your real data contain as many zeros. fathom does not measure until you accept a \
              void finding.",
     applies: |case| case.does(Kind::Read) && case.on_device(),

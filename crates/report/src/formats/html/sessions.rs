@@ -370,7 +370,7 @@ fn ratio_row(metric: &Metric) -> IntervalRow {
             with_micro_sign(&format_value(metric, metric.a)),
             with_micro_sign(&format_value(metric, metric.b)),
             show_change(metric.ratio),
-            or_dash(metric.interval, change_ends),
+            or_dash(change_ends(metric), |ends| ends),
             metric.answer.word().into(),
         ],
         ..IntervalRow::default()

@@ -20,7 +20,7 @@ use crate::{Detail, Style};
 use model::comparison::{Comparison, ComparisonAnswer};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::machine::Place;
-use model::report::{CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
+use model::report::{AnswerWord, CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
 use model::study::Studied;
 use model::sweep::Sweep;
 use model::units::show_bytes;
@@ -43,6 +43,10 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
             show_answer(&mut out, report);
         }
         out.table(&main_table(report, false));
+        let missing = findings::why_numbers_are_missing(report);
+        if !missing.is_empty() {
+            out.paragraph(&format!("No number: {}.", join_names(&missing)));
+        }
         if let Some(against) = &report.against {
             show_rerun_brief(&mut out, against);
         }
@@ -177,7 +181,15 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
         Some(sweep) => sweep::show_ranking(out, sweep, report),
         None => show_answer(out, report),
     }
-    out.prose(&format!("{verdict}  "), "    ", &describe_headline(report, |number| out.paint(number, "1")));
+    let headline = describe_headline(report, |number| out.paint(number, "1"));
+    // After INVALID, a second verdict would contradict the first word. The headline of several rows has its own verdict.
+    let is_answered = report.answer.as_ref().is_some_and(|answer| answer.word == AnswerWord::Invalid);
+    match report.verdict {
+        Verdict::Suspect if is_answered && headline.ends_with("(suspect)") => {
+            out.prose("  ", "    ", &headline)
+        }
+        _ => out.prose(&format!("{verdict}  "), "    ", &headline),
+    }
     if let Some(commits) = describe_commits(report) {
         out.prose("  ", "  ", &commits);
     }
@@ -190,7 +202,14 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
     let has_rows = has_rows_of_jobs(report);
     let reason = head_findings.last();
     match (reason, head_findings) {
-        (Some(finding), [_]) => show_deciding_finding(out, finding, report.results.len(), has_rows || all),
+        (Some(finding), [_]) => {
+            let above = report.answer.as_ref().map_or("", |answer| answer.sentence.as_str());
+            let mut finding = finding.clone();
+            if above.contains(&finding.sentence) {
+                finding.sentence = "see above.".into();
+            }
+            show_deciding_finding(out, &finding, report.results.len(), has_rows || all);
+        }
         (Some(_), several) => several.iter().for_each(|f| show_one_line(out, f, report)),
         (None, _) => {
             if let Some(why) = findings::verdict_reason(report, shown) {

@@ -221,20 +221,19 @@ fn show_findings(out: &mut Page, compared: &Compared, all: bool) {
 }
 
 fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Checked>, compared: &Compared) {
-    let mut findings = findings.peekable();
+    let mut findings = findings.filter_map(|f| Some((f, compared.finding_text(f)?))).peekable();
     if findings.peek().is_some() {
         out.line("Findings");
     }
-    for finding in findings {
+    for (finding, (sentence, cure)) in findings {
         let severity = finding.severity.unwrap_or(Severity::Note);
         let accepted = if finding.accepted { ", accepted" } else { "" };
         let mark =
             out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
-        let (suffix, sentence) =
-            (covered_results(finding, compared.results), compared.finding_sentence(finding));
+        let suffix = covered_results(finding, compared.results);
         out.prose("  ", "      ", &format!("{mark}{suffix}: {sentence}"));
-        if !finding.cure.is_empty() {
-            out.prose("      -> ", "         ", &finding.cure);
+        if !cure.is_empty() {
+            out.prose("      -> ", "         ", cure);
         }
     }
 }
