@@ -186,7 +186,7 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
     let is_answered = report.answer.as_ref().is_some_and(|answer| answer.word == AnswerWord::Invalid);
     match report.verdict {
         Verdict::Suspect if is_answered && headline.ends_with("(suspect)") => {
-            out.prose("  ", "    ", &headline)
+            out.prose("  ", "    ", &headline);
         }
         _ => out.prose(&format!("{verdict}  "), "    ", &headline),
     }
