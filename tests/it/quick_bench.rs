@@ -20,7 +20,8 @@ fn cost_is_announced_as_in_explain() {
     ] {
         let out = stage.fathom(&format!("{words} --explain"), &here);
         assert_eq!(out.code, Some(0), "{words}: {out:?}");
-        assert!(out.stdout.contains("It takes ") && out.stdout.contains("It writes "), "{words}: {out:?}");
+        let text = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("It takes ") && text.contains("It writes "), "{words}: {out:?}");
     }
     let words = "run --engine sim --time 60ms --warmup 0 --runs 1 --no-history";
     let out = stage.fathom(words, Path::new(""));
@@ -134,10 +135,7 @@ fn target_comparison_uses_its_time_budget() {
         .map(|metric| ["a_runs", "b_runs"].map(|side| metric[side].as_array().unwrap().len()))
         .collect();
     assert!(runs.iter().all(|[a, b]| a == b && *a >= 5), "as often on both targets: {runs:?}");
-    assert!(
-        report["notes"].to_string().contains("compare: each test ran 5 times on every target"),
-        "{report:#}"
-    );
+    assert!(report["notes"].to_string().contains("compare: each test ran 5"), "{report:#}");
     // Judging the session again gives the same report.
     assert_eq!(stage.fathom("show last --format json", Path::new("")).report().0, report);
 }
