@@ -1,8 +1,7 @@
 //! `fathom api`: its flags.
 
-use crate::cli::shared_flags::{
-    BudgetArgs, LIKENESS, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser,
-};
+use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser};
+use crate::cli::usage_error::LIKENESS;
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{ApiSpec, Request, Work};

@@ -10,7 +10,8 @@
 //! flags in [`HIDDEN`] and exit codes are left out. All other flags remain.
 
 use super::Cli;
-use crate::cli::shared_flags::{LIKENESS, find_check};
+use crate::cli::shared_flags::find_check;
+use crate::cli::usage_error::LIKENESS;
 use crate::failure::Failure;
 use crate::stdout;
 use clap::{Command, CommandFactory};

@@ -3,7 +3,7 @@
 //! Also has the headings of `--help`, which are in the same order for every command. Headings of job settings come from the table of
 //! keys.
 
-use crate::cli::usage_error;
+use crate::cli::usage_error::{self, LIKENESS};
 use crate::failure::Failure;
 use crate::files::output::{self, Replace};
 use crate::live::ProgressMode;
@@ -582,9 +582,6 @@ pub(super) fn target_path(typed: &OsStr) -> PathBuf {
     ));
     path.to_owned()
 }
-
-/// A message suggests the most similar name if its similarity, from 0 to 1, is at least this.
-pub(super) const LIKENESS: f64 = 0.6;
 
 /// Finds a check by id or name, in upper or lower case.
 ///

@@ -12,7 +12,6 @@
 //!
 //! [`find_long_dash`] finds options that were pasted from a web page.
 
-use super::shared_flags::LIKENESS;
 use super::{Cli, find_tool};
 use crate::recipes::RECIPES;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -26,6 +25,9 @@ use model::spec::number::any_of;
 use model::units::parse_duration_ns;
 use std::ffi::OsString;
 use std::path::Path;
+
+/// A message suggests the most similar name if its similarity, from 0 to 1, is at least this.
+pub(super) const LIKENESS: f64 = 0.6;
 
 /// Rewrites an error so that its first line names what to type. Text that the user typed is shown in one line, without control characters.
 pub(super) fn advise(mut error: clap::Error, words: &[String]) -> clap::Error {
