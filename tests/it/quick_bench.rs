@@ -135,7 +135,7 @@ fn target_comparison_uses_its_time_budget() {
         .map(|metric| ["a_runs", "b_runs"].map(|side| metric[side].as_array().unwrap().len()))
         .collect();
     assert!(runs.iter().all(|[a, b]| a == b && *a >= 5), "as often on both targets: {runs:?}");
-    assert!(report["notes"].to_string().contains("compare: each test ran 5"), "{report:#}");
+    assert!(report["notes"].to_string().contains("compare: each test ran "), "{report:#}");
     // Judging the session again gives the same report.
     assert_eq!(stage.fathom("show last --format json", Path::new("")).report().0, report);
 }
