@@ -83,6 +83,9 @@ fn parse_accepted_check(text: &str) -> Result<CheckId, String> {
     }
 }
 
+/// Part of the message about a side that is a directory or a block device, and names no session.
+const NOT_A_MEASUREMENT: &str = ", not a measurement; ";
+
 impl Args {
     /// Compares, prints, and returns the exit code.
     ///
@@ -92,7 +95,11 @@ impl Args {
         let options = self.options()?;
         let typed = std::iter::once(&self.a).chain(&self.b);
         let sides = typed.map(|side| find_files(side)).collect::<Result<Vec<_>, _>>();
-        let sides = sides.map_err(|why| self.explain_targets().unwrap_or(why))?;
+        let sides = sides.map_err(|why| match self.explain_targets() {
+            Some(advice) if why.message().contains(NOT_A_MEASUREMENT) => advice,
+            // Another error, such as several sessions with this tag.
+            _ => why,
+        })?;
         // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
         let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
         refuse_twice(sides.iter().flatten().map(|file| (canonical(file), name::shown(file))))?;

@@ -59,7 +59,8 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
             }
             let similar = typed(ContextKind::SuggestedArg)
                 .filter(|similar| strsim::normalized_damerau_levenshtein(option, similar) >= LIKENESS);
-            let advice = explain_other_name(option, words, command)
+            let advice = flag_of_fathom(option)
+                .or_else(|| explain_other_name(option, words, command))
                 .or_else(|| explain_option(option, words))
                 .or_else(|| argument_as_option(option, words, command))
                 .or_else(|| compare_targets(option, words, command))
@@ -217,7 +218,18 @@ const OTHER_NAMES: [(&str, &str, &str); 7] = [
     ("fail-if",   "fail-if-slower", "10%"),
 ];
 
-/// Explains a flag that was typed by one of its [`OTHER_NAMES`].
+/// Suggests `fathom --version` for `fathom doctor --version`, because only fathom itself has this flag.
+fn flag_of_fathom(option: &str) -> Option<String> {
+    let name = option.strip_prefix("--")?;
+    let mut cli = Cli::command();
+    // clap adds --version when it builds the command.
+    cli.build();
+    let has_flag = cli.get_arguments().any(|flag| flag.get_long() == Some(name));
+    has_flag.then(|| format!("type fathom {option}"))
+}
+
+/// Explains a flag that was typed by one of its [`OTHER_NAMES`]. `None` if this command lacks the flag and another command has the
+/// typed name.
 fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
     let (typed, value) = find_typed(option, words)?;
     let command = command?;
@@ -225,6 +237,9 @@ fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Com
     let of_name = || OTHER_NAMES.iter().filter(|(name, ..)| *name == typed);
     let Some((_, flag, example)) = of_name().find(|(_, flag, _)| takes(flag)) else {
         let (_, flag, _) = of_name().find(|(name, ..)| keys::find(name).is_none())?;
+        if !commands_with_flag(typed).is_empty() {
+            return None;
+        }
         let advice = name_other_commands(&format!("--{flag}"), Some(command.get_name()))?;
         return Some(format!("here it is --{flag}; {advice}"));
     };
@@ -463,8 +478,11 @@ fn explain_option(flag: &str, words: &[String]) -> Option<String> {
         .or_else(|| Some(describe_equivalent(&keys::in_diskspd(glued)?, command, words)))
 }
 
-/// Explains an option of fio that no single flag of fathom replaces.
+/// Explains an option of fio that no single flag of fathom replaces. `None` if a command of fathom has a flag of this name.
 fn explain_fio_option(name: &str) -> Option<String> {
+    if !commands_with_flag(name).is_empty() {
+        return None;
+    }
     let mut all = dialect::fio::options::OPTIONS.iter().chain(dialect::fio::options::OWN);
     let option = all.find(|option| option.name == name || option.aliases.contains(&name))?;
     let about = option.about;
@@ -753,6 +771,10 @@ fn tips_name_flag_value_and_command() {
         ("compare A B --threshold 10%", "here it is --fail-if-slower; type --fail-if-slower 10%"),
         ("compare A B --fail-if p99>5ms", "here it is --fail-if-slower; type --fail-if-slower 10%"),
         ("compare A B --tolerance 3", "here it is --margin; type --margin 3"),
+        ("bench --tolerance 5%", "fathom bench does not take it; type it with fathom sweep"),
+        ("devices --output x", "fathom devices does not take it; type it with fathom bench, fathom run"),
+        ("list --output x", "fathom list does not take it; type it with fathom bench, fathom run"),
+        ("doctor --version", "unknown option '--version': type fathom --version"),
         ("bench --JSON", "type --format json"),
         ("run --json x", "type --format json"),
         ("list --csv", "type --format csv"),

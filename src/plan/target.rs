@@ -181,6 +181,9 @@ impl<'a> Targets<'a> {
             // A file that will be made may already exist, empty, as created by mkstemp.
             let inspect = if draft.spec.create.is_some() { inspect_path } else { inspect_target };
             let PlacedTarget { target, place } = inspect(self.root, typed_path, &path)?;
+            if target.role == Role::File {
+                refuse_like_job_file(self.request, typed_path, &path)?;
+            }
             let target = Target { made_for: file.where_made(target.role), ..target };
             self.known.push(PlacedTarget { target, place });
             origins.record("TARGET", &name::text(&path), from);
@@ -530,10 +533,13 @@ impl TargetFacts {
     }
 }
 
-/// Refuses `--destroy NAME` without a target. The current directory would be measured, and the user probably means NAME.
+/// Refuses `--destroy NAME` if neither the request nor a stream names a target. The current directory would be measured, and the
+/// user probably means NAME.
 pub(super) fn refuse_destroy_without_target(request: &Request) -> Result<(), Failure> {
+    let mut streams = request.job.phases.iter().flat_map(|phase| &phase.streams);
     if request.destroy.is_empty()
         || !request.targets.is_empty()
+        || streams.any(|stream| !stream.target.is_empty())
         || request.against.is_some()
         || request.is_of_other_tool()
     {
@@ -1021,8 +1027,8 @@ pub(super) fn direct_alignment(place: &Place) -> u32 {
 /// Extension of fio's job files in addition to `.fio`.
 const OTHER_FIO_EXTENSION: &str = "job";
 
-/// Refuses a workload file as a target, recognised by its content or, if it is text, by its name: its few bytes are not meant to
-/// be measured.
+/// Refuses a workload file as a target, recognised by its content or, if it is text, by the name that its tool gives it: its few
+/// bytes are not meant to be measured.
 fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
     let name = name::shown(typed_path);
     let not_a_disk =
@@ -1048,16 +1054,38 @@ fn refuse_workload_file(typed_path: &Path) -> Result<(), Failure> {
         ));
     }
     let is_text = std::str::from_utf8(&content).is_ok_and(|text| !text.contains('\0'));
-    if is_text && !content.is_empty() && is_like_job_file(typed_path) {
-        let what = format!("a text file ({})", show_bytes(content.len() as u64));
-        return Err(not_a_disk(what, "job files end in .toml: `fathom help job-files` has an example"));
-    }
     let Some(tool) = detect_tool(&content).or_else(|| tool_of_extension(typed_path).filter(|_| is_text))
     else {
         return Ok(());
     };
     let what = format!("a job file of {} ({})", tool.word(), show_bytes(content.len() as u64));
     Err(not_a_disk(what, &format!("`fathom run {name}` runs it")))
+}
+
+/// Refuses a text file as a target of `fathom run` if its extension is one of [`NO_JOB_FILES`], unless `--destroy` names it.
+fn refuse_like_job_file(request: &Request, typed_path: &Path, path: &Path) -> Result<(), Failure> {
+    let is_run = request.command.get(1).is_some_and(|command| command == "run");
+    let destroyed: Vec<PathBuf> = request.destroy.iter().map(|typed| name::path(typed)).collect();
+    if !is_run || !is_like_job_file(typed_path) || is_named(&destroyed, path) {
+        return Ok(());
+    }
+    let Small::Read(content) = files::read_if_small(typed_path, MAX_FILE_BYTES as u64) else { return Ok(()) };
+    let Ok(text) = std::str::from_utf8(&content) else { return Ok(()) };
+    if text.is_empty() || text.contains('\0') {
+        return Ok(());
+    }
+    let name = name::shown(typed_path);
+    let json: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    Err(Failure::Usage(if json.get("fathom").is_some() {
+        format!(
+            "{name} is a JSON report of fathom, not a disk to measure; `fathom compare {name} OTHER` compares it with another report"
+        )
+    } else {
+        format!(
+            "{name} is a text file ({}), not a disk to measure; job files end in .toml: `fathom help job-files` has an example",
+            show_bytes(content.len() as u64)
+        )
+    }))
 }
 
 /// The tool whose job files have this extension.

@@ -150,6 +150,9 @@ fn missing_targets_name_what_to_type() {
         refused(&stage.fathom("run --quiet", &job), 2, &["does not exist; job files end in .toml"]);
         std::fs::write(&job, "rw: randread\n").unwrap();
         refused(&stage.fathom("run --quiet", &job), 2, &["is a text file (13 B)", "job files end in .toml"]);
+        // --destroy shows that the file itself is meant.
+        let destroy = format!("run --quiet --rw randwrite --size 2m --destroy {}", job.display());
+        refused(&stage.fathom(&destroy, &job), 2, &["ends beyond", "which has 13 B"]);
         std::fs::remove_file(&job).unwrap();
     }
     let in_missing = folder.join("none/at/all");
@@ -173,6 +176,15 @@ fn destroy_without_a_target_is_no_measurement_of_the_current_directory() {
         let instead = "--destroy /dev/loop6 /dev/loop6\n";
         refused(&out, 2, &["no target given: --destroy only permits overwriting; type fathom ", instead]);
     }
+    // A stream of the job file names a target.
+    let job = stage.path("job.toml");
+    let data = stage.file("data", 1);
+    let streams = format!(
+        "[[stream]]\nrw = \"randread\"\ntarget = \"{}\"\n[[stream]]\nrw = \"randread\"\n",
+        data.display()
+    );
+    std::fs::write(&job, streams).unwrap();
+    refused(&stage.fathom("run --destroy /dev/loop6", &job), 2, &["--destroy has no effect"]);
     // Without a use for a target, there is none to name.
     let idle = stage.fathom("run --rw randread --engine null --destroy sda", Path::new(""));
     refused(&idle, 2, &["--destroy has no effect"]);
@@ -232,6 +244,7 @@ fn results_of_fio_are_named_with_what_to_type() {
         2,
         &["a JSON report of fathom, which only `fathom compare` reads"],
     );
+    refused(&stage.fathom("run --quiet", &report), 2, &["is a JSON report of fathom, not a disk to measure"]);
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
 }
 

@@ -187,6 +187,10 @@ fn tags_and_notes_survive_the_index() {
     stage.must(&format!("tag {} both", ids[0]));
     stage.must(&format!("tag {} both", ids[1]));
     stage.must_not(2, "show both", &["2 sessions have this tag", &ids[0], &ids[1]]);
+    // Directories of these names do not hide the reason.
+    stage.folder("cwd/both");
+    let line = format!("compare both {}", stage.folder("cwd/other").display());
+    stage.must_not(2, &line, &["2 sessions have this tag"]);
     stage.must(&format!("tag {} both --remove", ids[1]));
     stage.must("show both");
     stage.must_not(2, &format!("tag {} both --remove", ids[1]), &["no such tag"]);

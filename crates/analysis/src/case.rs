@@ -19,7 +19,7 @@ use model::machine::{Cgroup, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
-pub(crate) use sharing::{AMPLIFICATION, amplified, new_page_bytes};
+pub(crate) use sharing::{AMPLIFICATION, UNDECIDED, amplified, new_page_bytes};
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -89,8 +89,8 @@ fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }
 
-/// Whether the answer is only that of a comparison with an earlier session whose jobs were measured again, and the same
-/// findings relabel both sides. Such sides are alike, so the comparison decides, as `compare` does on two files.
+/// Whether the answer is only that of a comparison with an earlier session whose jobs were measured again, and no finding
+/// relabels only one side, except a reached limit. The comparison then decides, as `compare` does on two files.
 fn compares_like_with_like(report: &Report) -> bool {
     let Some(against) = report.against.as_ref().filter(|_| report.gates.is_empty()) else { return false };
     let comparison = &against.workload_comparison;

@@ -18,7 +18,7 @@ use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
 use model::plan::Strategy;
-use model::report::{AnswerWord, CountsAs, Measured, ReportAnswer, RunFigures};
+use model::report::{AnswerWord, CountsAs, Ending, Measured, ReportAnswer, RunFigures};
 use model::spec::number::FEWEST_GATED_RUNS;
 use model::study::{LoadCurve, MetLoad};
 use model::units::{show_count, show_ns, show_share};
@@ -474,11 +474,31 @@ fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<Gat
     })
 }
 
-/// Adds to an undecided answer what to type, unless the user already said what it counts as.
-pub(crate) fn advise_inconclusive(answer: &mut Option<ReportAnswer>, counts_as: Option<CountsAs>) {
-    let undecided = answer.as_mut().filter(|a| a.word == AnswerWord::Inconclusive && counts_as.is_none());
-    if let Some(answer) = undecided {
-        answer.sentence = format!("{} {PASS_UNLESS_PROVEN}", answer.sentence);
+/// Returns what an undecided answer counts as, if the user asked for that. Without a request, adds to the answer what to type.
+pub(crate) fn count_undecided(
+    answer: &mut Option<ReportAnswer>,
+    asked: Option<CountsAs>,
+    ending: &Ending,
+) -> Option<CountsAs> {
+    let answer = answer.as_mut().filter(|a| a.word == AnswerWord::Inconclusive)?;
+    let early = (*ending != Ending::Complete).then_some("The session");
+    let (counts_as, addition) = judge_undecided(asked, early);
+    answer.sentence += &addition;
+    counts_as
+}
+
+/// Returns what an undecided condition counts as, and what to add to its sentence. `asked` is the user's request, and `ended_early` the
+/// session or side that ended early. It never counts as PASS, because its missing runs could have decided.
+pub(crate) fn judge_undecided(
+    asked: Option<CountsAs>,
+    ended_early: Option<&str>,
+) -> (Option<CountsAs>, String) {
+    match (asked, ended_early) {
+        (None, None) => (None, format!(" {PASS_UNLESS_PROVEN}")),
+        (Some(CountsAs::Pass), Some(side)) => {
+            (None, format!(" {side} ended early, so this does not count as PASS."))
+        }
+        _ => (asked, String::new()),
     }
 }
 

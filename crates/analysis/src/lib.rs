@@ -48,7 +48,7 @@ use model::finding::{CheckId, Checked};
 use model::job::Kind;
 use model::machine::Machine;
 use model::record::Record;
-use model::report::{Annotations, AnswerWord, CountsAs, Ending, FORMAT, Measured, Producer, Report, Verdict};
+use model::report::{Annotations, CountsAs, FORMAT, Measured, Producer, Report, Verdict};
 pub use notes::engine_fallbacks;
 use verdict::Judged;
 
@@ -74,10 +74,10 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         return command::judge(record, study, options);
     }
     let sides = record.header.plan.against.as_ref().zip(compare::split_rerun(record));
-    let mut report = match sides {
+    let mut report = match &sides {
         Some((earlier, (own, rerun))) => {
-            let mut report = conclude(&own, options);
-            let rerun = conclude(&rerun, options);
+            let mut report = conclude(own, options);
+            let rerun = conclude(rerun, options);
             let against =
                 compare::compare_rerun(earlier, &record.header.plan, &report, rerun, &options.accept);
             report.answer =
@@ -88,12 +88,9 @@ pub fn judge(record: &Record, options: &Judging) -> Report {
         None => conclude(record, options),
     };
     report.answer = exit::printed_answer(&report);
-    let is_open = report.answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
-    // A session that ended early must not pass: its missing runs were to decide.
-    let is_complete = report.ending == Ending::Complete;
-    let may_count = |counts_as: &CountsAs| is_open && (is_complete || *counts_as == CountsAs::Fail);
-    report.counts_as = options.inconclusive.filter(may_count);
-    gate::advise_inconclusive(&mut report.answer, options.inconclusive);
+    report.counts_as = gate::count_undecided(&mut report.answer, options.inconclusive, &report.ending);
+    let own = sides.as_ref().map_or(record, |(_, (own, _))| own);
+    report.notes.extend(strategy::settle_note(own, &report));
     report
 }
 
@@ -171,9 +168,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         preconditioned: record.preconditioned.clone(),
         against: None,
     };
-    let mut report = studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report));
-    report.notes.extend(strategy::settle_note(record, &report));
-    report
+    studies::attach_comparison(record, &jobs, fleet::add_host_figures(record, report))
 }
 
 /// Builds the result of a case. The caller sets the fields that depend on the findings of all cases.

@@ -306,7 +306,7 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
     if inside < MIN_DEVICE_SHARE {
         return limiter_above_device(case, inside, &times, per_op, numbers);
     }
-    // Each request took much less time than the operation: splitting it made it slower.
+    // Each request took much less time than the operation.
     if per_op > ONE_TO_ONE && !case.syncs() && share(device_ns / per_op, latency_ns) < MIN_DEVICE_SHARE {
         let sentence = format!(
             "Each operation became {} requests to the device, which took {} each; an operation took {}.",

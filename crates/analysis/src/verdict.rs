@@ -22,9 +22,6 @@ const MAX_NAMED: usize = 2;
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// Checks whose findings say that other programs or guests used the disk or the CPUs.
-const OF_OTHER_LOAD: [CheckId; 3] = [CheckId::D01, CheckId::D08, CheckId::D10];
-
 /// Checks whose findings say that synced data may not be stable.
 const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
 
@@ -235,7 +232,8 @@ pub(crate) fn explained_flags(ids: &NamedIds) -> String {
 
 /// Returns what removes the cause of findings, for use before `and repeat`.
 pub(crate) fn describe_cure(ids: &NamedIds) -> &'static str {
-    if ids.keys().all(|id| OF_OTHER_LOAD.contains(id)) { "stop the other load" } else { "remove the cause" }
+    let is_other_load = ids.keys().all(|id| *id == CheckId::D01);
+    if is_other_load { "stop the other load on the disk" } else { "remove the cause" }
 }
 
 /// Returns how to decide a question on a number that findings invalidate or relabel: the cure first, then what to type

@@ -27,6 +27,10 @@ use trace::row::{Names, Row, RowKind};
 /// Maximum number of queued writes with a flush that were not issued yet. No kernel has more at once.
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
+/// Longest time in ns from the queueing of a write with a flush to its issue, if its completion is unknown. The kernel resets a device
+/// that has not answered for so long, so the capture lost the issue of an older write.
+const LONGEST_FLUSH_NS: u64 = 60_000_000_000;
+
 /// An operation of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
@@ -142,14 +146,19 @@ impl Operations {
     }
 
     /// Removes the oldest queued write at the sector of an issued write, and returns when it was queued; `None` if the
-    /// capture has none. Also removes queued writes that had completed before this issue: the capture lost their own issue.
+    /// capture has none. Also removes queued writes that had completed before this issue, or are older than
+    /// [`LONGEST_FLUSH_NS`] without a known completion: the capture lost their own issue.
     fn take_queued(&mut self, row: &Row) -> Option<u64> {
         let until = (row.sector, row.issue_ns, u64::MAX, None);
         loop {
             let oldest = self.queued.range((row.sector, 0, 0, None)..=until).next().copied()?;
             self.queued.remove(&oldest);
             let (_, queued_ns, _, done_ns) = oldest;
-            if done_ns.is_none_or(|done_ns| done_ns >= row.issue_ns) {
+            let is_pending = match done_ns {
+                Some(done_ns) => done_ns >= row.issue_ns,
+                None => row.issue_ns - queued_ns <= LONGEST_FLUSH_NS,
+            };
+            if is_pending {
                 return Some(queued_ns);
             }
         }

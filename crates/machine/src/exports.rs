@@ -40,18 +40,22 @@ impl Export {
     }
 }
 
-/// Returns all exports.
+/// Returns why exports may be hidden: a module that exports is loaded, but configfs is not mounted here. `None` if none are hidden.
+pub(crate) fn hidden_exports(root: &Root) -> Option<String> {
+    let (module, _) = MODULES.into_iter().find(|(module, dir)| {
+        root.has(&format!("/sys/module/{module}")) && !root.has(&format!("{CONFIGFS}/{dir}"))
+    })?;
+    Some(format!(
+        "what the kernel module {module} exports is unknown: no configfs at {CONFIGFS}; to show it in a container, start the \
+         container with `-v {CONFIGFS}:{CONFIGFS}:ro`"
+    ))
+}
+
+/// Returns all exports that configfs shows.
 ///
 /// # Errors
-/// Why they cannot be listed, for example because configfs is not mounted here.
+/// Why they cannot be listed.
 pub(crate) fn exports(root: &Root) -> Known<Vec<Export>> {
-    for (module, dir) in MODULES {
-        if root.has(&format!("/sys/module/{module}")) && !root.has(&format!("{CONFIGFS}/{dir}")) {
-            return Err(format!(
-                "what the kernel module {module} exports is unknown: no configfs at {CONFIGFS}"
-            ));
-        }
-    }
     let mut found = Vec::new();
     for (pattern, path, enable) in KINDS {
         let mut places = vec![CONFIGFS.to_owned()];
@@ -174,7 +178,11 @@ fn open_exports_are_found_and_unreadable_ones_are_unknown() {
     // The module is loaded, and this mount namespace has no configfs.
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     put(dir.path(), "sys/module/nvmet/refcnt", "0\n");
-    assert!(exports(&Root::at(dir.path().to_owned())).is_err_and(|why| why.contains("no configfs")));
+    let root = Root::at(dir.path().to_owned());
+    assert!(hidden_exports(&root).is_some_and(|why| why.contains("nvmet exports is unknown: no configfs")));
+    assert!(is_none(&root));
+    put(dir.path(), "sys/kernel/config/nvmet/discovery_nqn", "nqn\n");
+    assert_eq!(hidden_exports(&root), None);
     // A file in place of the directory stands for a directory that cannot be listed.
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     put(dir.path(), "sys/kernel/config/nvmet/subsystems", "");

@@ -18,7 +18,7 @@
 //! Programs that only read are not users. `signature` finds out what an unused device holds.
 
 use crate::error::describe;
-use crate::exports::{Export, export_of, exports, unknown_export};
+use crate::exports::{Export, export_of, exports, hidden_exports, unknown_export};
 use crate::file_systems::{Mount, unescape};
 use crate::loop_devices::Loop;
 use crate::processes::parse_mapping;
@@ -28,6 +28,7 @@ use crate::{file_systems, identity, processes, stack};
 use model::machine::Identity;
 use model::name;
 use rustix::fs::Mode;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -55,7 +56,12 @@ pub(crate) fn device(root: &Root, name: &str) -> Result<Use, String> {
     if let Some(user) = user_in_stack(root, name, None, MAX_LEVELS)? {
         return Ok(Use::By(user));
     }
-    Ok(writer_of_devices(root, &below(root, name)?))
+    Ok(writer_of_devices(root, &below(root, name)?).or(hidden_use(root)))
+}
+
+/// Returns [`Use::NeedsConsent`] if the kernel may export files and devices that are not visible here.
+fn hidden_use(root: &Root) -> Use {
+    hidden_exports(root).map_or(Use::Unused, Use::NeedsConsent)
 }
 
 /// Returns everything that a write to a device changes: the device's relatives, the devices and files below it, and the relatives of
@@ -172,9 +178,10 @@ fn backing_user(
     }
     let mut loops = crate::loop_devices::bound_loops(root)?;
     loops.retain(|l| l.name != name);
-    let exports = exports(root)?;
-    let user = loop_over(&loops, &backing).map(|l| describe_loop(root, &l.name));
-    let user = user.or_else(|| export_of(&exports, &backing).map(Export::describe));
+    let user = match loop_over(&loops, &backing) {
+        Some(other) => Some(describe_loop(root, &other.name)),
+        None => export_of(&exports(root)?, &backing).map(Export::describe),
+    };
     Ok(user.map(|user| format!("{name} is backed by a file that is also {user}")))
 }
 
@@ -332,9 +339,11 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     let mirrored = file_systems::mirrored_file(root, &path);
     if let Some(mirrored) = &mirrored
         && let Ok(what) = identity::from_path(mirrored)
-        && let Some(user) = kernel_user_of_file(root, &what)?
     {
-        return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
+        if let Some(user) = kernel_user_of_file(root, &what)? {
+            return Ok(Use::By(format!("{user} (as {})", name::shown(mirrored))));
+        }
+        unseen = unseen.or(hidden_use(root));
     }
     let mut is_shared = may_be_shared(file);
     for path in beneath {
@@ -351,7 +360,13 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     if !by_content || !is_shared || mirrored.is_some_and(|mirrored| is_same(file, &mirrored)) {
         return Ok(unseen);
     }
-    match user_by_content(root, file, |name| user_of_device(root, name))? {
+    let has_match = Cell::new(false);
+    let user_of_match = |name: &str| {
+        has_match.set(true);
+        user_of_device(root, name)
+    };
+    match user_by_content(root, file, user_of_match)? {
+        Use::Unused if has_match.get() => Ok(unseen.or(hidden_use(root))),
         Use::Unused => Ok(unseen),
         found => Ok(found),
     }
@@ -396,11 +411,14 @@ fn direct_user_of_file(root: &Root, file: &File) -> Result<Use, String> {
     let unseen = swaps.err().or(unseen_export).filter(|_| !settled);
     match unseen.or_else(|| unknown_backing(&loops, |l| l.read_only || !settled)) {
         Some(doubt) if !matches!(writers, Use::By(_)) => Err(doubt),
-        // A file that is mounted without a loop device is not open for writing.
-        _ => Ok(match (writers, mounted) {
-            (Use::Unused, Err(why)) => Use::CannotTell(why),
-            (writers, _) => writers,
-        }),
+        _ => {
+            let found = match (writers, mounted) {
+                // A file that is mounted without a loop device is not open for writing.
+                (Use::Unused, Err(why)) => Use::CannotTell(why),
+                (writers, _) => writers,
+            };
+            Ok(if settled { found } else { found.or(hidden_use(root)) })
+        }
     }
 }
 
@@ -932,6 +950,15 @@ mod tests {
         assert!(direct_user_of_file(&root, &File::open("/dev/null")?).is_err_and(|why| unknown(&why)));
         let with_leases = tempfile::NamedTempFile::new()?.into_temp_path();
         assert_eq!(direct_user_of_file(&root, &File::open(&with_leases)?), Ok(Use::Unused));
+        // Hidden exports need consent, and a user that was found is named.
+        let loaded = ("sys/module/nvmet/refcnt", "0\n");
+        let (_dir, root) = machine(&[loaded]);
+        let is_hidden = |found: Result<Use, String>| matches!(found, Ok(Use::NeedsConsent(why)) if why.contains("no configfs"));
+        assert!(is_hidden(device(&root, "sda")));
+        assert!(is_hidden(direct_user_of_file(&root, &File::open("/dev/null")?)));
+        assert_eq!(direct_user_of_file(&root, &File::open(&with_leases)?), Ok(Use::Unused));
+        let found = user(&[loaded, ("sys/class/block/loop3/loop/backing_file", "/dev/sda1\n")]);
+        assert_eq!(found, "sda1 is the backing file of loop3");
         Ok(())
     }
 

@@ -25,6 +25,9 @@ const METADATA_READ_BYTES: u64 = 128 << 10;
 /// Bytes that ext4 and xfs may write to the device for each written byte, because of inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 
+/// Start of the reason of a check whose evidence is complete, but whose figures do not decide.
+pub(crate) const UNDECIDED: &str = "fathom cannot tell";
+
 /// A count of bytes that is known within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -243,7 +246,7 @@ impl<'a> Case<'a> {
 
     /// Returns the error "fathom cannot tell `what`", with the streams that share the devices of this stream.
     pub(crate) fn cannot_tell<T>(&self, what: &str) -> Known<T> {
-        Err(format!("fathom cannot tell {what}: {}", self.why_shared()?))
+        Err(format!("{UNDECIDED} {what}: {}", self.why_shared()?))
     }
 
     /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request

@@ -544,7 +544,7 @@ fn check_nfs_calls(case: &Case, name: &str) -> Known<Detail> {
         return Ok(detail!(
             Severity::Relabels,
             evidence([("writes_sent", 0.0), ("commits_sent", 0.0)]),
-            "{name} sent no write to its server, although {} syncs were requested.",
+            "{name} sent no write to a server, although {} syncs were requested.",
             show_count(syncs as f64)
         )
         .relabelled(Rename::Condition("not durable".into())));
@@ -552,8 +552,8 @@ fn check_nfs_calls(case: &Case, name: &str) -> Known<Detail> {
     Ok(detail!(
         Severity::Note,
         evidence([]),
-        "{name} acknowledged {} writes and {} commits, but this machine cannot see whether they are on the media of \
-         its server.",
+        "{name} acknowledged {} writes and {} commits, but this machine cannot see whether a server has them \
+         on its media.",
         show_count(writes as f64),
         show_count(commits as f64)
     ))

@@ -14,7 +14,7 @@ mod storage_reached;
 #[cfg(test)]
 mod tests;
 
-use crate::case::{Case, CaseRun};
+use crate::case::{Case, CaseRun, UNDECIDED};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -147,10 +147,15 @@ impl Check {
     ///    evidence for at most [`MAX_REASONS`] reasons: more reasons come from figures, which change with the runs.
     /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
     ///
-    /// A check that lacks runs or operations gives another reason for a single run, so no run is left out for it.
+    /// No run is left out if the figures of all runs do not decide: such a reason starts with [`UNDECIDED`], or it states
+    /// figures, so that a single run has another reason.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
         let answer = self.ask_about(case, answers);
         let Err(first_why) = &answer else { return answer };
+        // The figures of all runs leave the answer open, so to leave runs out would be a choice of runs.
+        if first_why.starts_with(UNDECIDED) {
+            return answer;
+        }
         let (mut part, mut why) = (case.clone(), first_why.clone());
         let mut group = case.with_runs(Vec::new());
         for _ in 0..MAX_REASONS {
@@ -168,7 +173,7 @@ impl Check {
             match self.ask_about(&part, answers) {
                 Ok(Answer::Finding(mut found)) => {
                     found.sentence +=
-                        &format!(" Only {read} of {} runs could be checked: {first_why}.", case.runs.len());
+                        &format!(" Only {read} of {} runs were checked: {first_why}.", case.runs.len());
                     return found.found();
                 }
                 Ok(_) => return answer,

@@ -5,7 +5,7 @@ pub(super) use super::{
     sum_over_runs,
 };
 pub(crate) use crate::case::{
-    Amount, Case, CaseRun, cgroup_slot, flow_of, no_run, requested_depth, share, split_known,
+    Amount, Case, CaseRun, UNDECIDED, cgroup_slot, flow_of, no_run, requested_depth, share, split_known,
 };
 pub(crate) use crate::checks::{
     Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula, holds,

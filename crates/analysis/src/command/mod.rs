@@ -62,9 +62,9 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     let reasoned = verdict_with_reason(&commands, &checks);
     let mut answer =
         crate::gate::combine_gates(&gates).or_else(|| answer_of_comparison(&commands, &compared));
-    crate::gate::advise_inconclusive(&mut answer, options.inconclusive);
+    let ending = notes::ending(record);
+    let counts_as = crate::gate::count_undecided(&mut answer, options.inconclusive, &ending);
     let answer = answer.map(|answer| explain_suspect(answer, reasoned.verdict, reasoned.by));
-    let is_open = answer.as_ref().is_some_and(|a| a.word == AnswerWord::Inconclusive);
     let first = commands.first();
     let (per_second, unit) = if first.and_then(|one| one.seconds).is_some_and(|seconds| seconds < 1.0) {
         (1e3, "ms")
@@ -74,7 +74,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
     Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         answer,
-        counts_as: options.inconclusive.filter(|_| is_open),
+        counts_as,
         gates,
         quick: None,
         verdict: reasoned.verdict,

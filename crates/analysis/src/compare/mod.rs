@@ -26,7 +26,7 @@ use model::finding::{CheckId, Outcome, Severity};
 use model::plan;
 use model::plan::{Plan, Strategy};
 use model::record::{Record, Run};
-use model::report::{CountsAs, FORMAT, Measured, Producer, Report, Rerun, Verdict};
+use model::report::{CountsAs, Ending, FORMAT, Measured, Producer, Report, Rerun, Verdict};
 use model::units::{show_change, show_change_ends, show_share};
 use model::verdict::SlowdownLimit;
 use stats::comparison;
@@ -143,8 +143,11 @@ impl<'r> PendingComparison<'r> {
             b: show_side(b),
             checks: checks::ask(&context),
             gate: options.fail_if_slower.map(|limit| {
-                let sides = [("A", a), (name.as_str(), b)];
-                weighing::keep_open_if_incomplete(weighing::decide_gate(&pairs, limit, options), &sides)
+                let sides: [(&str, &[Report]); 2] = [("A", a), (name.as_str(), b)];
+                let has_ended_early =
+                    |(_, reports): &&(&str, &[Report])| reports.iter().any(|r| r.ending != Ending::Complete);
+                let ended_early = sides.iter().find(has_ended_early).map(|(side, _)| *side);
+                weighing::decide_gate(&pairs, limit, options, ended_early)
             }),
             pairs,
             only_in_a: matched.only_in_a,
@@ -356,10 +359,10 @@ fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
         .flat_map(|one| unaccepted_ids(&one.result.name, &one.report.checks, &[Severity::Invalidates]))
         .collect();
     if ids.is_empty() || all().any(|one| one.result.total.is_none()) {
-        return "; measure that side again".into();
+        return "; measure again".into();
     }
     format!(
-        "; {} and measure that side again, or type {} to compare it all the same",
+        "; {} and measure again, or type {} to compare all the same",
         describe_cure(&ids),
         explained_flags(&ids)
     )

@@ -315,13 +315,18 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, ComparisonAnswer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
-        let cure = "; remove the cause and measure that side again, or type --accept A04 to compare";
+        let cure = "; remove the cause and measure again, or type --accept A04 to compare";
         assert!(comparison.sentence.contains(cure), "{}", comparison.sentence);
     }
     // The findings of both sides are named at once.
     let errors = judged(&Fixture { errors: 1, ..Fixture::honest() });
     let both = compare(&errors, &void, &options()).sentence;
-    assert!(both.contains("; remove the cause and measure that side again, or type --accept A04 --accept B12 (A04 HOLES_READ, B12 "), "{both}");
+    assert!(
+        both.contains(
+            "; remove the cause and measure again, or type --accept A04 --accept B12 (A04 HOLES_READ, B12 "
+        ),
+        "{both}"
+    );
     let nothing = judged(&Fixture { runs: 0, ..Fixture::honest() });
     assert_eq!(compare(&nothing, &nothing, &options()).answer, ComparisonAnswer::Invalid);
     // A gate neither passes nor fails.
@@ -754,7 +759,12 @@ mod simulation {
     fn decide_on_b(a: &[f64], b: &[f64], runs: RunOrder) -> SlowdownGate {
         let metric = answer_alone(weigh(rates(a, b), &in_turns()));
         let options = Options { run_order: runs, ..Options::default() };
-        decide_gate(&[pair(true, vec![metric])], SlowdownLimit { share: 0.05, all_numbers: false }, &options)
+        decide_gate(
+            &[pair(true, vec![metric])],
+            SlowdownLimit { share: 0.05, all_numbers: false },
+            &options,
+            None,
+        )
     }
 
     /// Shares of PASS and FAIL, and the runs on each side, if B is `factor` times as fast as A. The gate is asked a second time if `runs`
@@ -1061,6 +1071,14 @@ fn a_session_that_ended_early_never_counts_as_pass() {
         assert!(early.sentence.ends_with(" B ended early, so this does not count as PASS."), "{early:?}");
         assert_eq!(asked(&ending, CountsAs::Fail).counts_as, Some(CountsAs::Fail));
     }
+    // Of several sides, one that ended early leaves the whole undecided, in any order.
+    let cut = Report { ending: Ending::Cut, ..one_run.clone() };
+    for others in [[cut.clone(), one_run.clone()], [one_run.clone(), cut]] {
+        let pass = Options { fail_if_slower: slower, inconclusive: Some(CountsAs::Pass), ..options() };
+        let gate =
+            compare_each(std::slice::from_ref(&one_run), &others.map(|one| [one]), &pass).gate.unwrap();
+        assert_eq!((gate.outcome, gate.counts_as), (GateOutcome::Undecided, None), "{gate:?}");
+    }
     // A condition of one session follows the same rule.
     let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
     record.header.plan.fail_if = model::spec::conditions::conditions("p99>1h").unwrap();
@@ -1069,4 +1087,8 @@ fn a_session_that_ended_early_never_counts_as_pass() {
     record.end = None;
     let cut = judge(&record, &judging);
     assert_eq!((crate::exit_code(&cut), cut.counts_as), (4, None), "{:?}", cut.ending);
+    let sentence = cut.answer.unwrap().sentence;
+    assert!(sentence.ends_with(" The session ended early, so this does not count as PASS."), "{sentence}");
+    let unasked = judge(&record, &Judging::default()).answer.unwrap().sentence;
+    assert!(!unasked.contains("--inconclusive"), "{unasked}");
 }

@@ -21,6 +21,7 @@
 use super::{Options, RunOrder};
 use crate::compare::checks;
 use crate::compare::{PooledResult, SideResult};
+use crate::gate::judge_undecided;
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
@@ -28,7 +29,7 @@ use crate::verdict::{PASS_UNLESS_PROVEN, accept_flags};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};
-use model::report::{CountsAs, Ending, Report, RunFigures};
+use model::report::RunFigures;
 use model::units::{show_change, show_change_ends, show_share};
 use model::verdict::SlowdownLimit;
 use stats::comparison::{SIGNIFICANCE, Shift};
@@ -395,8 +396,13 @@ struct LimitedNumber {
     runs_needed: Option<u32>,
 }
 
-/// Compares the headline, or every number, with the limit. The worst outcome decides.
-pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Options) -> SlowdownGate {
+/// Compares the headline, or every number, with the limit. The worst outcome decides. `ended_early` is the side that ended early, if any.
+pub(super) fn decide_gate(
+    pairs: &[Pair],
+    limit: SlowdownLimit,
+    options: &Options,
+    ended_early: Option<&str>,
+) -> SlowdownGate {
     let mut numbers: Vec<LimitedNumber> = Vec::new();
     for pair in pairs.iter().filter(|p| p.headline || limit.all_numbers) {
         let compared = if limit.all_numbers { pair.metrics.len() } else { 1 };
@@ -441,34 +447,23 @@ pub(super) fn decide_gate(pairs: &[Pair], limit: SlowdownLimit, options: &Option
             } else {
                 format!("Whether it is slower by more than {by} cannot be told: {numbers}.")
             };
-            // For runs in turns, the answer of the session names the option.
-            let names_option =
-                are_bounded && options.run_order == RunOrder::Apart && options.inconclusive.is_none();
-            let option = if names_option { format!(" {PASS_UNLESS_PROVEN}") } else { String::new() };
-            sentence + &describe_needed_runs(runs_needed, options.run_order) + &option
+            sentence + &describe_needed_runs(runs_needed, options.run_order)
         }
         GateOutcome::Invalid => {
             format!("Whether it is slower by more than {by} is not decided: {}.", join_names(&names))
         }
         GateOutcome::Passed => format!("Not slower by more than {by}: {}.", join_names(&names)),
     };
-    let counts_as = options.inconclusive.filter(|_| outcome == GateOutcome::Undecided);
+    let (counts_as, addition) = match outcome {
+        GateOutcome::Undecided => judge_undecided(options.inconclusive, ended_early),
+        _ => (None, String::new()),
+    };
+    // For runs in turns, the answer of the session says the same. Without a bound, a PASS would say nothing.
+    let is_advice = addition.ends_with(PASS_UNLESS_PROVEN);
+    let is_said = is_advice && (!are_bounded || options.run_order != RunOrder::Apart);
+    let sentence = if is_said { sentence } else { sentence + &addition };
     let no_number = outcome == GateOutcome::Invalid;
     SlowdownGate { limit: limit.share, outcome, sentence, runs_needed, counts_as, no_number }
-}
-
-/// Keeps an undecided gate from counting as a PASS if a session ended early: its runs were to decide.
-pub(super) fn keep_open_if_incomplete(gate: SlowdownGate, sides: &[(&str, &[Report])]) -> SlowdownGate {
-    let ended_early =
-        |(_, reports): &&(&str, &[Report])| reports.iter().any(|r| r.ending != Ending::Complete);
-    match sides.iter().find(ended_early) {
-        Some((side, _)) if gate.counts_as == Some(CountsAs::Pass) => SlowdownGate {
-            sentence: format!("{} {side} ended early, so this does not count as PASS.", gate.sentence),
-            counts_as: None,
-            ..gate
-        },
-        _ => gate,
-    }
 }
 
 /// Names the accepted findings of a pair that this command line does not accept, and what to type; `None` without one.
@@ -498,7 +493,11 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
         all.iter().map(|(name, gate)| format!("{name}: {}", sentence_of(gate))).collect();
     sentences.extend(advice.then(|| PASS_UNLESS_PROVEN.to_owned()));
     let sentence = sentences.join(" ");
-    Some(SlowdownGate { sentence, ..(*worst).clone() })
+    // A side that does not count as PASS or FAIL leaves the whole undecided.
+    let mut counts =
+        all.iter().filter(|(_, gate)| gate.outcome == worst.outcome).map(|(_, gate)| gate.counts_as);
+    let counts_as = worst.counts_as.filter(|_| counts.all(|counts_as| counts_as == worst.counts_as));
+    Some(SlowdownGate { sentence, counts_as, ..(*worst).clone() })
 }
 
 /// States how many runs would decide the gate, and what to type.
@@ -878,7 +877,7 @@ fn a_number_beyond_the_limit_that_is_not_slower_says_why() {
     let asked = |why: &str, answer| {
         let near = Metric { why: why.into(), margin: 0.05, ..metric(answer, true, Some([0.955, 0.965])) };
         let limit = SlowdownLimit { share: 0.03, all_numbers: false };
-        decide_gate(&[pair(true, vec![near])], limit, &Options::default())
+        decide_gate(&[pair(true, vec![near])], limit, &Options::default(), None)
     };
     let within = asked("", ComparisonAnswer::Same);
     assert_eq!(within.outcome, GateOutcome::Undecided);
@@ -893,7 +892,7 @@ fn the_headline_counts_and_with_all_everything() {
     let bad = metric(ComparisonAnswer::Slower, true, Some([0.80, 0.82]));
     let pairs = [pair(true, vec![good.clone(), bad.clone()]), pair(false, vec![good])];
     let gate = |pairs: &[Pair], all| {
-        decide_gate(pairs, SlowdownLimit { share: 0.05, all_numbers: all }, &Options::default())
+        decide_gate(pairs, SlowdownLimit { share: 0.05, all_numbers: all }, &Options::default(), None)
     };
     let only = gate(&pairs, false);
     assert_eq!(only.outcome, GateOutcome::Passed);
@@ -915,7 +914,12 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let pair = pair(true, vec![near]);
     let asked = |runs, inconclusive| {
         let options = Options { inconclusive, run_order: runs, ..Options::default() };
-        decide_gate(std::slice::from_ref(&pair), SlowdownLimit { share: 0.05, all_numbers: false }, &options)
+        decide_gate(
+            std::slice::from_ref(&pair),
+            SlowdownLimit { share: 0.05, all_numbers: false },
+            &options,
+            None,
+        )
     };
     let apart = asked(RunOrder::Apart, None);
     assert_eq!((apart.outcome, apart.counts_as), (GateOutcome::Undecided, None));
@@ -927,9 +931,9 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
         apart.sentence.contains(bound) && what_to_type.iter().all(|words| apart.sentence.contains(words)),
         "{apart:?}"
     );
-    let typed = asked(RunOrder::Apart, Some(CountsAs::Pass)).sentence;
+    let typed = asked(RunOrder::Apart, Some(model::report::CountsAs::Pass)).sentence;
     assert!(!typed.contains("--inconclusive"), "{typed}");
-    let settling = asked(RunOrder::Settling, Some(CountsAs::Fail));
+    let settling = asked(RunOrder::Settling, Some(model::report::CountsAs::Fail));
     assert!(needed(&settling) > needed(&apart), "two decisions need more");
-    assert_eq!(settling.counts_as, Some(CountsAs::Fail));
+    assert_eq!(settling.counts_as, Some(model::report::CountsAs::Fail));
 }

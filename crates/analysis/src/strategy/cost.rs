@@ -5,11 +5,12 @@ use crate::strategy::sweep::SweepProgress;
 use crate::strategy::{self, StrategyPlan, Summary};
 use model::job::{Filling, Job, Kind, Pace, Phase, Stream};
 use model::plan::{ExpectedCost, MadeFor, Plan, Role, Strategy, Target};
+use model::spec::number::MAX_TIME_NS;
 use model::sweep::{Grid, Search};
 
 /// Estimated time of a phase in ns, in addition to its warm-up, window and cool-down.
 pub const OVERHEAD_NS: u64 = 120_000_000;
-/// Estimated time in ns of a phase that ends after a number of operations or bytes, without its overhead.
+/// Guessed time in ns of a phase that ends only after a number of operations or bytes, without its overhead.
 const COUNTED_PHASE_NS: u64 = 300_000_000;
 
 /// The remaining time.
@@ -33,8 +34,11 @@ pub fn time_left(plan: &Plan, done: &[Summary]) -> TimeLeft {
     }
     let budget = StrategyPlan::from_plan(plan);
     let strategy::RemainingRuns { runs, at_most, .. } = strategy::remaining_runs(done, &budget);
-    let has_count_limit = |job: &Job| job.phases.iter().any(has_unknown_end);
-    let is_unknown = plan.jobs.iter().zip(&runs).any(|(job, runs)| *runs > 0 && has_count_limit(job));
+    let is_left_with = |ends: fn(&Phase) -> bool| {
+        plan.jobs.iter().zip(&runs).any(|(job, runs)| *runs > 0 && job.phases.iter().any(ends))
+    };
+    let is_unknown = is_left_with(has_unknown_end);
+    let at_most = at_most || is_left_with(ends_by_count);
     let ns: u64 = plan
         .jobs
         .iter()
@@ -245,20 +249,19 @@ fn write_limits(pace: &Pace) -> (f64, f64) {
     }
 }
 
-/// Whether a phase ends after a number of operations or bytes, at a time that its time limit does not tell.
+/// Whether a phase ends only after a number of operations or bytes.
 fn has_unknown_end(phase: &Phase) -> bool {
-    ends_by_count(phase) && planned_phase_ns(phase) > COUNTED_PHASE_NS
+    ends_by_count(phase) && phase.time_ns >= MAX_TIME_NS
 }
 
 fn ends_by_count(phase: &Phase) -> bool {
     phase.streams.iter().all(|s| !s.limit.is_none() || s.reads_back().is_some())
 }
 
-/// Estimates the time of a phase in ns, with its overhead. A phase that ends after a number of operations
-/// or bytes usually ends long before its time limit.
+/// Estimates the time of a phase in ns, with its overhead.
 fn estimated_phase_ns(phase: &Phase) -> u64 {
-    let max_ns = if ends_by_count(phase) { COUNTED_PHASE_NS } else { u64::MAX };
-    planned_phase_ns(phase).min(max_ns).saturating_add(OVERHEAD_NS)
+    let phase_ns = if has_unknown_end(phase) { COUNTED_PHASE_NS } else { planned_phase_ns(phase) };
+    phase_ns.saturating_add(OVERHEAD_NS)
 }
 
 /// Returns the planned time of a phase in ns, with its warm-up and cool-down.
@@ -323,18 +326,20 @@ fn writes_are_bounded_by_rate_or_count_or_unbounded() {
 #[test]
 fn phases_that_end_by_count_have_no_time_and_test_files_have_theirs() {
     let mut plan = plan_of(&Fixture::honest_write());
-    plan.jobs[0].phases[0].time_ns = model::spec::number::MAX_TIME_NS;
+    plan.jobs[0].phases[0].time_ns = MAX_TIME_NS;
     plan.jobs[0].phases[0].streams[0].limit.bytes = Some(1 << 20);
     plan.targets[0].role = Role::Made;
     assert!(time_left(&plan, &[]).is_unknown);
     let cost = estimate_cost(&plan);
     assert!(cost.has_runs_without_end_time);
-    // A time limit of an hour does not tell either when the bytes are written; one of 0.1 s does.
-    for (time_ns, is_unknown) in [(3_600_000_000_000, true), (100_000_000, false)] {
-        plan.jobs[0].phases[0].time_ns = time_ns;
-        assert_eq!(estimate_cost(&plan).has_runs_without_end_time, is_unknown, "{time_ns}");
-        assert_eq!(time_left(&plan, &[]).is_unknown, is_unknown, "{time_ns}");
-    }
+    // With a time limit, runs end at that time at the latest.
+    let mut limited = plan.clone();
+    limited.jobs[0].phases[0].time_ns = 60_000_000_000;
+    let cost_of_limited = estimate_cost(&limited);
+    assert!(cost_of_limited.may_end_earlier && !cost_of_limited.has_runs_without_end_time);
+    assert!(cost_of_limited.time_ns >= u64::from(plan.runs) * 60_000_000_000, "{cost_of_limited:?}");
+    let left = time_left(&limited, &[]);
+    assert!(left.at_most && !left.is_unknown, "{left:?}");
     assert_eq!((cost.time_ns, cost.made_bytes), (plan.baseline_ns, plan.targets[0].bytes));
     assert_eq!(cost.making_ns, model::plan::MAKING_NS);
     // Kept files are written too, unless they are created without data.

@@ -541,8 +541,6 @@ mod tests {
         assert!(!disturbs(1 << 30, 1 << 20, 0.0));
     }
 
-    /// Returns the disturbances of the second run of a record. Judges a session with only this run, as
-    /// during a measurement.
     #[test]
     fn only_visible_processes_are_named_as_neighbours() -> Result<(), String> {
         let traffic = ForeignTraffic { device: "vda".into(), bytes: 1 << 30, ios: Some(480), seconds: 1.0 };
@@ -557,6 +555,8 @@ mod tests {
         Ok(())
     }
 
+    /// Returns the disturbances of the second run of a record. Judges a session with only this run, as
+    /// during a measurement.
     fn judge_second(record: &Record) -> Vec<Disturbance> {
         let mut one = record.clone();
         one.runs = vec![one.runs.remove(1)];

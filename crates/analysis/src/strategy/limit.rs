@@ -4,8 +4,7 @@
 //! 2. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
 //! 3. Single runs find a load that clearly meets the target and one that clearly misses it. Bisection on the logarithm of the load brings
 //!    them together until they are near, or the loads in between are undecided.
-//! 4. More runs prove both ends, each with a confidence of 99 %, so that at most 5 % of whole searches err. An end that stays unproven moves
-//!    outward.
+//! 4. More runs prove both ends, each with a confidence of 99 %. An end that stays unproven moves outward.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
 //! 6. More runs of the answer confirm that runs of one load are alike. Bursts by other users of the storage may be in only one of ten runs.
 //! 7. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
@@ -58,7 +57,8 @@ const ROUGH_RATIO: f64 = 1.1;
 /// If the next unproven load is within this ratio of the proven load, the answer is known.
 const NARROW_RATIO: f64 = 1.03;
 
-/// Maximum number of runs at a load, as a multiple of `--runs`. If they do not prove an answer, the load remains unproven.
+/// Maximum number of runs that prove a load, as a multiple of `--runs`. If they do not prove an answer, the load remains unproven. The runs
+/// that confirm the answer may be more.
 const MOST_RUNS: u32 = 4;
 
 /// The variation between the runs of a search includes one more run, with this many times the usual share of slow operations. It stands for
@@ -71,7 +71,8 @@ const UNSEEN_BURST: f64 = 2.5;
 const CONFIRMING_RUNS: u32 = 28;
 
 /// One-sided confidence of a proof. From `--runs` runs on, a proof is attempted after every run, at several loads, and each attempt may err.
-/// In the simulations below, at most 5 % of all searches name a load that misses the target.
+/// In the simulations below, at most 5 % of the searches name a load that misses the target if the storage is steady or has bursts of five
+/// times the share in some runs. docs/reference/limit.md has the other cases.
 const CONFIDENCE: f64 = 0.99;
 
 /// Maximum number of loads of a search.

@@ -600,4 +600,10 @@ fn a_note_mentions_the_second_set_of_runs_or_why_there_is_none() {
     record.header.plan.strategy = Strategy::Settle { at_most: 50 };
     let notes = judge(&record, &Judging::default()).notes;
     assert!(notes.contains(&format!("{stopped} they decided")), "{notes:?}");
+    // Nothing was decided about a number that a finding withholds.
+    let mut withheld = Fixture { hole_share: 1.0, runs: 5, ..Fixture::honest() }.record();
+    withheld.header.plan = record.header.plan.clone();
+    let report = judge(&withheld, &Judging::default());
+    assert_eq!(report.answer.map(|a| a.word), Some(model::report::AnswerWord::Invalid));
+    assert!(!report.notes.iter().any(|note| note.starts_with("settle:")), "{:?}", report.notes);
 }

@@ -28,6 +28,14 @@ impl Rows {
         );
     }
 
+    /// Adds a queued write with a flush whose completion is unknown.
+    fn ask_incomplete(&mut self, task: &str, rwbs: &str, queued_ns: u64, sector: u64, sectors: u32) {
+        self.ask(task, rwbs, queued_ns..queued_ns + 1, sector, sectors);
+        if let Some(row) = self.rows.last_mut() {
+            row.latency_ns = None;
+        }
+    }
+
     fn push(&mut self, task: &str, flags: &Flags, times: Range<u64>, sector: u64, sectors: u32) {
         let Range { start: issue_ns, end: done_ns } = times;
         let task = self.names.task(&Task { name: task.into(), ..Task::default() });
@@ -154,6 +162,12 @@ fn flushes_of_two_writes_to_one_sector_keep_their_own_times() {
     rows.ask("jbd2", "FWFSM", 800..900, 128, 8);
     rows.add("jbd2", "FWFSM", 850..890, 128, 8);
     rows.add("jbd2", "FWFSM", 950..990, 128, 8);
+    // The capture has neither the issue nor the completion of the first of these writes.
+    rows.ask_incomplete("jbd2", "FWFSM", 1000, 256, 8);
+    let late = 1000 + LONGEST_FLUSH_NS + 1;
+    rows.add("jbd2", "FWFSM", late..late + 10, 256, 8);
+    rows.ask_incomplete("jbd2", "FWFSM", late + 20, 256, 8);
+    rows.add("jbd2", "FWFSM", late + 50..late + 60, 256, 8);
     let mut operations = Operations::from_origin(&Origin::default(), &Changes::default());
     let mut syncs = Vec::new();
     for row in &rows.rows {
@@ -163,7 +177,15 @@ fn flushes_of_two_writes_to_one_sector_keep_their_own_times() {
             }
         });
     }
-    assert_eq!(syncs, [(100, Some(200)), (150, Some(270)), (800, Some(50)), (950, None)]);
+    let expected = [
+        (100, Some(200)),
+        (150, Some(270)),
+        (800, Some(50)),
+        (950, None),
+        (late, None),
+        (late + 20, Some(30)),
+    ];
+    assert_eq!(syncs, expected);
 }
 
 #[test]

@@ -82,6 +82,7 @@ use {
     model::history::{Figure, SessionRow},
     model::report::Verdict,
     model::study::Studied,
+    model::sweep::{Setting, Sweep},
 };
 
 #[test]
@@ -115,6 +116,35 @@ fn every_row_names_its_session_and_percentiles_are_in_order() -> Result<(), Box<
     let rows = table(&report)?;
     assert_eq!(value(&rows, "session").as_deref(), Some("20261127-1"));
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    Ok(())
+}
+
+#[test]
+fn rows_of_a_sweep_name_the_work_and_the_setting_of_their_cell() -> Result<(), serde_json::Error> {
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    report.results.truncate(2);
+    let mut sweep: Sweep = serde_json::from_str(include_str!("../../tests/golden/pieces/sweep.json"))?;
+    sweep.cells.truncate(2);
+    for (at, (cell, mix)) in sweep.cells.iter_mut().zip(["70/30", "50/50"]).enumerate() {
+        cell.result = Some(at);
+        cell.setting = Setting {
+            mix: Some(mix.into()),
+            batch: Some(4),
+            mode: Some("unbuffered".into()),
+            ..Setting::plain("randrw", 4096, 8)
+        };
+    }
+    sweep.cells[1].setting.batch = None;
+    report.study = Studied::Sweep(Box::new(sweep));
+    let records = report_records(&report);
+    let values = |heading: &str| -> Vec<&str> {
+        let at = records.headings.iter().position(|one| one == heading);
+        let at = at.unwrap_or_else(|| panic!("{heading}"));
+        records.rows.iter().map(|row| row[at].as_str()).collect()
+    };
+    assert_eq!(values("work"), ["randrw 70/30", "randrw 50/50"]);
+    assert_eq!((values("batch"), values("mode")), (vec!["4", ""], vec!["unbuffered", "unbuffered"]));
+    assert_eq!(values("depth"), ["8", "8"]);
     Ok(())
 }
 

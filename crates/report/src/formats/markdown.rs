@@ -12,7 +12,7 @@ use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_che
 use crate::view::machine::{count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, verdict_mark, with_supported_digits};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
-use crate::view::report::{describe_commits, describe_ending, describe_headline, main_table};
+use crate::view::report::{describe_commits, describe_ending, describe_headline, main_table, omits_verdict};
 use crate::view::results::is_of_jobs;
 use crate::view::results::{self, read_write_tests};
 use crate::view::sessions::{
@@ -128,7 +128,7 @@ fn write_report(report: &Report, style: Style, to: &mut dyn Write) -> io::Result
     let has_tests = is_of_jobs(report) && report.results.iter().all(is_transfer);
     let text = match style.detail {
         Detail::Brief if has_tests => forum_block(report),
-        Detail::Brief => explained_table(&main_table(report, false)),
+        Detail::Brief => brief_table(report),
         detail => full_page(report, detail == Detail::All),
     };
     if style.detail == Detail::Brief {
@@ -183,6 +183,12 @@ fn explained_table(table: &Table) -> String {
     table.markdown() + &legend.unwrap_or_default()
 }
 
+/// Returns the main table, and below it the results without a number.
+fn brief_table(report: &Report) -> String {
+    let missing = findings::describe_missing_numbers(report).map(|text| format!("\n{}\n", escape(&text)));
+    explained_table(&main_table(report, false)) + &missing.unwrap_or_default()
+}
+
 fn full_page(report: &Report, all: bool) -> String {
     let mut out = first_lines(report);
     if report.quick.is_some() {
@@ -227,7 +233,9 @@ fn first_lines(report: &Report) -> String {
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));
     let commits = describe_commits(report).map_or_else(String::new, |commits| format!(". {commits}"));
     let line = format!("{}{commits}{counted}", describe_headline(report, str::to_owned));
-    out + &format!("**{}** {}\n", report.verdict.word(), escape(&line))
+    let verdict =
+        if omits_verdict(report) { String::new() } else { format!("**{}** ", report.verdict.word()) };
+    out + &format!("{verdict}{}\n", escape(&line))
 }
 
 /// Returns a finding as a list item: `- **A01 CACHE\_SERVED** (relabels): ... -> ...`.
@@ -252,7 +260,7 @@ fn provenance(report: &Report) -> String {
     lines.join("  \n") + "\n"
 }
 
-/// Returns one block: a row for each test, reads and writes side by side.
+/// Returns one block: a row for each test, reads and writes side by side, then the results without a number.
 fn forum_block(report: &Report) -> String {
     let Counts { valid, suspect, invalid, .. } = report.counts;
     let counted = format!(" ({valid} valid, {suspect} suspect, {invalid} invalid)");
@@ -261,6 +269,7 @@ fn forum_block(report: &Report) -> String {
     let first = format!("fathom {version}, {title}: {}{counted}", report.verdict.word());
     let mut lines = vec![wrap(&first)];
     lines.extend(test_grid(&report.results).lines(BLOCK_WIDTH).0);
+    lines.extend(findings::describe_missing_numbers(report).map(|text| wrap(&text)));
     lines.extend(report.machine.places.iter().map(|place| wrap(&place.chain())));
     lines.dedup();
     lines.push(report.started.clone());

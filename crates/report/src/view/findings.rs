@@ -5,7 +5,7 @@ use crate::view::lists::join_names;
 use crate::view::results::has_rows_of_jobs;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::name;
-use model::report::{Headline, Measured, Report, Verdict};
+use model::report::{Headline, Report, Verdict};
 use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -80,18 +80,36 @@ fn headline_finding(report: &Report) -> Option<Checked> {
     about_result.min_by_key(|f| (f.accepted, f.severity))
 }
 
-/// Names each result without a number with the finding that withholds it: `RND4K Q1T1 read (D01 FOREIGN_IO)`.
-pub(crate) fn why_numbers_are_missing(report: &Report) -> Vec<String> {
-    let describe = |result: &Measured| {
+/// Maximum number of results without a number that are named for each cause.
+const MAX_NAMED: usize = 2;
+
+/// Names results without a number with the finding that withholds it, grouped by finding:
+/// `No number: RND4K Q1T1 read, RND4K Q1T1 write and 4 more (D01 FOREIGN_IO).` `None` if every result has a number.
+pub(crate) fn describe_missing_numbers(report: &Report) -> Option<String> {
+    let mut causes: Vec<(String, Vec<String>)> = Vec::new();
+    for result in report.results.iter().filter(|r| r.void || r.total.is_none()) {
         let withholds = |f: &&Checked| {
             let acts =
                 f.outcome == Outcome::Finding && f.severity == Some(Severity::Invalidates) && !f.accepted;
             acts && f.about.contains(&result.name)
         };
-        let why = report.checks.iter().find(withholds).map(|f| format!("{} {}", f.id, f.name));
-        format!("{} ({})", result.name, why.unwrap_or_else(|| "nothing was measured".into()))
+        let finding = report.checks.iter().find(withholds).map(|f| format!("{} {}", f.id, f.name));
+        let cause = finding.unwrap_or_else(|| "no complete run".into());
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, names)) => names.push(result.name.clone()),
+            None => causes.push((cause, vec![result.name.clone()])),
+        }
+    }
+    let describe = |(cause, names): &(String, Vec<String>)| {
+        let named = &names[..names.len().min(MAX_NAMED)];
+        let more = match names.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more} ({cause})", join_names(named))
     };
-    report.results.iter().filter(|r| r.void || r.total.is_none()).map(describe).collect()
+    let groups: Vec<String> = causes.iter().map(describe).collect();
+    (!groups.is_empty()).then(|| format!("No number: {}.", join_names(&groups)))
 }
 
 /// Returns the findings to print below the headline. The last one decides the verdict on the
@@ -201,4 +219,39 @@ fn the_command_uses_the_name_of_the_program() {
     let command = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
     assert_eq!(command_line(&command), r"fathom run 'it'\''s a disk'");
     assert_eq!(command_line(&[]), "");
+}
+
+#[test]
+fn results_without_a_number_are_grouped_by_cause_in_every_brief_format() -> Result<(), serde_json::Error> {
+    use model::study::Studied;
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/invalid.json"))?;
+    let one = "No number: SEQ1M Q1T1 read (A04 HOLES_READ).";
+    assert_eq!(describe_missing_numbers(&report).as_deref(), Some(one));
+    let first = report.results[0].clone();
+    report.results = vec![first; 97];
+    for (at, result) in report.results.iter_mut().enumerate() {
+        result.name = format!("cell {at}");
+    }
+    // The finding is about all cells but the last one.
+    report.checks[0].about = (0..96).map(|at| format!("cell {at}")).collect();
+    (report.results[96].void, report.results[96].total) = (false, None);
+    let all = "No number: cell 0, cell 1 and 94 more (A04 HOLES_READ); cell 96 (no complete run).";
+    assert_eq!(describe_missing_numbers(&report).as_deref(), Some(all));
+    // Markdown has a block for jobs, and a table for other reports.
+    let sweep = serde_json::from_str(include_str!("../../tests/golden/pieces/sweep.json"))?;
+    for study in [Studied::Jobs, Studied::Sweep(Box::new(sweep))] {
+        report.study = study;
+        for name in ["text", "markdown"] {
+            let style = crate::Style { detail: crate::Detail::Brief, ..crate::Style::default() };
+            let format = crate::find_format::<Report>(name).map(|format| format.bytes(&report, style));
+            let bytes = format.and_then(Result::ok).unwrap_or_default();
+            let shown = String::from_utf8_lossy(&bytes).replace('\\', "");
+            let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(all), "{name}: {shown}");
+        }
+    }
+    report.results.iter_mut().for_each(|result| result.void = false);
+    report.results.truncate(96);
+    assert_eq!(describe_missing_numbers(&report), None);
+    Ok(())
 }

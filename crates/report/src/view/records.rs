@@ -161,7 +161,10 @@ fn result_records(report: &Report) -> Records {
             .value("depth", |row| setting(row).map(|s| s.depth))
             .value("workers", |row| setting(row).map(|s| s.workers))
             .value("engine", |row| setting(row).map(|s| s.engine.clone()))
-            .value("cache", |row| setting(row).map(|s| s.cache.word()));
+            .value("cache", |row| setting(row).map(|s| s.cache.word()))
+            .value("work", |row| setting(row).map(Setting::work))
+            .value("batch", |row| setting(row)?.batch)
+            .value("mode", |row| setting(row)?.mode.clone());
     }
     columns.with_session(report, |row| Some(row.result))
 }

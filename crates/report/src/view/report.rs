@@ -1,12 +1,12 @@
 //! A measurement: its main table, its headline, and how it ended.
 
 use crate::view::findings;
-use crate::view::numbers::{accepted_suffix, verdict_mark};
+use crate::view::numbers::{accepted_suffix, interval_in_parentheses, percentile_ns, verdict_mark};
 use crate::view::results::is_of_jobs;
 use crate::view::table::Table;
 use crate::view::{results, studies, sweep};
 use model::machine::Place;
-use model::report::{Ending, Headline, Report};
+use model::report::{AnswerWord, Ending, Headline, Measured, Report, Verdict};
 use model::study::Studied;
 use model::units::{show_count, show_ns, show_rate};
 
@@ -34,20 +34,39 @@ pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     }
 }
 
+/// Returns the row that the headline is about; `None` unless several jobs, targets or interfaces have rows.
+fn headline_row(report: &Report) -> Option<&Measured> {
+    let has_rows = is_of_jobs(report) || matches!(report.study, Studied::Targets(_) | Studied::Interfaces(_));
+    report.headline_result().filter(|_| has_rows && report.results.len() > 1)
+}
+
+/// Returns the result whose verdict follows the headline's number; `None` if no verdict follows it.
+fn result_with_shown_verdict(report: &Report) -> Option<&Measured> {
+    // The first word may be about another kind of work.
+    let has_other_works = report.study.sweep().is_some_and(|sweep| sweep.works.len() > 1);
+    let result = headline_row(report).or_else(|| report.headline_result().filter(|_| has_other_works));
+    result.filter(|_| report.headline.value.is_some())
+}
+
+/// Whether to print the headline without the verdict before it: after the answer INVALID, the verdict SUSPECT would
+/// contradict the first word. The headline must have its own verdict, which is also SUSPECT.
+pub(crate) fn omits_verdict(report: &Report) -> bool {
+    let is_invalid = report.answer.as_ref().is_some_and(|answer| answer.word == AnswerWord::Invalid);
+    let is_suspect = |result: &Measured| !result.void && result.verdict == Verdict::Suspect;
+    is_invalid
+        && report.verdict == Verdict::Suspect
+        && result_with_shown_verdict(report).is_some_and(is_suspect)
+}
+
 /// Returns the headline with its number. With several jobs or targets, the interval is in the table. The line then has
 /// the name of the headline's row, and the verdict on that row if the headline has a number.
 pub(crate) fn describe_headline(report: &Report, paint: impl Fn(&str) -> String) -> String {
     let name = &report.headline.name;
-    let has_rows = is_of_jobs(report) || matches!(report.study, Studied::Targets(_) | Studied::Interfaces(_));
-    let row = report.headline_result().filter(|_| has_rows && report.results.len() > 1);
-    let Some(row) = row else {
+    let Some(row) = headline_row(report) else {
         let number = paint(&headline_number(&report.headline, report));
-        // The first word may be about another kind of work.
-        let has_other_works = report.study.sweep().is_some_and(|sweep| sweep.works.len() > 1);
-        let mark = report.headline_result().filter(|_| has_other_works && report.headline.value.is_some());
         return format!(
             "{name}: {number}{}",
-            match mark {
+            match result_with_shown_verdict(report) {
                 Some(row) => format!(" ({})", verdict_mark(row)),
                 None => accepted_suffix(&report.headline.accepted),
             }
@@ -73,7 +92,8 @@ const RECIPE: &str = "recipe ";
 
 /// Describes the commits of a recipe in which every write waits for its own sync, as the log of a database does: rate, p99 of the syncs,
 /// and how to set a limit. `None` for other reports, for a result without a number, or if a finding relabels it, because its writes may
-/// not be commits. With a limit, the answer of the gate has the figures.
+/// not be commits. With several hosts `None` too: the rate is of all hosts, but the number of connections is of one host. With a limit, the
+/// answer of the gate has the figures.
 pub(crate) fn describe_commits(report: &Report) -> Option<String> {
     let [result] = report.results.as_slice() else { return None };
     let stream = result.job.streams().next()?;
@@ -83,6 +103,7 @@ pub(crate) fn describe_commits(report: &Report) -> Option<String> {
         || !is_each
         || result.void
         || result.renamed
+        || report.fleet.is_some()
     {
         return None;
     }
@@ -91,10 +112,8 @@ pub(crate) fn describe_commits(report: &Report) -> Option<String> {
         1 => "one connection".to_owned(),
         workers => format!("{workers} connections"),
     };
-    let interval = write.iops_interval.map_or_else(String::new, |[low, high]| {
-        format!(" (95 % interval {} to {})", show_rate(low), show_rate(high))
-    });
-    let p99 = sync.latency_ns.percentiles.get("99").copied().flatten();
+    let interval = interval_in_parentheses(write.iops_interval);
+    let p99 = percentile_ns(&sync.latency_ns.percentiles, "99");
     let p99 = p99.map_or_else(String::new, |ns| format!("; sync p99 {}", show_ns(ns as f64)));
     Some(format!(
         "{} commits/s for {connections}{interval}{p99}. No limit is set: --fail-if 'sync.p99>5ms' sets one.",
@@ -188,13 +207,22 @@ fn a_recipe_whose_writes_wait_for_syncs_is_described_in_commits() -> Result<(), 
         without_p99.starts_with("360 commits/s for 4 connections (95 % interval 320 to 405). No"),
         "{without_p99}"
     );
-    // No commits: another title, a relabelled or invalid result, a sync after several writes.
-    let none: [fn(&mut Report); 5] = [
+    // No commits: another title, a relabelled or invalid result, a sync after several writes, several hosts.
+    let none: [fn(&mut Report); 6] = [
         |r| r.title = "run".into(),
         |r| r.results[0].renamed = true,
         |r| r.results[0].void = true,
         |r| r.results[0].sync = None,
         |r| r.results[0].job.streams_mut().for_each(|s| s.flush.iter_mut().for_each(|f| f.every = 8)),
+        |r| {
+            r.fleet = Some(model::fleet::FleetFigures {
+                hosts: Vec::new(),
+                fairness: Vec::new(),
+                start: None,
+                differences: Vec::new(),
+                lost: None,
+            });
+        },
     ];
     for change in none {
         assert_eq!(changed(change)?, "");
@@ -207,5 +235,34 @@ fn a_recipe_whose_writes_wait_for_syncs_is_described_in_commits() -> Result<(), 
         let shown = format.and_then(Result::ok).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         assert!(shown.is_some_and(|shown| shown.contains("360 commits/s for one connection")), "{name}");
     }
+    Ok(())
+}
+
+#[test]
+fn after_an_invalid_answer_a_suspect_headline_has_only_its_own_verdict() -> Result<(), serde_json::Error> {
+    use model::finding::CheckId;
+    use model::report::ReportAnswer;
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    report.answer = Some(ReportAnswer { word: AnswerWord::Invalid, sentence: "no answer".into() });
+    report.verdict = Verdict::Suspect;
+    let shown = |report: &Report, name: &str| {
+        let format =
+            crate::find_format::<Report>(name).map(|format| format.bytes(report, crate::Style::default()));
+        let bytes = format.and_then(Result::ok).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let headline = "RND4K Q32T1 read: 78,912 IOPS";
+    for (accepted, mark) in [(Vec::new(), "suspect"), (vec![CheckId::A04], "suspect, accepted: A04")] {
+        (report.results[0].verdict, report.results[0].accepted) = (Verdict::Suspect, accepted);
+        let (text, markdown) = (shown(&report, "text"), shown(&report, "markdown"));
+        assert!(text.starts_with(&format!("INVALID  no answer\n  {headline} ({mark})\n")), "{text}");
+        let first = format!("**INVALID** no answer\n\n{headline} ({mark})\n");
+        assert!(markdown.starts_with(&first), "{markdown}");
+    }
+    // The verdict is about another row.
+    (report.results[0].verdict, report.results[0].accepted) = (Verdict::Valid, Vec::new());
+    let (text, markdown) = (shown(&report, "text"), shown(&report, "markdown"));
+    assert!(text.contains(&format!("\nSUSPECT  {headline} (valid)\n")), "{text}");
+    assert!(markdown.contains(&format!("\n**SUSPECT** {headline} (valid)\n")), "{markdown}");
     Ok(())
 }

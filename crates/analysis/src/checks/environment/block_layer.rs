@@ -346,10 +346,10 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds(sentence, numbers);
     }
     if !parts.is_above(least) {
-        return not_checked(
-            "fathom cannot tell how much of the latency was spent in the device: the kernel counts whole \
-             milliseconds, and the parts of a split operation overlap",
-        );
+        return Err(format!(
+            "{UNDECIDED} how much of the latency was spent in the device: the kernel counts whole milliseconds, and the \
+             parts of a split operation overlap"
+        ));
     }
     let (is_limited, syncs) = (reaches_limit(case), case.syncs());
     let severity = match least {

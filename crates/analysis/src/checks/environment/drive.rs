@@ -61,14 +61,13 @@ fn check_thermal(case: &Case) -> Known<Answer> {
         case.need_resolved_stack()?;
         let (with_sensor, without): (Vec<&Layer>, Vec<&Layer>) =
             lowest_layers(case).into_iter().partition(|drive| drive.device.contains_key("hwmon"));
-        if let Some(drive) = without.first().filter(|_| !is_virtual(case)) {
-            if !with_sensor.is_empty() {
-                return Err(format!("{} reports no temperature", drive.name));
-            }
-            // Old sessions do not record which drive a sensor belongs to.
-            if without.len() > 1 {
-                return not_checked("the session does not record which drive each sensor belongs to");
-            }
+        // Old sessions do not record which drive a sensor belongs to.
+        if with_sensor.is_empty() && without.len() > 1 {
+            return not_checked("the session does not record which drive each sensor belongs to");
+        }
+        let silent = without.first().filter(|_| !with_sensor.is_empty() && !is_virtual(case));
+        if let Some(drive) = silent {
+            return Err(format!("{} reports no temperature", drive.name));
         }
         return holds("The drives stayed below the temperature at which they throttle.", numbers);
     }

@@ -259,7 +259,8 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     let (mut file_systems, all_known) = split_known(Ok(case.file_systems()));
     // Whether the caches of network file systems answered most reads of every target.
     let has_device = case.targets().iter().any(|(_, target)| target.role == Role::Device);
-    let all_count_reads = file_systems.iter().all(|fs| WITH_READ_COUNTS.contains(&fs.kind.as_str()));
+    let counts_reads = |fs: &FileSystem| WITH_READ_COUNTS.contains(&fs.kind.as_str());
+    let all_count_reads = file_systems.iter().all(|fs| counts_reads(fs));
     let mut is_cached = all_known.is_ok() && !has_device && all_count_reads && case.does(Kind::Read);
     file_systems.retain(|fs| describe_location(&fs.kind).is_some());
     file_systems.sort_by(|a, b| (&a.kind, &a.mount_point).cmp(&(&b.kind, &b.mount_point)));
@@ -268,17 +269,17 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
         all_known?;
         return holds("The file system is on this machine, and the kernel serves it.", evidence([]));
     }
+    let counted = file_systems.iter().filter(|fs| counts_reads(fs)).count();
     let (mut sentences, mut numbers) = (Vec::new(), evidence([]));
     for fs in &file_systems {
         let location = describe_location(&fs.kind).unwrap_or_default();
         sentences.push(format!("This is {} ({}): {location}.", fs.kind, fs.source));
-        if !WITH_READ_COUNTS.contains(&fs.kind.as_str()) || !case.does(Kind::Read) {
+        if !counts_reads(fs) || !case.does(Kind::Read) {
             continue;
         }
         match client_hit_share(case, fs) {
             Ok(share) => {
-                let is_only = file_systems.len() == 1;
-                let mount = if is_only { String::new() } else { format!(" {}", fs.mount_point) };
+                let mount = if counted == 1 { String::new() } else { format!(" {}", fs.mount_point) };
                 numbers.insert(format!("client_hit_share{mount}"), share);
                 let severity = severity_of_cached_share(share);
                 if severity.is_some() {

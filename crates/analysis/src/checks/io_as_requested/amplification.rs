@@ -91,9 +91,9 @@ fn check_read_amplified(case: &Case) -> Known<Answer> {
         return holds(describe_reads(ratio), numbers);
     }
     if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
-        return not_checked(
-            "the run is too short to distinguish read-ahead at its end from read amplification",
-        );
+        return Err(format!(
+            "{UNDECIDED} read-ahead at the end of the runs from read amplification, because the runs are too short"
+        ));
     }
     read_ahead_finding(case, "The device read", read, requested, numbers)
 }
@@ -404,9 +404,10 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the bytes that the first run read to fill the page cache, at most the span. 0 if the page cache is emptied
-/// between runs, or with a single run.
+/// between runs, with a single run, or if the first run is not among the runs of the case.
 fn first_fill_bytes(case: &Case) -> u64 {
-    let first = case.runs.first().filter(|_| !case.record.header.plan.cold && case.runs.len() > 1);
+    let is_filled = !case.record.header.plan.cold && case.runs.len() > 1;
+    let first = case.runs.first().filter(|ran| is_filled && ran.run.start.repeat == 0);
     let read = first.and_then(|ran| Some(ran.counted(&case.top_layers().ok()?).ok()?.read.bytes));
     read.unwrap_or(0).min(case.span_bytes())
 }

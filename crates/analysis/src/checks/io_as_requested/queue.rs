@@ -166,7 +166,7 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
     let limits = [LayerKind::Loop, LayerKind::Disk].into_iter().filter_map(limit_of_kind).collect();
     let (limits, all_counted) = split_known(Ok(limits));
     let Some((accepts, name)) = limits.into_iter().min_by_key(|(accepts, _)| *accepts) else {
-        return all_counted.map(|()| Answer::DoesNotApply);
+        return all_counted.and(not_checked("no disk is known below the target"));
     };
     let numbers = evidence([("depth_mean", depth), ("queue_takes", accepts as f64)]);
     if depth <= accepts as f64 {

@@ -270,7 +270,7 @@ pub(super) const FIRST_TOUCH: Check = Check {
     provoke: "`fathom run --rw randread /dev/nvme1n1` on a volume that was just restored from a cloud \
               snapshot. Or a loop device with a buffered backing file that was evicted: `losetup \
               --direct-io=off -f --show FILE`.",
-    fix: "Read the whole target once first (`fathom run --rw read --bs 1m --ops N TARGET`, or the cloud \
+    fix: "Read the whole target once first (`fathom run --rw read --bs 1m --runs 1 --passes 1 TARGET`, or the cloud \
           provider's own initialisation), or measure a span that no cache below can hold.",
     accept: "Accept it if you want to measure first reads.",
     applies: |case| case.does(Kind::Read) && case.on_device(),

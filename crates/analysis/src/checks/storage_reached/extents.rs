@@ -24,8 +24,8 @@ pub(super) const HOLES_READ: Check = Check {
          O_DIRECT. Block devices have no extents; A05 checks their data."
     ),
     provoke: "`truncate -s 1g FILE` or `fallocate -l 1g FILE`, then `fathom run --rw randread FILE`.",
-    fix: "Name the directory and let fathom make its own test file, or write the file once: `fathom run --rw \
-          write --bs 1m --runs 1 --passes 1 --destroy FILE FILE`.",
+    fix: "Name the directory and let fathom make its own test file. Or, if the contents of the file are worthless, write \
+          it once: `fathom run --rw write --bs 1m --runs 1 --passes 1 --destroy FILE FILE`.",
     accept: "Accept it only to measure how fast the kernel answers reads of holes: no disk is involved.",
     applies: |case| case.does(Kind::Read) && case.on_device() && !case.on_block_devices(),
     ask: Ask::Alone(check_holes_read),

@@ -14,13 +14,15 @@ use crate::view::findings::{
     full_report_hint, rest_summary, results_suffix, session_id, shown_checks, worst_findings,
 };
 use crate::view::lists::join_names;
-use crate::view::report::{chains, describe_commits, describe_ending, describe_headline, main_table};
+use crate::view::report::{
+    chains, describe_commits, describe_ending, describe_headline, main_table, omits_verdict,
+};
 use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
 use model::comparison::{Comparison, ComparisonAnswer};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::machine::Place;
-use model::report::{AnswerWord, CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
+use model::report::{CountsAs, Quick, Report, Rerun, StoredFile, Verdict};
 use model::study::Studied;
 use model::sweep::Sweep;
 use model::units::show_bytes;
@@ -43,9 +45,8 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
             show_answer(&mut out, report);
         }
         out.table(&main_table(report, false));
-        let missing = findings::why_numbers_are_missing(report);
-        if !missing.is_empty() {
-            out.paragraph(&format!("No number: {}.", join_names(&missing)));
+        if let Some(missing) = findings::describe_missing_numbers(report) {
+            out.paragraph(&missing);
         }
         if let Some(against) = &report.against {
             show_rerun_brief(&mut out, against);
@@ -182,14 +183,8 @@ fn show_head(out: &mut Page, report: &Report, shown: &[Checked], head_findings: 
         None => show_answer(out, report),
     }
     let headline = describe_headline(report, |number| out.paint(number, "1"));
-    // After INVALID, a second verdict would contradict the first word. The headline of several rows has its own verdict.
-    let is_answered = report.answer.as_ref().is_some_and(|answer| answer.word == AnswerWord::Invalid);
-    match report.verdict {
-        Verdict::Suspect if is_answered && headline.ends_with("(suspect)") => {
-            out.prose("  ", "    ", &headline);
-        }
-        _ => out.prose(&format!("{verdict}  "), "    ", &headline),
-    }
+    let first = if omits_verdict(report) { "  ".to_owned() } else { format!("{verdict}  ") };
+    out.prose(&first, "    ", &headline);
     if let Some(commits) = describe_commits(report) {
         out.prose("  ", "  ", &commits);
     }
