@@ -271,7 +271,7 @@ impl Sink {
 /// Finds the extents of the target, or of all files below it.
 ///
 /// # Errors
-/// [`Failure::Usage`] if the target has no extents.
+/// [`Failure::Usage`] if the extents are unknown.
 fn locate_files(target: &Path) -> Result<FileExtents, Failure> {
     let shown = name::shown(target);
     let found = extents::locate_file_extents(target).map_err(|why| {

@@ -221,8 +221,8 @@ impl Fleet {
         several!(self, hosts => hosts.report_progress(operations, p99_ns), alone => Vec::new())
     }
 
-    /// Returns a row of progress for each host, or for the most important of many hosts, and the number of hosts. `None` if this host does
-    /// not report.
+    /// Returns a row of progress for each host, or for the most important of many hosts, and the number of hosts. `None` on a host
+    /// that measures alone or does not report.
     pub fn host_progress(&self) -> Option<(Vec<HostProgress>, usize)> {
         several!(self, hosts => self.reports_results().then(|| (hosts.host_progress(), hosts.size)), alone => None)
     }

@@ -61,7 +61,7 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     Ok(choose_budget(request.budget_ns, default, from, origins))
 }
 
-/// The budget of a search among this many cells. `least_ns` is the time of the fewest runs,
+/// The budget of a search among this many cells. `least_ns` is the time to measure each cell once,
 /// `run_ns` that of one run, and `making_ns` that of making test files.
 pub(super) fn for_search(
     typed_ns: Option<u64>,

@@ -193,8 +193,8 @@ impl OpenTarget {
         self.handle.as_ref()
     }
 
-    /// Checks that the target may still be read or written: its path leads to the planned file, and no process has begun to use it. Users
-    /// that cannot be detected were reported at the preparation.
+    /// Checks that the target may still be read or written: its path leads to the planned file, and, for a write, no process has begun to
+    /// use it. Files that fathom made need no check. Users that cannot be detected were reported at the preparation.
     ///
     /// # Errors
     /// If the path leads elsewhere or nowhere, another process uses the target, or this cannot be determined any more.

@@ -13,7 +13,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, PASS_UNLESS_PROVEN, cure_or_accept, describe_doubt, unaccepted_ids};
+use crate::verdict::{Judged, cure_or_accept, describe_doubt, judge_undecided, unaccepted_ids};
 use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
@@ -485,21 +485,6 @@ pub(crate) fn count_undecided(
     let (counts_as, addition) = judge_undecided(asked, early);
     answer.sentence += &addition;
     counts_as
-}
-
-/// Returns what an undecided condition counts as, and what to add to its sentence. `asked` is the user's request, and `ended_early` the
-/// session or side that ended early. It never counts as PASS, because its missing runs could have decided.
-pub(crate) fn judge_undecided(
-    asked: Option<CountsAs>,
-    ended_early: Option<&str>,
-) -> (Option<CountsAs>, String) {
-    match (asked, ended_early) {
-        (None, None) => (None, format!(" {PASS_UNLESS_PROVEN}")),
-        (Some(CountsAs::Pass), Some(side)) => {
-            (None, format!(" {side} ended early, so this does not count as PASS."))
-        }
-        _ => (asked, String::new()),
-    }
 }
 
 /// Combines the answer with that of the gate between this session and an earlier one (`--fail-if-slower`).

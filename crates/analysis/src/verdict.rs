@@ -9,7 +9,7 @@ use crate::findings::{CaseAnswers, findings_about, join_names};
 use crate::limiter;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::record::{Record, RunEnding};
-use model::report::{Counts, Headline, Limiter, Measured, QuotedRate, Verdict};
+use model::report::{Counts, CountsAs, Headline, Limiter, Measured, QuotedRate, Verdict};
 use model::units::show_count;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -36,6 +36,21 @@ fn build_headline(result: Option<&Measured>) -> Headline {
 
 /// What to type to pass a condition that the runs cannot decide.
 pub(crate) const PASS_UNLESS_PROVEN: &str = "--inconclusive pass gives exit code 0 unless harm is proven.";
+
+/// Returns what an undecided condition counts as, and what to add to its sentence. `asked` is the user's request, and `ended_early` the
+/// session or side that ended early. It never counts as PASS, because its missing runs could have decided.
+pub(crate) fn judge_undecided(
+    asked: Option<CountsAs>,
+    ended_early: Option<&str>,
+) -> (Option<CountsAs>, String) {
+    match (asked, ended_early) {
+        (None, None) => (None, format!(" {PASS_UNLESS_PROVEN}")),
+        (Some(CountsAs::Pass), Some(side)) => {
+            (None, format!(" {side} ended early, so this does not count as PASS."))
+        }
+        _ => (asked, String::new()),
+    }
+}
 
 /// A verdict and why.
 #[derive(Debug)]

@@ -44,7 +44,7 @@ pub(super) struct Index {
     db: Connection,
 }
 
-/// Queries the index after refreshing it. The index is in the first writable directory, otherwise in memory.
+/// Queries the index after refreshing it. The index is in the first directory of [`index_paths`] that is writable, otherwise in memory.
 ///
 /// # Errors
 /// [`Failure::Refused`] if a newer fathom made the index.

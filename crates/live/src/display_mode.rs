@@ -40,7 +40,7 @@ pub(super) enum DisplayKind {
     Quiet,
 }
 
-/// The properties of standard error that decide the display.
+/// The properties of the environment that decide the display.
 #[derive(Clone, Copy, Debug)]
 struct Output {
     kind: StandardError,

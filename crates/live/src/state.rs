@@ -294,7 +294,7 @@ pub struct Recent {
 struct WorkerBlocks {
     /// Sums of blocks that were not shown yet.
     unshown: BlockSums,
-    /// The rate of the blocks shown last.
+    /// The rate that was shown last.
     rate: Rate,
     last_block_at: Instant,
 }

@@ -104,7 +104,7 @@ pub struct CommandEnd {
     /// touch no storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub byte_sources: Vec<String>,
-    /// Counts of the BPF programs in the kernel.
+    /// What the BPF programs counted.
     pub traced: Known<Traced>,
     /// The sync of the dirty data that the command left in the page cache.
     pub final_sync: FinalSync,

@@ -569,7 +569,7 @@ pub struct DeviceFigures {
 /// both were counted. Both include warm-up and drain; their ratio is applied to the measured window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtDevice {
-    /// Mean operations per second in the measured windows of all counted runs.
+    /// Mean operations per second in the measured windows of the runs for which the device's counters are known.
     pub iops: f64,
     issued_ops: u64,
     ios: u64,

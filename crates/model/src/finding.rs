@@ -29,7 +29,7 @@ pub struct Checked {
     pub cure: String,
     /// The numbers that support the sentence.
     pub evidence: BTreeMap<String, f64>,
-    /// Whether the user accepted the finding with `--accept`.
+    /// Whether the finding is accepted: by the user with `--accept`, or because the study expects it.
     pub accepted: bool,
 }
 

@@ -443,8 +443,7 @@ pub struct ScalingRow {
     pub result: usize,
     /// Mean operations per second of a host; `None` if there is no number.
     pub iops_per_host: Option<f64>,
-    /// The total rate divided by the total rate of the smallest number of hosts; `None` if one of
-    /// them is unknown.
+    /// The total rate divided by the total rate with the fewest hosts; `None` if either rate is unknown.
     pub speed_up: Option<f64>,
     /// The rate per host divided by the rate per host of the smallest number of hosts: 1 for
     /// perfect scaling; `None` if one of them is unknown.

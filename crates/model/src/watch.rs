@@ -387,8 +387,8 @@ pub struct RequestFigures {
     pub min_bytes: u64,
     /// Largest size in bytes.
     pub max_bytes: u64,
-    /// Share of requests that began where one of the last 64 requests of the process in this direction on this
-    /// device ended, in percent.
+    /// Percentage of requests that began at the end of one of the last 64 requests with the same process, direction and
+    /// device.
     pub sequential_percent: f64,
 }
 

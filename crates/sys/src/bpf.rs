@@ -63,8 +63,8 @@ const OPEN: u8 = 12;
 const OPENAT: u8 = 13;
 /// Mark of `openat2` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT2: u8 = 14;
-/// Mark of the call number with which every 32-bit program ends (its `exit_group`). Hardly any 64-bit program makes a
-/// call with this number.
+/// Mark of the number that is `exit_group` in 32-bit programs, which all of them call at their end. Hardly any 64-bit
+/// program makes a call with this number.
 const END_32: u8 = 15;
 /// Mark of `execve` and `execveat` in the table of system calls.
 const EXEC: u8 = 16;

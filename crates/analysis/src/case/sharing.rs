@@ -459,7 +459,7 @@ impl<'a> Case<'a> {
         self.counted_by_all_workers(count).get(stream).copied().unwrap_or(Bounds::UNKNOWN)
     }
 
-    /// Returns the kernel's count for the workers of each stream of the phase.
+    /// Returns the sum of a counter of `/proc/.../io` over the workers of each stream of the phase and over all runs.
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.stream_indices().len()];

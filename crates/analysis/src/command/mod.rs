@@ -1,9 +1,9 @@
 //! Judges timed commands: turns the record of `fathom time` into a report.
 //!
 //! 1. `figures` turns the end of each run and the snapshots around it into a [`CommandRun`], and describes it in a few sentences.
-//! 2. `command_limiter` decides what the command waited for: the first cause that its figures support. The causes are, in this order: a
-//!    throttle, a CPU or copying from or to the page cache, its own syncs, the device, and the other end of a pipe or a terminal. Without a
-//!    cause, the answer lists the shares of the time.
+//! 2. `command_limiter` decides what the command waited for: the first cause that its figures support. The causes are, in this order:
+//!    a throttle; a CPU, or copying through the page cache; the command's own syncs; the device; the other end of a pipe, or a terminal.
+//!    Without a cause, the answer lists the shares of the time.
 //! 3. `run_checks` runs the checks that need no engine of fathom. They have the ids and names of the catalogue.
 //! 4. Several commands are compared by their wall times, like any two results.
 

@@ -37,8 +37,8 @@ const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
 /// A task refills its queue if its mean depth while it is busy is at least this share of its maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
-/// Operations wait for earlier ones if the share of operations that overlap is less than this share of what
-/// independent arrivals would give.
+/// Operations wait for earlier ones if fewer operations overlap than this fraction of those that would overlap with
+/// independent arrivals.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
 /// The test with [`MAX_WAITING_OVERLAP`] is made only if at least this many independent arrivals would overlap.
 const MIN_EXPECTED_OVERLAPS: f64 = 20.0;

@@ -32,7 +32,7 @@ impl StreamState {
         Self { seed, positions: Mutex::default(), zipfs: Mutex::default(), group: None, files: None }
     }
 
-    /// Adds the stream to a group that keeps shares of operations.
+    /// Adds the stream to a group whose streams divide the operations by weight; `None` for no group.
     #[must_use]
     pub fn in_group(self, group: Option<Arc<Group>>) -> Self {
         Self { group, ..self }

@@ -323,7 +323,7 @@ impl Advice {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
-    /// CPUs that the threads may use; empty for all.
+    /// CPUs that the threads may use; empty for those of `node`, or for all without a `node`.
     pub cpus: Vec<u32>,
     /// Whether each worker runs on only one of the CPUs, assigned in turn, instead of all workers sharing all CPUs.
     pub split: bool,

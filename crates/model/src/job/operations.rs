@@ -277,8 +277,7 @@ pub enum Pattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's previous operation ended, or at the distance that [`Steps`] sets. After the
-    /// end of the span, operations continue at the beginning of the span.
+    /// Each operation begins where the lane's previous operation ended, or as the steps place it. After the end of the span, operations continue at the beginning of the span.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,

@@ -301,7 +301,7 @@ fn a_broad_distribution_is_silent() {
     assert!(TICK_QUANTISED.answer(&few.record()).is_err());
 }
 
-/// A record of a machine that slept `ns` in its second run.
+/// A record of a machine that slept `ns` in each run after the first.
 #[cfg(test)]
 fn slept(ns: u64) -> Record {
     let mut record = Fixture::honest().record();

@@ -219,7 +219,7 @@ const NETWORK: &[&str] =
 const ON_SHARED_DISK: &[&str] = &["gfs2", "ocfs2"];
 /// Kinds of file systems whose data are on the host of a virtual machine.
 const OF_HOST: &[&str] = &["9p", "virtiofs"];
-/// FUSE programs that fetch the data from another machine, by the part of the kind after `fuse.`.
+/// Names of FUSE programs that fetch the data from another machine. The kind of the file system is `fuse.` and the name.
 const FETCHING: &[&str] = &["sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "ceph-fuse", "curlftpfs"];
 /// FUSE programs that encrypt the data.
 const ENCRYPTING: &[&str] = &["gocryptfs", "encfs", "cryfs", "securefs"];

@@ -1,4 +1,4 @@
-//! What the latency distribution does not show (E07, E08, E09).
+//! What the mean and the percentiles of latency do not show (E07, E08, E09).
 //!
 //! E07 looks for a deep valley between two peaks of the latency histogram on a logarithmic axis: no mean
 //! describes two groups. E08 names the percentiles of the table with too few operations beyond them. E09 finds

@@ -88,7 +88,7 @@ fn rate_with_sync(case: &Case) -> Option<f64> {
 
 /// Share of the written bytes that may have been dropped: at most a temporary file of fathom itself.
 const DROPPED_ABOVE: Share = Share(0.01);
-/// Share of the distinct blocks written that the device must have seen after the sync. The number of distinct
+/// Share of the distinct blocks written that the device must have received by the end of the final sync. The number of distinct
 /// blocks follows from the order of offsets, to a few percent.
 const WRITTEN_FROM: Share = Share(0.9);
 

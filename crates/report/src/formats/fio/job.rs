@@ -589,7 +589,7 @@ pub(super) struct LatencyShares {
 }
 
 impl LatencyShares {
-    /// Returns the shares of a unit with the names of their columns.
+    /// Pairs the shares of one unit of time (ns, us or ms) with the names of their columns.
     pub(super) fn named(shares: &[f64]) -> impl Iterator<Item = (String, f64)> {
         let names = LATENCY_LIMITS.iter().map(u64::to_string).chain([">=2000".to_owned()]);
         names.zip(shares.iter().copied())

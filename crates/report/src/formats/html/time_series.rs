@@ -176,7 +176,7 @@ impl TimeDrawing<'_> {
         }
     }
 
-    /// Draws a mark at the second of each event.
+    /// Draws a mark at the time of each event.
     fn draw_marks(&self, plot: &mut Plot) {
         for mark in &self.events.marks {
             let at = self.timeline.at(mark.run, mark.second);
