@@ -103,7 +103,7 @@ fn devices_are_found_by_kernel_name_unless_a_file_has_it() {
     assert!(unknown.code == Some(2) && unknown.stderr.contains("`fathom devices` lists"), "{unknown:?}");
     let unknown = stage.fathom("bench no-such-disk", nothing());
     assert!(
-        unknown.code == Some(2) && unknown.stderr.contains("a block device of `fathom devices`"),
+        unknown.code == Some(2) && unknown.stderr.contains("`fathom devices` lists the disks"),
         "{unknown:?}"
     );
 
