@@ -367,8 +367,7 @@ pub(crate) fn file(root: &Root, file: &File, by_content: bool) -> Result<Use, St
     };
     match user_by_content(root, file, user_of_match)? {
         Use::Unused if has_match.get() => Ok(unseen.or(hidden_use(root))),
-        Use::Unused => Ok(unseen),
-        found => Ok(found),
+        found => Ok(unseen.or(found)),
     }
 }
 
