@@ -548,7 +548,7 @@ pub struct LoadPoint {
     pub device_depth: Option<f64>,
     /// How the load was served.
     pub state: LoadState,
-    /// Whether this load meets the latency target with 95 % confidence: `true` if the upper bound of the percentile is
+    /// Whether this load is proven to meet the latency target: `true` if the upper bound of the percentile is
     /// within the target, `false` if the lower bound is beyond it. `None` without a target, and if the runs prove
     /// neither.
     #[serde(rename = "kept")]
@@ -591,10 +591,10 @@ pub struct MetLoad {
     pub percentile: String,
     /// The largest allowed latency in ns.
     pub latency_ns: u64,
-    /// The highest load below `missed_iops` that meets the target with 95 % confidence; `None` if there is none.
+    /// The highest load below `missed_iops` that is proven to meet the target; `None` if there is none.
     #[serde(rename = "kept_iops")]
     pub met_iops: Option<u64>,
-    /// The lowest load that misses the target with 95 % confidence; `None` if there is none.
+    /// The lowest load that is proven to miss the target; `None` if there is none.
     #[serde(rename = "broken_iops")]
     pub missed_iops: Option<u64>,
 }

@@ -62,17 +62,17 @@ const NARROW_RATIO: f64 = 1.03;
 const MOST_RUNS: u32 = 4;
 
 /// The variation between the runs of a search includes one more run, with this many times the usual share of slow operations. It stands for
-/// bursts that no run has shown. In the simulations below, with 1.5 more than 5 % of the searches err if a tenth of the runs has bursts. With
+/// bursts that no run has shown. In the simulations below, more than 5 % of the searches err with 1.5 if a tenth of the runs has bursts. With
 /// 4, the answers on steady storage are often more than 5 % too low.
 const UNSEEN_BURST: f64 = 2.5;
 
-/// A search does not end before the loads with several runs have this many runs together. If a tenth of the runs has bursts, all these runs
+/// A search with an answer measures it until the loads with several runs have this many runs together, or the time is up. If a tenth of the runs has bursts, all these runs
 /// show none of them in only 5 % of the searches.
 const CONFIRMING_RUNS: u32 = 28;
 
 /// One-sided confidence of a proof. From `--runs` runs on, a proof is attempted after every run, at several loads, and each attempt may err.
 /// In the simulations below, at most 5 % of the searches name a load that misses the target if the storage is steady or has bursts of five
-/// times the share in some runs. docs/reference/limit.md has the other cases.
+/// times the share in some runs, and the target is not near the latency at low loads. docs/reference/limit.md has the other cases.
 const CONFIDENCE: f64 = 0.99;
 
 /// Maximum number of loads of a search.
@@ -711,8 +711,9 @@ fn many_searches_on_noisy_storage_have_an_answer() {
     check_answers_of_noisy_servers(300, 8_000, 1);
 }
 
-/// Searches on servers with noise, in each setting or in each `every`th. At most the given percentage of the searches names a load that misses the target, or calls a load missed
-/// that meets it, and at least the given percentage finds a load that meets the target and one that misses it.
+/// Searches on servers with noise, in each setting or in each `every`th. At most the given percentage of the searches names a load that
+/// misses the target, or calls a load missed that meets it. At least the given percentage finds a load that meets the target and one that
+/// misses it.
 #[cfg(test)]
 fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
     let quiet = Noise {
