@@ -246,7 +246,18 @@ impl<'a> Case<'a> {
 
     /// Returns the error "fathom cannot tell `what`", with the streams that share the devices of this stream.
     pub(crate) fn cannot_tell<T>(&self, what: &str) -> Known<T> {
-        Err(format!("{UNDECIDED} {what}: {}", self.why_shared()?))
+        Err(format!("{} {what}: {}", self.start_of_open_reason(), self.why_shared()?))
+    }
+
+    /// Returns the start of the reason of a check that depends on the kernel's counts of workers and has no answer: [`UNDECIDED`], unless
+    /// a run lacks counts.
+    pub(crate) fn start_of_open_reason(&self) -> &'static str {
+        let mut workers = self.runs.iter().flat_map(|ran| &ran.end.workers);
+        if workers.all(|worker| worker.io.is_ok()) {
+            UNDECIDED
+        } else {
+            "without the kernel's counts of all workers, fathom does not know"
+        }
     }
 
     /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request

@@ -176,8 +176,8 @@ impl Check {
                         &format!(" Only {read} of {} runs were checked: {first_why}.", case.runs.len());
                     return found.found();
                 }
-                Ok(_) => return answer,
-                Err(next) => why = next,
+                Err(next) if !next.starts_with(UNDECIDED) => why = next,
+                Ok(_) | Err(_) => return answer,
             }
         }
         answer

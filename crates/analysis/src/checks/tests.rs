@@ -351,6 +351,11 @@ fn a01_finds_the_page_cache_below_a_small_stream_next_to_a_large_direct_one() {
     assert!(holds(&record, 0, CheckId::A01), "{:?}", answer(&record, 0, CheckId::A01));
     assert_eq!(severity(&record, 1, CheckId::A01), Some(Severity::Relabels));
     assert_eq!([verdict(&record, 0), verdict(&record, 1)], [Verdict::Valid, Verdict::Suspect]);
+    // A run without counts of its workers hides no finding about the other runs.
+    let mut partly_counted = record.clone();
+    let end = partly_counted.runs[1].end.as_mut().unwrap();
+    end.workers.iter_mut().for_each(|worker| worker.io = Err("hidden".into()));
+    assert_eq!(severity(&partly_counted, 1, CheckId::A01), Some(Severity::Relabels));
     let cold = two_streams(&reads(), &small(buffered(reads())));
     assert!(holds(&cold, 1, CheckId::A01), "{:?}", answer(&cold, 1, CheckId::A01));
 }

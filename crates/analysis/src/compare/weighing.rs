@@ -431,7 +431,7 @@ pub(super) fn decide_gate(
     numbers.retain(|n| n.outcome == outcome);
     let needed: Option<Vec<u32>> = numbers.iter().map(|n| n.runs_needed).collect();
     let runs_needed = needed.and_then(|all| all.into_iter().max());
-    let are_bounded = numbers.iter().all(|n| n.is_bounded);
+    let are_bounded = !numbers.is_empty() && numbers.iter().all(|n| n.is_bounded);
     let names: Vec<String> = numbers.into_iter().map(|n| n.description).collect();
     let by = show_share(limit.share);
     let sentence = match outcome {
@@ -459,8 +459,8 @@ pub(super) fn decide_gate(
     };
     // For runs in turns, the answer of the session says the same. Without a bound, a PASS would say nothing.
     let is_advice = addition.ends_with(PASS_UNLESS_PROVEN);
-    let is_said = is_advice && (!are_bounded || options.run_order != RunOrder::Apart);
-    let sentence = if is_said { sentence } else { sentence + &addition };
+    let omits_advice = is_advice && (!are_bounded || options.run_order != RunOrder::Apart);
+    let sentence = if omits_advice { sentence } else { sentence + &addition };
     let no_number = outcome == GateOutcome::Invalid;
     SlowdownGate { limit: limit.share, outcome, sentence, runs_needed, counts_as, no_number }
 }
@@ -483,9 +483,10 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
     let all: Vec<(&str, &SlowdownGate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
-    // The advice for an undecided gate comes once, and not next to a failed one.
+    // The advice for undecided gates comes once, if it is true of each of them, and not next to a failed one.
     let has_advice = |gate: &SlowdownGate| gate.sentence.ends_with(PASS_UNLESS_PROVEN);
-    let advice = all.iter().any(|(_, gate)| has_advice(gate)) && worst.outcome == GateOutcome::Undecided;
+    let mut undecided = all.iter().filter(|(_, gate)| gate.outcome == GateOutcome::Undecided);
+    let advice = worst.outcome == GateOutcome::Undecided && undecided.all(|(_, gate)| has_advice(gate));
     let sentence_of =
         |gate: &SlowdownGate| gate.sentence.trim_end_matches(PASS_UNLESS_PROVEN).trim_end().to_owned();
     let mut sentences: Vec<String> =
@@ -902,7 +903,9 @@ fn the_headline_counts_and_with_all_everything() {
         "{}",
         all.sentence
     );
-    assert_eq!(gate(&[], true).outcome, GateOutcome::Undecided);
+    let nothing = gate(&[], true);
+    assert_eq!(nothing.outcome, GateOutcome::Undecided);
+    assert!(nothing.sentence.ends_with("there is no number."), "{}", nothing.sentence);
 }
 
 #[test]
@@ -911,15 +914,14 @@ fn an_undecided_gate_reports_the_needed_runs_and_what_it_counts_as() {
     let b_runs: Vec<f64> = a_runs.iter().map(|v| v * 0.96).collect();
     let near = Metric { a_runs, b_runs, ..metric(ComparisonAnswer::CannotTell, true, Some([0.93, 0.99])) };
     let pair = pair(true, vec![near]);
-    let asked = |runs, inconclusive| {
+    let decide = |runs, inconclusive, ended_early| {
         let options = Options { inconclusive, run_order: runs, ..Options::default() };
-        decide_gate(
-            std::slice::from_ref(&pair),
-            SlowdownLimit { share: 0.05, all_numbers: false },
-            &options,
-            None,
-        )
+        let limit = SlowdownLimit { share: 0.05, all_numbers: false };
+        decide_gate(std::slice::from_ref(&pair), limit, &options, ended_early)
     };
+    let asked = |runs, inconclusive| decide(runs, inconclusive, None);
+    let early = decide(RunOrder::Apart, None, Some("B")).sentence;
+    assert!(!early.contains("--inconclusive"), "{early}");
     let apart = asked(RunOrder::Apart, None);
     assert_eq!((apart.outcome, apart.counts_as), (GateOutcome::Undecided, None));
     let needed = |gate: &SlowdownGate| gate.runs_needed.filter(|n| (6..200).contains(n)).unwrap();

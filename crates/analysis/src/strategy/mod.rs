@@ -222,18 +222,19 @@ fn rates(done: &[Summary], job: usize) -> Vec<f64> {
     done.iter().filter(|s| s.job == job).map(|s| s.iops).collect()
 }
 
-/// Explains the number of runs of `--settle`; `None` for other strategies, for a session that did not end as planned, and if more runs
-/// could not decide, because a finding withholds or relabels the number.
+/// Explains the number of runs of `--settle`; `None` for other strategies, for a session that did not end as planned, and if no further runs
+/// were measured because a finding withholds or relabels the number.
 pub(crate) fn settle_note(record: &Record, report: &Report) -> Option<String> {
     let Strategy::Settle { at_most } = record.header.plan.strategy else { return None };
+    let (first, measured) = (record.header.plan.runs, runs_in(record, 0).len() as u32);
     let is_decided = match report.answer.as_ref()?.word {
         AnswerWord::Pass | AnswerWord::Fail => true,
         AnswerWord::Inconclusive => false,
-        _ => return None,
+        _ if measured <= first => return None,
+        _ => true,
     };
-    let measured = runs_in(record, 0).len() as u32;
     let is_complete = report.ending == Ending::Complete;
-    repeats::settle_note(record.header.plan.runs, measured, at_most, is_decided).filter(|_| is_complete)
+    repeats::settle_note(first, measured, at_most, is_decided).filter(|_| is_complete)
 }
 
 /// Describes how the strategy of a record ended for each job; empty if the strategy decided nothing.

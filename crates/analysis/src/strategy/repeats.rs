@@ -606,4 +606,10 @@ fn a_note_mentions_the_second_set_of_runs_or_why_there_is_none() {
     let report = judge(&withheld, &Judging::default());
     assert_eq!(report.answer.map(|a| a.word), Some(model::report::AnswerWord::Invalid));
     assert!(!report.notes.iter().any(|note| note.starts_with("settle:")), "{:?}", report.notes);
+    withheld.header.plan.runs = 3;
+    let notes = judge(&withheld, &Judging::default()).notes;
+    assert!(
+        notes.iter().any(|note| note.starts_with("settle: the first 3 runs did not decide")),
+        "{notes:?}"
+    );
 }

@@ -446,9 +446,11 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
         }
     }
     if is_undecided {
-        return not_checked(
-            "other streams ran at the same time, and the kernel counts their system calls together",
-        );
+        return Err(format!(
+            "{} how many bytes system calls moved for this stream: other streams ran at the same time, and the kernel counts \
+             their system calls together",
+            case.start_of_open_reason()
+        ));
     }
     let part = if least_share >= 1.0 { "all".to_owned() } else { show_part(least_share) + " of the" };
     holds(format!("System calls moved {part} bytes that fathom counted."), evidence([]))

@@ -203,14 +203,14 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
             (Some(name), _) if is_on(place, name) => {}
             // If a chain could not be followed to its end, it may still lead to the device.
             (Some(name), Some(why)) if place.ram.is_none() => {
-                let why = format!("fathom cannot tell whether the target is on {name}: {why}");
+                let why = format!("it is unknown whether the target is on {name}: {why}");
                 all_known = all_known.and(Err(why));
             }
             (Some(name), _) => return wrong_place_finding(place, name).found(),
             (None, blind) => match (describe_detour(place), blind) {
                 (Some(found), _) => detour = detour.or(Some(found)),
                 (None, Some(why)) if place.ram.is_none() => {
-                    let why = format!("fathom cannot tell where the data of {} are: {why}", place.path);
+                    let why = format!("it is unknown where the data of {} are: {why}", place.path);
                     all_known = all_known.and(Err(why));
                 }
                 _ => {}
@@ -409,7 +409,7 @@ fn a_target_that_is_certainly_elsewhere_is_void_whatever_is_unknown_about_others
     for both in [[unknown.clone(), wrong.clone()], [wrong.clone(), unknown.clone()], [right.clone(), wrong]] {
         assert_eq!(severity(&both), Ok(Some(Severity::Invalidates)));
     }
-    assert!(severity(&[unknown, right.clone()]).is_err_and(|why| why.contains("cannot tell")));
+    assert!(severity(&[unknown, right.clone()]).is_err_and(|why| why.contains("it is unknown whether")));
     assert!(severity(&[right]).is_err_and(|why| why.contains("does not contain")));
 }
 
