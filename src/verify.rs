@@ -755,7 +755,7 @@ fn refused(path: &str, why: &str) -> Failure {
 fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
     failures.counts.iter().find_map(|c| {
         let error = io::Error::from_raw_os_error(c.errno);
-        let cure = match error.kind() {
+        let fix = match error.kind() {
             // A sync that finds no space has lost accepted writes. That is damage, not a refusal.
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded if c.kind != Kind::Sync => {
                 "free some space, or use a smaller --size"
@@ -769,7 +769,7 @@ fn refusal(path: &str, failures: &Failures) -> Option<Failure> {
             }
             _ => return None,
         };
-        Some(Failure::Refused(format!("{path}: {error}; {cure}")))
+        Some(Failure::Refused(format!("{path}: {error}; {fix}")))
     })
 }
 

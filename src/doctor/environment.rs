@@ -33,24 +33,24 @@ pub(super) fn check_host(observation: &Observation) -> Vec<DoctorAnswer> {
 
 fn check_hypervisor(idle: &Idle) -> Option<DoctorAnswer> {
     let answer = idle.answer("hypervisor", CheckId::D18)?;
-    let cure = "mention this with every result, and repeat the run at another time of day";
-    Some(if answer.outcome == Outcome::Finding { answer.cure(cure) } else { answer })
+    let fix = "mention this with every result, and repeat the run at another time of day";
+    Some(if answer.outcome == Outcome::Finding { answer.with_fix(fix) } else { answer })
 }
 
 fn check_clock(observation: &Observation) -> Known<DoctorAnswer> {
     let source = observation.machine.clocksource.as_ref().map_err(Clone::clone)?.trim();
     let timing = &observation.timing;
     let cost = show_ns(timing.cost_ns);
-    let cure = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let fix = "as root: echo tsc | tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
     // Hyper-V has several clock sources with different names, all good.
     if !GOOD_CLOCKS.contains(&source) && !source.starts_with("hyperv") {
         let sentence = format!(
             "The kernel's clock source is {source}, which is slow to read; a time stamp takes {cost}."
         );
-        return problem(Severity::Biases, sentence, cure);
+        return problem(Severity::Biases, sentence, fix);
     }
     if timing.cost_ns * 1e3 > EXPENSIVE_CLOCK_PS as f64 {
-        return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), cure);
+        return problem(Severity::Biases, format!("A time stamp takes {cost} ({source})."), fix);
     }
     let why = timing.why.as_ref().map_or_else(String::new, |why| format!(", since {why}"));
     fine(format!("{source}; a time stamp ({}) takes {cost}{why}.", timing.clock))
@@ -113,16 +113,16 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
             (Severity::Biases, CheckId::D11, format!("{cpu} {memory}"), "fewer --workers and --cache direct")
         }
     };
-    let cure = format!("measure outside of this cgroup, or with {with}");
-    DoctorAnswer::finding(ABOUT, severity, sentence).cure(cure).check(check)
+    let fix = format!("measure outside of this cgroup, or with {with}");
+    DoctorAnswer::finding(ABOUT, severity, sentence).with_fix(fix).check(check)
 }
 
 fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
     let text = observation.machine.fact(LIBRARIES)?;
     if text.contains("libeatmydata") {
         let sentence = "libeatmydata is preloaded: it turns syncs into no-ops.";
-        let cure = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
-        return problem(Severity::Relabels, sentence, cure);
+        let fix = "start fathom without LD_PRELOAD: env -u LD_PRELOAD fathom ...";
+        return problem(Severity::Relabels, sentence, fix);
     }
     match text.lines().next().and_then(|l| l.strip_prefix("LD_PRELOAD:")) {
         Some(named) => problem(
@@ -289,8 +289,8 @@ fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
         return fine(sentence);
     }
     let busiest = describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes);
-    let cure = "stop these processes or wait for them; `iotop -oP` shows them";
-    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
+    let fix = "stop these processes or wait for them; `iotop -oP` shows them";
+    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), fix)
 }
 
 fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
@@ -333,8 +333,8 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
         return fine(sentence);
     }
     let busiest = describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"));
-    let cure = "stop these processes or wait for them; `top` shows them";
-    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), cure)
+    let fix = "stop these processes or wait for them; `top` shows them";
+    problem(Severity::Biases, format!("{sentence} {busiest}").trim(), fix)
 }
 
 /// Adds the share of available memory to an answer of D14, which only checks waiting and swapping. Too small a share becomes a finding. A
@@ -350,7 +350,7 @@ fn add_available(observation: &Observation, answer: DoctorAnswer) -> DoctorAnswe
         (Ok((true, share)), _) => {
             let sentence = format!("Only {share} of the memory is available.");
             DoctorAnswer::finding("memory", Severity::Biases, sentence)
-                .cure("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
+                .with_fix("stop the processes that use most memory; `ps aux --sort -rss | head` lists them")
                 .check(CheckId::D14)
         }
         (_, Outcome::NotChecked) => answer,
@@ -460,7 +460,7 @@ mod rights_tests {
         let (locked, answers): (Vec<DoctorAnswer>, Vec<DoctorAnswer>) =
             answers.into_iter().partition(|a| a.about == "locked memory");
         assert!(locked.iter().all(|a| a.outcome == Outcome::Holds), "{locked:#?}");
-        assert!(answers.iter().all(|a| a.outcome == Outcome::Finding && !a.cure.is_empty()), "{answers:#?}");
+        assert!(answers.iter().all(|a| a.outcome == Outcome::Finding && !a.fix.is_empty()), "{answers:#?}");
         for reason in ["reason 1", "reason 2", "reason 3", "reason 4"] {
             assert!(answers.iter().any(|a| a.sentence.contains(reason)), "{reason}");
         }
@@ -477,10 +477,10 @@ mod rights_tests {
         };
         let old = io_uring_answer(IoUringDenied::OldKernel("4.19.0".into()), None);
         assert_eq!(old.severity, Some(Severity::Note));
-        assert!(!old.cure.contains("sysctl") && old.cure.contains("--engine libaio"), "{old:?}");
+        assert!(!old.fix.contains("sysctl") && old.fix.contains("--engine libaio"), "{old:?}");
         let sysctl =
             io_uring_answer(IoUringDenied::Sysctl("2".into()), Some("sysctl kernel.io_uring_disabled=0"));
-        assert!(sysctl.cure.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
+        assert!(sysctl.fix.contains("sysctl kernel.io_uring_disabled=0"), "{sysctl:?}");
         // A low limit of locked memory is a finding.
         let mut observation = in_order();
         observation.rights.locked_bytes = Some(LOCKED_FROM - 1);

@@ -72,8 +72,8 @@ fn diagnose(observation: Observation) -> Diagnosis {
     ];
     if observation.rights.sys_is_read_only {
         let answers = groups.iter_mut().flat_map(|g| &mut g.answers);
-        for answer in answers.filter(|answer| answer.cure.contains("/sys/")) {
-            answer.cure = format!("outside of this container (/sys is read-only here), {}", answer.cure);
+        for answer in answers.filter(|answer| answer.fix.contains("/sys/")) {
+            answer.fix = format!("outside of this container (/sys is read-only here), {}", answer.fix);
         }
     }
     Diagnosis {
@@ -94,8 +94,8 @@ fn fine(sentence: impl Into<String>) -> Known<DoctorAnswer> {
 
 /// Returns an answer with a problem, its effect on a number and its fix. [`name_answer`] adds the subject.
 #[allow(clippy::unnecessary_wraps, reason = "other observations may fail")]
-fn problem(severity: Severity, sentence: impl Into<String>, cure: impl Into<String>) -> Known<DoctorAnswer> {
-    Ok(DoctorAnswer::finding("", severity, sentence).cure(cure))
+fn problem(severity: Severity, sentence: impl Into<String>, fix: impl Into<String>) -> Known<DoctorAnswer> {
+    Ok(DoctorAnswer::finding("", severity, sentence).with_fix(fix))
 }
 
 /// Adds the subject to an answer and, unless all is well, the check of results that answers the same question. An error is
@@ -323,19 +323,19 @@ mod tests {
 
     #[test]
     fn fixes_in_read_only_sys_are_for_outside_the_container() {
-        let cures = |sys_is_read_only: bool| -> Vec<String> {
+        let fixes = |sys_is_read_only: bool| -> Vec<String> {
             let mut observation = in_order();
             observation.rights.sys_is_read_only = sys_is_read_only;
             observation.machine.places[0].layers[1].queue.insert("iostats".into(), "0".into());
             let answers = diagnose(observation).groups.into_iter().flat_map(|g| g.answers);
-            answers.map(|answer| answer.cure).filter(|cure| cure.contains("/sys/")).collect()
+            answers.map(|answer| answer.fix).filter(|fix| fix.contains("/sys/")).collect()
         };
-        assert!(cures(false).iter().all(|cure| cure.starts_with("as root: ")), "{:?}", cures(false));
-        assert!(!cures(true).is_empty());
+        assert!(fixes(false).iter().all(|fix| fix.starts_with("as root: ")), "{:?}", fixes(false));
+        assert!(!fixes(true).is_empty());
         assert!(
-            cures(true).iter().all(|cure| cure.starts_with("outside of this container")),
+            fixes(true).iter().all(|fix| fix.starts_with("outside of this container")),
             "{:?}",
-            cures(true)
+            fixes(true)
         );
     }
 

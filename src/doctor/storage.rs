@@ -54,8 +54,8 @@ fn check_backing_file(layer: &Layer) -> DoctorAnswer {
         Some(false) => {
             let sentence =
                 format!("{name} goes through the page cache of {file}, so its speed can be that of memory.");
-            let cure = format!("losetup --direct-io=on /dev/{name}");
-            (Some(CheckId::A12), problem(Severity::Relabels, sentence, cure))
+            let fix = format!("losetup --direct-io=on /dev/{name}");
+            (Some(CheckId::A12), problem(Severity::Relabels, sentence, fix))
         }
         None => (None, Err(format!("the kernel does not show whether {file} is read past the page cache"))),
     };
@@ -111,7 +111,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
     }
     if observation.bytes == 0 {
         let empty = DoctorAnswer::finding("size", Severity::Invalidates, "The target is empty.");
-        return vec![empty.cure("name a directory, or a file with content")];
+        return vec![empty.with_fix("name a directory, or a file with content")];
     }
     let Some(target) = observation.target() else { return Vec::new() };
     let mut answers = match &target.pages {
@@ -236,7 +236,7 @@ fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<DoctorAnswer> {
             several => format!("{{{}}}", several.join(",")),
         };
         let about = format!("{} of {}", answer.about, names.join(", "));
-        DoctorAnswer { about, cure: answer.cure.replace('@', &expanded), ..answer }
+        DoctorAnswer { about, fix: answer.fix.replace('@', &expanded), ..answer }
     };
     found.into_iter().map(merge).collect()
 }
@@ -271,14 +271,14 @@ fn check_largest_request(layer: &Layer) -> Known<DoctorAnswer> {
         return fine(format!("{}.", show_bytes(bytes)));
     }
     let hardware = read_number(layer, "max_hw_sectors_kb").unwrap_or(0).saturating_mul(1024);
-    let cure = if hardware >= LARGEST_BYTES {
+    let fix = if hardware >= LARGEST_BYTES {
         setting_command("max_sectors_kb", &(LARGEST_BYTES / 1024).to_string())
     } else {
         "the hardware allows no more; an operation of 1 MiB takes until the last of its requests completes"
             .into()
     };
     let sentence = format!("{}: an operation of 1 MiB becomes several requests.", show_bytes(bytes));
-    problem(Severity::Note, sentence, cure)
+    problem(Severity::Note, sentence, fix)
 }
 
 fn check_queue(layer: &Layer) -> Known<DoctorAnswer> {
@@ -342,7 +342,7 @@ mod tests {
         (layer.kind, layer.name, layer.backing_direct) = (LayerKind::Loop, "loop3".into(), Some(false));
         let answer = answer_about(&observation, "backing of loop3");
         assert_eq!(
-            (answer.severity, answer.cure.as_str()),
+            (answer.severity, answer.fix.as_str()),
             (Some(Severity::Relabels), "losetup --direct-io=on /dev/loop3")
         );
         let mut observation = in_order();
@@ -543,7 +543,7 @@ mod device_tests {
             (answer.about.as_str(), answer.severity),
             ("counters of sda, sdb", Some(Severity::Biases))
         );
-        assert_eq!(answer.cure, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
+        assert_eq!(answer.fix, "as root: echo 1 | tee /sys/block/{sda,sdb}/queue/iostats");
     }
 
     #[test]

@@ -306,11 +306,11 @@ impl Drop for OpenTarget {
 }
 
 fn refuse(path: &Path, error: &io::Error) -> Failure {
-    let cure = match error.kind() {
+    let fix = match error.kind() {
         io::ErrorKind::PermissionDenied => format!("; {}", sys::error_advice::other_owner_advice()),
         _ => sys::cause(error).to_owned(),
     };
-    Failure::Refused(format!("{} cannot be opened: {error}{cure}", name::shown(path)))
+    Failure::Refused(format!("{} cannot be opened: {error}{fix}", name::shown(path)))
 }
 
 /// Whether an open failed because the file system has no direct I/O.

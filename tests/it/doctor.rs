@@ -58,8 +58,8 @@ fn written_file_on_ext4_is_clean_after_the_suggested_fix() {
     let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     let cached = seen.expect_answer("cached", "finding");
     assert_eq!((&cached["check"], &cached["severity"]), (&"A01".into(), &"rename".into()));
-    let cure = cached["cure"].as_str().unwrap().split(" (").next().unwrap();
-    disk.sh(&format!("{cure} 2>&1"));
+    let fix = cached["cure"].as_str().unwrap().split(" (").next().unwrap();
+    disk.sh(&format!("{fix} 2>&1"));
 
     let seen = Diagnosis::from_outcome(&disk.fathom(&stage, WORDS, &file));
     for about in
@@ -124,8 +124,8 @@ fn cached_loop_device_is_found_and_the_suggested_fix_works() {
     let seen = Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path));
     let backing = seen.expect_answer("backing of", "finding");
     assert_eq!(backing["check"], "A12");
-    let cure: Vec<&str> = backing["cure"].as_str().unwrap().split(' ').collect();
-    if let Err(why) = tool(&cure.iter().map(|w| w as &dyn AsRef<std::ffi::OsStr>).collect::<Vec<_>>()) {
+    let fix: Vec<&str> = backing["cure"].as_str().unwrap().split(' ').collect();
+    if let Err(why) = tool(&fix.iter().map(|w| w as &dyn AsRef<std::ffi::OsStr>).collect::<Vec<_>>()) {
         return skip(&why);
     }
     Diagnosis::from_outcome(&stage.fathom(WORDS, &device.path)).expect_answer("backing of", "holds");

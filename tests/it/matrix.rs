@@ -98,7 +98,7 @@ fn refused(how: &str, out: &Outcome) -> bool {
         return false;
     }
     let explained = ["type ", "leave ", "name ", "needs "].iter().any(|w| out.stderr.contains(w));
-    assert!(explained, "{how} was refused without a cure: {out:?}");
+    assert!(explained, "{how} was refused without a fix: {out:?}");
     println!("{how}: {}", out.stderr.trim());
     true
 }

@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::studies;
-use crate::verdict::{NamedIds, cure_or_accept, is_withheld_by_others, relabelled, unaccepted_ids};
+use crate::verdict::{NamedIds, fix_or_accept, is_withheld_by_others, relabelled, unaccepted_ids};
 use model::comparison::Pair;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
@@ -28,7 +28,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
-    let accept = if ids.is_empty() { String::new() } else { format!(" {}", cure_or_accept(&ids)) };
+    let accept = if ids.is_empty() { String::new() } else { format!(" {}", fix_or_accept(&ids)) };
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
         AnswerWord::Pass | AnswerWord::Inconclusive => {

@@ -139,11 +139,11 @@ pub(crate) fn to_checked(
     answer: &Known<Answer>,
     about: Vec<String>,
 ) -> Option<Checked> {
-    let (outcome, severity, sentence, cure, evidence) = match answer {
+    let (outcome, severity, sentence, fix, evidence) = match answer {
         Ok(Answer::DoesNotApply) => return None,
         Ok(Answer::Finding(f)) => {
-            let cure = f.cure.clone().unwrap_or_else(|| fix.to_owned());
-            (Outcome::Finding, Some(f.severity), f.sentence.clone(), cure, f.evidence.clone())
+            let fix = f.fix.clone().unwrap_or_else(|| fix.to_owned());
+            (Outcome::Finding, Some(f.severity), f.sentence.clone(), fix, f.evidence.clone())
         }
         Ok(Answer::Holds(sentence, numbers)) => {
             (Outcome::Holds, None, sentence.to_string(), String::new(), numbers.clone())
@@ -157,7 +157,7 @@ pub(crate) fn to_checked(
         severity,
         about,
         sentence,
-        cure,
+        fix,
         evidence,
         accepted: false,
     })
@@ -345,7 +345,7 @@ pub fn find_invalid_before_run(record: &Record, accept: &[CheckId]) -> Option<In
     let id = check.id;
     let what = format!("{id} {} invalidates {} before the first run", check.name, join_names(&names));
     let why = format!("{}: {}", describe_targets(case), found.sentence);
-    let fix = found.cure.as_deref().unwrap_or(check.fix);
+    let fix = found.fix.as_deref().unwrap_or(check.fix);
     Some(if invalid.len() == cases.len() {
         InvalidBeforeRun::All(format!(
             "{what}, so nothing was measured. {why} {fix} To measure all the same, type --accept {id}."
@@ -465,7 +465,7 @@ fn a_finding_advises_the_fix_of_its_page_with_names_filled_in() {
         let found = checks.iter().find(|f| f.id == id).unwrap();
         let fix = checks::all().find(|c| c.id == id).unwrap().fix;
         assert!(!fix.is_empty());
-        assert_eq!(found.cure, fix.replace("DISK", disk));
+        assert_eq!(found.fix, fix.replace("DISK", disk));
     }
 }
 

@@ -49,7 +49,7 @@ fn merge_answer(fleet: &Fleet, id: CheckId, about: &str) -> Option<Known<Answer>
         return Some(Ok(Answer::Finding(Detail {
             severity: worst.severity?,
             sentence: format!("{}: {}", shorten_names(fleet, hosts), worst.sentence),
-            cure: (!worst.cure.is_empty()).then(|| worst.cure.clone()),
+            fix: (!worst.fix.is_empty()).then(|| worst.fix.clone()),
             evidence: worst.evidence.clone(),
             renames: None,
         })));

@@ -13,7 +13,7 @@ use crate::figures::PERCENTILES;
 use crate::findings::findings_about;
 use crate::runs::CellRun;
 use crate::studies::{Conclusion, GatedResult, Subject};
-use crate::verdict::{Judged, cure_or_accept, describe_doubt, judge_undecided, unaccepted_ids};
+use crate::verdict::{Judged, describe_doubt, fix_or_accept, judge_undecided, unaccepted_ids};
 use model::comparison;
 use model::finding::{Checked, Severity};
 use model::job::{Kind, Phase};
@@ -196,7 +196,7 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                cure_or_accept(&unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
+                fix_or_accept(&unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -406,7 +406,7 @@ fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAns
                 answer.sentence,
                 f.id,
                 f.name,
-                cure_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED))
+                fix_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED))
             ),
         },
         _ => answer,

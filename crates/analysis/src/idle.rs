@@ -82,8 +82,8 @@ impl Idle {
             Ok(Answer::DoesNotApply) => return None,
             Ok(Answer::Holds(sentence, _)) => DoctorAnswer::ok(about, sentence),
             Ok(Answer::Finding(found)) => {
-                let cure = as_item(&found.cure.unwrap_or_else(|| check.fix.to_owned()));
-                DoctorAnswer::finding(about, found.severity, found.sentence).cure(cure)
+                let fix = as_item(&found.fix.unwrap_or_else(|| check.fix.to_owned()));
+                DoctorAnswer::finding(about, found.severity, found.sentence).with_fix(fix)
             }
             Err(why) => DoctorAnswer::unknown(about, why),
         };

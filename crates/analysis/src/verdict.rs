@@ -246,17 +246,17 @@ pub(crate) fn explained_flags(ids: &NamedIds) -> String {
 }
 
 /// Returns what removes the cause of findings, for use before `and repeat`.
-pub(crate) fn describe_cure(ids: &NamedIds) -> &'static str {
+pub(crate) fn describe_fix(ids: &NamedIds) -> &'static str {
     let is_other_load = ids.keys().all(|id| *id == CheckId::D01);
     if is_other_load { "stop the other load on the disk" } else { "remove the cause" }
 }
 
-/// Returns how to decide a question on a number that findings invalidate or relabel: the cure first, then what to type
+/// Returns how to decide a question on a number that findings invalidate or relabel: the fix first, then what to type
 /// to decide all the same.
-pub(crate) fn cure_or_accept(ids: &NamedIds) -> String {
-    let cure = describe_cure(ids);
-    let cure = cure[..1].to_uppercase() + &cure[1..];
-    format!("{cure} and repeat, or type {} to decide on this number all the same.", explained_flags(ids))
+pub(crate) fn fix_or_accept(ids: &NamedIds) -> String {
+    let fix = describe_fix(ids);
+    let fix = fix[..1].to_uppercase() + &fix[1..];
+    format!("{fix} and repeat, or type {} to decide on this number all the same.", explained_flags(ids))
 }
 
 /// Describes a finding for use after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.

@@ -26,7 +26,8 @@ pub struct Checked {
     /// The answer as a sentence; for `NotChecked` the reason.
     pub sentence: String,
     /// How to fix the cause; empty if nothing needs to be fixed.
-    pub cure: String,
+    #[serde(rename = "cure")]
+    pub fix: String,
     /// The numbers that support the sentence.
     pub evidence: BTreeMap<String, f64>,
     /// Whether the finding is accepted: by the user with `--accept`, or because the study expects it.
@@ -310,7 +311,8 @@ pub struct DoctorAnswer {
     pub sentence: String,
     /// How to fix the problem, with the command if one exists; empty if there is no problem or no
     /// fix.
-    pub cure: String,
+    #[serde(rename = "cure")]
+    pub fix: String,
     /// The id of the check that tests the same on a measurement; `None`, and in JSON an empty text,
     /// if there is none.
     #[serde(serialize_with = "id_or_empty")]
@@ -325,7 +327,7 @@ impl DoctorAnswer {
             outcome: Outcome::Holds,
             severity: None,
             sentence: sentence.into(),
-            cure: String::new(),
+            fix: String::new(),
             check: None,
         }
     }
@@ -353,8 +355,8 @@ impl DoctorAnswer {
 
     /// Adds how to fix the problem.
     #[must_use]
-    pub fn cure(self, cure: impl Into<String>) -> Self {
-        Self { cure: cure.into(), ..self }
+    pub fn with_fix(self, fix: impl Into<String>) -> Self {
+        Self { fix: fix.into(), ..self }
     }
 
     /// Adds the check that tests the same on a measurement.

@@ -435,7 +435,7 @@ fn finding(outcome: Outcome, severity: Option<Severity>, sentence: String) -> Ch
         severity,
         about: vec!["read".into()],
         sentence,
-        cure: String::new(),
+        fix: String::new(),
         evidence: std::collections::BTreeMap::new(),
         accepted: false,
     }

@@ -121,7 +121,7 @@ fn foreign_text_is_shown_and_never_executed() -> Tried {
         place.path = hostile();
     }
     for finding in &mut report.checks {
-        (finding.name, finding.sentence, finding.cure) = (hostile(), hostile(), hostile());
+        (finding.name, finding.sentence, finding.fix) = (hostile(), hostile(), hostile());
         finding.about = vec![hostile()];
     }
     for result in &mut report.results {

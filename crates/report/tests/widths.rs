@@ -189,7 +189,7 @@ fn lists_pages_and_diagnoses_fit() -> Tried {
         DoctorAnswer::ok("direct I/O", "it works"),
         DoctorAnswer::unknown("clock of the CPUs", "the kernel shows no frequency of the CPUs"),
         DoctorAnswer::finding("holes", Severity::Invalidates, "most of it was never written: ".repeat(9))
-            .cure("name the directory instead")
+            .with_fix("name the directory instead")
             .check(id),
     ];
     let diagnosis = Diagnosis {

@@ -267,11 +267,11 @@ fn named_works(request: &Request, sweep_spec: &SweepSpec) -> Result<Vec<CellWork
 }
 
 /// Refuses a flag that would change no cell.
-fn refuse_unused_flag(request: &Request, key: &str, is_used: bool, cure: &str) -> Result<(), Failure> {
+fn refuse_unused_flag(request: &Request, key: &str, is_used: bool, fix: &str) -> Result<(), Failure> {
     if is_used || !request.flags.contains(&key) {
         return Ok(());
     }
-    Err(Failure::Usage(format!("--{key} has no effect on any cell; leave --{key} out, or type {cure}")))
+    Err(Failure::Usage(format!("--{key} has no effect on any cell; leave --{key} out, or type {fix}")))
 }
 
 /// Returns the measure that ranks the cells of each work; empty if the cells are measured in order,

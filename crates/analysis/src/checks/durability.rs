@@ -416,7 +416,7 @@ fn check_no_final_sync(case: &Case) -> Known<Answer> {
             "The writes of {failed} of {} runs were never made durable: the final sync did not succeed.",
             case.runs.len()
         )
-        .with_cure("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
+        .with_fix("See the notes for the reason (`dmesg` shows disk errors), and measure again.".to_owned())
         .found();
     }
     let (disks, all_known) = volatile_disks(case);

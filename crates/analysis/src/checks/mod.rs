@@ -70,7 +70,7 @@ pub struct Check {
     pub formula: fn() -> String,
     /// Commands that make the check fire.
     pub provoke: &'static str,
-    /// How to fix the cause. A finding shows this text unless it has its own [`Detail::cure`].
+    /// How to fix the cause. A finding shows this text unless it has its own [`Detail::fix`].
     pub fix: &'static str,
     /// When to accept the finding instead.
     pub accept: &'static str,
@@ -254,7 +254,7 @@ pub struct Detail {
     /// The sentence for the user.
     pub sentence: String,
     /// The fix for this case. `None` for [`Check::fix`], empty for no fix.
-    pub cure: Option<String>,
+    pub fix: Option<String>,
     /// The numbers that support the finding.
     pub evidence: Evidence,
     /// True meaning of the number, for [`Severity::Relabels`].
@@ -264,7 +264,7 @@ pub struct Detail {
 impl Detail {
     /// Creates a finding that does not relabel the result and takes its fix from the check.
     pub(crate) fn new(severity: Severity, sentence: String, evidence: Evidence) -> Self {
-        Self { severity, sentence, cure: None, evidence, renames: None }
+        Self { severity, sentence, fix: None, evidence, renames: None }
     }
 
     /// Returns the answer of a check that has this finding.
@@ -274,8 +274,8 @@ impl Detail {
     }
 
     /// Sets the fix for this case, if there is one.
-    pub(crate) fn with_cure(self, cure: impl Into<Option<String>>) -> Self {
-        Self { cure: cure.into(), ..self }
+    pub(crate) fn with_fix(self, fix: impl Into<Option<String>>) -> Self {
+        Self { fix: fix.into(), ..self }
     }
 
     /// Sets what the number really measures, if it is relabelled.

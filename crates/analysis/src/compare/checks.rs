@@ -139,15 +139,15 @@ fn check_not_alike(context: &Context) -> Vec<NamedAnswer> {
     out
 }
 
-fn detail_with_cure(severity: Severity, sentence: String, cure: &str) -> Detail {
-    Detail::new(severity, sentence, Evidence::new()).with_cure(cure.to_owned())
+fn detail_with_fix(severity: Severity, sentence: String, fix: &str) -> Detail {
+    Detail::new(severity, sentence, Evidence::new()).with_fix(fix.to_owned())
 }
 
 /// Returns the finding for sides that did different work. If the user accepts it, it relabels the comparison instead of invalidating it.
 fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
     let sentence = compare::other_work(&pair.differences, context.name)? + ".";
     Some(if context.is_accepted {
-        detail_with_cure(Severity::Relabels, sentence, "")
+        detail_with_fix(Severity::Relabels, sentence, "")
     } else {
         Detail::new(Severity::Invalidates, sentence, Evidence::new())
     })
@@ -157,9 +157,9 @@ fn other_work(pair: &Pair, context: &Context) -> Option<Detail> {
 fn side_without_number(pair: &Pair, context: &Context) -> Option<Detail> {
     let other_work = compare::other_work(&pair.differences, context.name);
     let why = pair.refused.as_ref().filter(|why| other_work.as_ref() != Some(why))?;
-    // The reason for a missing number ends with the cure.
-    let cure = if pair.no_number { "" } else { "Remove this cause and measure again." };
-    Some(detail_with_cure(Severity::Invalidates, format!("{why}."), cure))
+    // The reason for a missing number ends with the fix.
+    let fix = if pair.no_number { "" } else { "Remove this cause and measure again." };
+    Some(detail_with_fix(Severity::Invalidates, format!("{why}."), fix))
 }
 
 /// Returns the note on the differences that do not refuse the comparison.
@@ -167,7 +167,7 @@ fn other_differences(pair: &Pair) -> Option<Detail> {
     let differences: Vec<String> =
         pair.differences.iter().filter(|d| !d.refuses).map(compare::show_difference).collect();
     let sentence = format!("Other differences between the sides: {}.", differences.join("; "));
-    (!differences.is_empty()).then(|| detail_with_cure(Severity::Note, sentence, ""))
+    (!differences.is_empty()).then(|| detail_with_fix(Severity::Note, sentence, ""))
 }
 
 const NOISE_FLOOR: ComparisonCheck = ComparisonCheck {

@@ -15,7 +15,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
-use crate::verdict::{NamedIds, describe_cure, explained_flags, unaccepted_ids};
+use crate::verdict::{NamedIds, describe_fix, explained_flags, unaccepted_ids};
 use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
@@ -351,8 +351,8 @@ fn why_not_comparable(
     None
 }
 
-/// Returns how to get a number: the cure, and all findings of both sides that the user must accept to compare the numbers.
-/// Only the cure without such findings, or if a result would have no number even then.
+/// Returns how to get a number: the fix, and all findings of both sides that the user must accept to compare the numbers.
+/// Only the fix without such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: NamedIds = all()
@@ -363,7 +363,7 @@ fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     }
     format!(
         "; {} and measure again, or type {} to compare all the same",
-        describe_cure(&ids),
+        describe_fix(&ids),
         explained_flags(&ids)
     )
 }

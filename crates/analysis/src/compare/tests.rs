@@ -315,8 +315,8 @@ fn a_void_result_has_nothing_to_compare_and_no_acceptance_helps() {
             compare(&judged(&Fixture::honest()), &void, &Options { accept_differences, ..options() });
         assert_eq!(comparison.answer, ComparisonAnswer::Invalid);
         assert!(comparison.sentence.starts_with("B has no number") && comparison.sentence.contains("A04"));
-        let cure = "; remove the cause and measure again, or type --accept A04 to compare";
-        assert!(comparison.sentence.contains(cure), "{}", comparison.sentence);
+        let fix = "; remove the cause and measure again, or type --accept A04 to compare";
+        assert!(comparison.sentence.contains(fix), "{}", comparison.sentence);
     }
     // The findings of both sides are named at once.
     let errors = judged(&Fixture { errors: 1, ..Fixture::honest() });

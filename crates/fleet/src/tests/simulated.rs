@@ -88,7 +88,7 @@ fn host_reports(rank: usize) -> HostReports {
                 "On host {rank} the device completed {} requests that no process had asked for.",
                 rank * 977
             ),
-            cure: "Stop what else uses the device.".into(),
+            fix: "Stop what else uses the device.".into(),
             evidence: [("requests".into(), rank as f64 * 977.0)].into(),
             accepted: false,
         }

@@ -95,7 +95,7 @@ fn holes() -> Checked {
         severity: Some(Severity::Invalidates),
         about: vec!["4K random read, depth 32".into()],
         sentence: "100 % of the file are holes, which are read as zeros without any device.".into(),
-        cure: String::new(),
+        fix: String::new(),
         evidence: BTreeMap::new(),
         accepted: false,
     }

@@ -242,8 +242,8 @@ fn first_lines(report: &Report) -> String {
 fn finding_item(finding: &Checked, results: usize) -> String {
     let accepted = if finding.accepted { ", accepted" } else { "" };
     let name = escape(&format!("{} {}", finding.id, finding.name));
-    let cure = if finding.cure.is_empty() { String::new() } else { format!(" -> {}", finding.cure) };
-    let text = format!("{}: {}{cure}", findings::results_suffix(finding, results), finding.sentence);
+    let fix = if finding.fix.is_empty() { String::new() } else { format!(" -> {}", finding.fix) };
+    let text = format!("{}: {}{fix}", findings::results_suffix(finding, results), finding.sentence);
     format!("- **{name}** ({}{accepted}){}\n", findings::answer_word(finding), escape(&text))
 }
 
@@ -455,8 +455,8 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
 }
 
 fn diagnosis_item(answer: &DoctorAnswer) -> String {
-    let cure = if answer.cure.is_empty() { String::new() } else { format!(" -> {}", answer.cure) };
-    format!("- **{}**: {}\n", escape(&answer.about), escape(&format!("{}{cure}", answer.sentence)))
+    let fix = if answer.fix.is_empty() { String::new() } else { format!(" -> {}", answer.fix) };
+    format!("- **{}**: {}\n", escape(&answer.about), escape(&format!("{}{fix}", answer.sentence)))
 }
 
 fn write_devices(devices: &Devices, _: Style, to: &mut dyn Write) -> io::Result<()> {

@@ -134,17 +134,17 @@ impl<'c> Compared<'c> {
             .filter(move |comparison| !gate.is_some_and(|gate| gate.sentence.contains(&comparison.sentence)))
     }
 
-    /// Returns the sentence of a finding and its cure. If [`Self::gate`] or an answer above it already contains the
-    /// sentence, the cure takes its place; `None` if there is no cure either.
+    /// Returns the sentence of a finding and its fix. If [`Self::gate`] or an answer above it already contains the
+    /// sentence, the fix takes its place; `None` if there is no fix either.
     pub(crate) fn finding_text<'f>(&self, finding: &'f Checked) -> Option<(&'f str, &'f str)> {
         let sentence = finding.sentence.trim_end_matches('.');
         let gate = self.gate.map(|gate| &gate.sentence);
         let answers = self.others.iter().map(|(_, comparison)| &comparison.sentence);
         let is_above = gate.into_iter().chain(answers).any(|above| above.contains(sentence));
-        match finding.cure.as_str() {
-            cure if !is_above => Some((&finding.sentence, cure)),
+        match finding.fix.as_str() {
+            fix if !is_above => Some((&finding.sentence, fix)),
             "" => None,
-            cure => Some((cure, "")),
+            fix => Some((fix, "")),
         }
     }
 

@@ -531,7 +531,7 @@ fn check_scheduler_effects(case: &Case) -> Known<Answer> {
         "Block layer settings differ from the kernel's defaults ({}).",
         changes.join("; ")
     )
-    .with_cure(format!(
+    .with_fix(format!(
         "Report these settings with the number, or restore the defaults as root: {}.",
         commands.join(", ")
     ))

@@ -78,7 +78,7 @@ fn check_cpu_bound(case: &Case) -> Known<Answer> {
         ),
     };
     detail!(Severity::Relabels, numbers, "{why}: the CPU limits the result, not the storage.")
-        .with_cure(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
+        .with_fix(case.io_uring_denial().map(|_| "Use more --workers, or a larger --bs.".to_owned()))
         .relabelled(Rename::Condition("limited by CPU".into()))
         .found()
 }
@@ -584,7 +584,7 @@ fn check_numa_remote(case: &Case) -> Known<Answer> {
         list(&at_workers),
         list(&at_device)
     )
-    .with_cure(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))
+    .with_fix(format!("Use --node {}.", at_device.first().copied().unwrap_or(0)))
     .found()
 }
 
@@ -673,7 +673,7 @@ fn the_fix_does_not_name_io_uring_if_it_is_denied() {
     let fact = "kernel 4.19.0 is too old (ENOSYS)".to_owned();
     record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
     let Ok(Answer::Finding(found)) = CPU_BOUND.answer(&record) else { panic!("silent") };
-    assert!(found.cure.is_some_and(|cure| !cure.contains("io_uring")));
+    assert!(found.fix.is_some_and(|fix| !fix.contains("io_uring")));
 }
 
 #[test]

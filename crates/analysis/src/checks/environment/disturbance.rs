@@ -421,7 +421,7 @@ fn check_runs_disturbed(case: &Case) -> Known<Answer> {
     if !repeated.is_empty() {
         let runs = describe_disturbed_runs(&repeated);
         return detail!(Severity::Note, numbers, "Other load disturbed runs, which were repeated: {runs}.")
-            .with_cure(String::new())
+            .with_fix(String::new())
             .found();
     }
     case.need_run()?;

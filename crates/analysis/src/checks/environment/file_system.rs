@@ -307,10 +307,10 @@ fn check_remote_fs(case: &Case) -> Known<Answer> {
     } else {
         Rename::Condition(joined(file_systems.iter().map(|fs| condition(&fs.kind)).collect()))
     };
-    let cure = file_systems.iter().any(|fs| ON_SHARED_DISK.contains(&fs.kind.as_str())).then(|| {
+    let fix = file_systems.iter().any(|fs| ON_SHARED_DISK.contains(&fs.kind.as_str())).then(|| {
         "Make sure that no other machine of the cluster uses the disk, and measure again.".to_owned()
     });
-    Detail::new(Severity::Relabels, sentences.join(" "), numbers).with_cure(cure).relabelled(rename).found()
+    Detail::new(Severity::Relabels, sentences.join(" "), numbers).with_fix(fix).relabelled(rename).found()
 }
 
 /// Whether another machine, the host of a virtual machine or a program (FUSE) has the data of a file system of this kind.
@@ -675,7 +675,7 @@ fn a_cluster_file_system_is_on_a_shared_disk_of_this_machine() {
         let found = remote_finding(&Fixture { kind, ..Fixture::honest() }.record());
         assert!(!found.sentence.contains("another machine"), "{}", found.sentence);
         assert!(found.sentence.contains("may use the same disk"), "{}", found.sentence);
-        assert!(found.cure.is_some_and(|cure| !cure.contains("server")));
+        assert!(found.fix.is_some_and(|fix| !fix.contains("server")));
         assert_eq!(found.renames, Some(Rename::Condition(format!("through {kind}"))));
         assert!(!is_remote(kind), "{kind}");
     }

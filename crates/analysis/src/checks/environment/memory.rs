@@ -138,7 +138,7 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
     let dirty = dirty_share_of_limit(case)?;
     if let Some(part) = dirty.filter(|part| *part >= DIRTY_FROM) {
         numbers.insert("dirty_share_of_limit".into(), part);
-        let cure = "Use --cache direct, or write for so long that the first part does not matter.";
+        let fix = "Use --cache direct, or write for so long that the first part does not matter.";
         return detail!(
             Severity::Note,
             numbers,
@@ -146,7 +146,7 @@ fn check_memory_pressure(case: &Case) -> Known<Answer> {
              memory and the disk.",
             show_share(part)
         )
-        .with_cure(cure.to_owned())
+        .with_fix(fix.to_owned())
         .found();
     }
     stalled?;

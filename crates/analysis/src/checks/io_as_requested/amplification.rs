@@ -146,8 +146,8 @@ fn read_ahead_finding(
         show_bytes(traffic::read_ahead_setting_bytes(case))
     );
     let disks = layer_names(&case.shared_layers().unwrap_or_default());
-    let cure = READ_AMPLIFIED.fix.replace("DISK", &disks);
-    Detail::new(Severity::Biases, sentence, numbers).with_cure(cure).found()
+    let fix = READ_AMPLIFIED.fix.replace("DISK", &disks);
+    Detail::new(Severity::Biases, sentence, numbers).with_fix(fix).found()
 }
 
 /// Returns the extra bytes that are allowed: incidental reads and read-ahead.
@@ -399,7 +399,7 @@ fn check_pages_read_first(case: &Case) -> Known<Answer> {
         show_bytes(written),
         show_share(part)
     )
-    .with_cure((!writes_parts).then(String::new))
+    .with_fix((!writes_parts).then(String::new))
     .found()
 }
 

@@ -88,7 +88,7 @@ fn check_misaligned(case: &Case) -> Known<Answer> {
         show_bytes(block),
         misfits.join(", ")
     )
-    .with_cure(MISALIGNED.fix.replace("the physical block", &show_bytes(block)))
+    .with_fix(MISALIGNED.fix.replace("the physical block", &show_bytes(block)))
     .found()
 }
 

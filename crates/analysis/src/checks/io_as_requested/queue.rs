@@ -84,8 +84,8 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
         let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biases);
-        let cure = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
-        return depth_finding(sentence, device_depth, cure, numbers);
+        let fix = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
+        return depth_finding(sentence, device_depth, fix, numbers);
     }
     holds("The queue was as deep as requested.", numbers)
 }
@@ -110,11 +110,8 @@ fn specific_fix(case: &Case) -> Option<String> {
     })
 }
 
-fn depth_finding(sentence: String, depth: f64, cure: Option<String>, numbers: Evidence) -> Known<Answer> {
-    Detail::new(Severity::Relabels, sentence, numbers)
-        .with_cure(cure)
-        .relabelled(Rename::Depth(depth))
-        .found()
+fn depth_finding(sentence: String, depth: f64, fix: Option<String>, numbers: Evidence) -> Known<Answer> {
+    Detail::new(Severity::Relabels, sentence, numbers).with_fix(fix).relabelled(Rename::Depth(depth)).found()
 }
 
 /// Whether each worker had at most one operation in flight, although the job requested more.
@@ -181,7 +178,7 @@ fn check_depth_above_queue(case: &Case) -> Known<Answer> {
         show_rate(depth),
         show_count(accepts as f64)
     )
-    .with_cure(DEPTH_ABOVE_QUEUE.fix.replace("DISK", name))
+    .with_fix(DEPTH_ABOVE_QUEUE.fix.replace("DISK", name))
     .found()
 }
 
@@ -397,13 +394,13 @@ fn operations_that_wait_above_the_device_are_found() {
     let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&throttled.record()) else { panic!("silent") };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
-    assert!(f.cure.is_some_and(|cure| cure.contains("--workers")));
+    assert!(f.fix.is_some_and(|fix| fix.contains("--workers")));
     // More workers do not lift a limit of a cgroup.
     let mut limited = throttled.record();
     let limit = "/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();
     limited.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(limit));
     let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&limited) else { panic!("silent") };
-    assert!(f.cure.is_some_and(|cure| cure.contains("D04") && !cure.contains("--workers")));
+    assert!(f.fix.is_some_and(|fix| fix.contains("D04") && !fix.contains("--workers")));
     // With four neighbours merged into each request, a quarter of the queue is all of it.
     let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(DEPTH_NOT_REACHED.severity(&merged.record()), None);
@@ -416,7 +413,7 @@ fn the_fix_does_not_name_io_uring_if_it_is_denied() {
         let fact = "a seccomp filter denies it (EPERM)".to_owned();
         record.header.hosts[0].facts.insert(model::evidence::IO_URING.into(), Ok(fact));
         let Ok(Answer::Finding(finding)) = DEPTH_NOT_REACHED.answer(&record) else { panic!("silent") };
-        finding.cure.unwrap_or_default()
+        finding.fix.unwrap_or_default()
     };
     let sync = denied("sync");
     assert!(sync.contains("--engine libaio") && !sync.contains("--engine io_uring"), "{sync}");

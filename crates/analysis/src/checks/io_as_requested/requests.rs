@@ -243,7 +243,7 @@ fn check_merged(case: &Case) -> Known<Answer> {
         show_rate(worst.ops_per_request()),
         worst.kind.word()
     )
-    .with_cure(if case.stream.engine == JOINING_ENGINE {
+    .with_fix(if case.stream.engine == JOINING_ENGINE {
         "Submit operations one at a time (`--batch 1`), or use the size that the device really got as --bs."
             .into()
     } else {
@@ -350,9 +350,9 @@ fn check_split(case: &Case) -> Known<Answer> {
             show_rate(per_op)
         ));
     }
-    let (cause, cure) = known_cause.unwrap_or_else(|| {
-        let cure = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
-        (String::new(), cure.into())
+    let (cause, fix) = known_cause.unwrap_or_else(|| {
+        let fix = "Check max_segments and chunk_sectors of the device's queue, or use a smaller --bs.";
+        (String::new(), fix.into())
     });
     detail!(
         Severity::Biases,
@@ -363,7 +363,7 @@ fn check_split(case: &Case) -> Known<Answer> {
         show_bytes(worst.op_bytes() as u64),
         show_rate(per_op)
     )
-    .with_cure(cure)
+    .with_fix(fix)
     .found()
 }
 
@@ -378,12 +378,12 @@ fn split_by_queue_limit(case: &Case) -> Option<(String, String)> {
         if limit < largest {
             let hardware = layer.queue_number("max_hw_sectors_kb").map_or(0, |kb| kb.saturating_mul(1024));
             let (name, bs) = (&layer.name, show_block(limit));
-            let cure = if hardware > limit {
+            let fix = if hardware > limit {
                 format!("Raise /sys/block/{name}/queue/max_sectors_kb, or use --bs {bs} or less.")
             } else {
                 format!("Use --bs {bs} or less, which is the largest request of {name}.")
             };
-            return Some((format!(" ({name} takes at most {} per request)", show_bytes(limit)), cure));
+            return Some((format!(" ({name} takes at most {} per request)", show_bytes(limit)), fix));
         }
     }
     None
@@ -395,8 +395,8 @@ fn split_by_extents(case: &Case, requests: &Requests) -> Option<(String, String)
     let ten_operations_bytes = (requests.op_bytes() as u64).saturating_mul(10);
     let has_short_pieces = |e: &Extents| e.count > 1 && e.span_bytes / e.count < ten_operations_bytes;
     split_known(case.extents()).0.iter().any(has_short_pieces).then(|| {
-        let cure = "Let fathom make its own file on a file system with more contiguous free space.";
-        (" (the file has small extents)".into(), cure.into())
+        let fix = "Let fathom make its own file on a file system with more contiguous free space.";
+        (" (the file has small extents)".into(), fix.into())
     })
 }
 
@@ -580,7 +580,7 @@ fn the_sentence_names_the_queue_limit_and_the_fix_can_be_typed() {
         let Ok(Answer::Finding(f)) = SPLIT.answer(&record) else { panic!("silent") };
         f
     };
-    assert!(found(1280).cure.is_some_and(|cure| cure.contains("--bs 1280K or less")));
+    assert!(found(1280).fix.is_some_and(|fix| fix.contains("--bs 1280K or less")));
     let f = found(1024);
     assert_eq!(f.severity, Severity::Biases);
     assert!(

@@ -68,7 +68,7 @@ fn check_submit_blocks(case: &Case) -> Known<Answer> {
         show_ns(latency),
         show_share(part.min(1.0))
     )
-    .with_cure(stream.cache.is_direct().then(|| {
+    .with_fix(stream.cache.is_direct().then(|| {
         "Overwrite an allocated file, check whether the device's queue is full (B09), or use more --workers \
          instead of --depth."
             .into()

@@ -123,7 +123,7 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
         show_count(fewest as f64),
         names.join(" and p")
     )
-    .with_cure(format!(
+    .with_fix(format!(
         "{} {} operations are needed.",
         TAIL_UNSUPPORTED.fix,
         show_count(FEWEST_ABOVE_PERCENTILE / (1.0 - hardest))
@@ -312,7 +312,7 @@ fn ten_operations_beyond_a_percentile_suffice() {
     assert_eq!(TAIL_UNSUPPORTED.severity(&with_ops(10_000)), None);
     assert_eq!(TAIL_UNSUPPORTED.severity(&with_ops(9_990)), Some(Severity::Note));
     let Ok(Answer::Finding(f)) = TAIL_UNSUPPORTED.answer(&with_ops(500)) else { panic!("silent") };
-    assert!(f.sentence.contains("p99 and p99.9") && f.cure.as_ref().unwrap().contains("10,000"), "{f:?}");
+    assert!(f.sentence.contains("p99 and p99.9") && f.fix.as_ref().unwrap().contains("10,000"), "{f:?}");
 }
 
 /// Operations of 50 us, and every `every`-th stalls for `stall_ns`.

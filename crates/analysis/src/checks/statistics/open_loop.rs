@@ -99,7 +99,7 @@ fn find_starved_replay(case: &Case) -> Option<Answer> {
     let ops: u64 = Kind::ALL.iter().map(|kind| case.in_windows(*kind).ops).sum();
     let part = share(late as f64, ops as f64);
     (part > STARVED_TO).then(|| {
-        let cure = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
+        let fix = "Put the capture on faster storage, such as /dev/shm, or use a smaller --speed.";
         let found = detail!(
             Severity::Invalidates,
             evidence([("starved_share", part), ("starved_ns", most_ns as f64)]),
@@ -108,7 +108,7 @@ fn find_starved_replay(case: &Case) -> Option<Answer> {
             show_share(part),
             show_ns(most_ns as f64)
         );
-        Answer::Finding(found.with_cure(cure.to_owned()))
+        Answer::Finding(found.with_fix(fix.to_owned()))
     })
 }
 

@@ -50,7 +50,7 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
         numbers,
         "{count}: the variation of the number is unknown, so it allows no comparison."
     )
-    .with_cure(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into()))
+    .with_fix(in_sweep.then(|| "Measure the cells that matter with `fathom run --runs 5`.".into()))
     .found()
 }
 
@@ -134,7 +134,7 @@ fn check_runs_disagree(case: &Case) -> Known<Answer> {
         show_share(deviation),
         shown.join("; ")
     )
-    .with_cure(fix)
+    .with_fix(fix)
     .found()
 }
 
@@ -213,16 +213,16 @@ fn five_percent_is_a_note_and_twenty_five_percent_biases() {
     };
     // A deviation of 10 % of logarithms: (2 x 0.1 / ln 1.025)^2.
     assert!(
-        f.severity == Severity::Note && f.cure.as_ref().unwrap().contains("about 66 runs in total"),
+        f.severity == Severity::Note && f.fix.as_ref().unwrap().contains("about 66 runs in total"),
         "{:?}",
-        f.cure
+        f.fix
     );
-    assert!(f.cure.unwrap().contains("longer runs would hardly help"), "nothing varies within them");
+    assert!(f.fix.unwrap().contains("longer runs would hardly help"), "nothing varies within them");
     let Ok(Answer::Finding(f)) = RUNS_DISAGREE.answer(&(RUNS_DISAGREE.fires.unwrap())()) else {
         panic!("silent")
     };
     assert_eq!(f.severity, Severity::Biases);
-    assert!(f.cure.unwrap().contains("more than 100 runs"));
+    assert!(f.fix.unwrap().contains("more than 100 runs"));
     assert!(f.sentence.contains("9,000; 4,000") && f.sentence.contains("from run to run"), "{}", f.sentence);
 }
 
@@ -236,7 +236,7 @@ fn the_sentence_and_the_fix_do_not_contradict_each_other() {
             rates[run as usize] * (1.0 + if (at * 20.0) as u64 % 10 < 5 { swing } else { -swing })
         });
         match RUNS_DISAGREE.answer(&record) {
-            Ok(Answer::Finding(f)) => (f.sentence, f.cure.unwrap()),
+            Ok(Answer::Finding(f)) => (f.sentence, f.fix.unwrap()),
             other => panic!("{other:?}"),
         }
     };

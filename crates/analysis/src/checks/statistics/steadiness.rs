@@ -106,7 +106,7 @@ fn never_steady(rounds: usize) -> Detail {
         "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the next \
          may differ."
     )
-    .with_cure(
+    .with_fix(
         "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
             .to_owned(),
     )
@@ -311,7 +311,7 @@ fn check_warmup_in_mean(case: &Case) -> Known<Answer> {
         show_share(moved.abs()),
         if moved > 0.0 { "less" } else { "more" }
     )
-    .with_cure(format!("Use --warmup {:.0}s or more.", warm_up.seconds.max(1.0).ceil()))
+    .with_fix(format!("Use --warmup {:.0}s or more.", warm_up.seconds.max(1.0).ceil()))
     .found()
 }
 
@@ -358,7 +358,7 @@ fn check_few_independent(case: &Case) -> Known<Answer> {
         "{seconds:.0} s of measuring contain only {independent:.1} independent observations: the rate varies \
          in waves that are too long for a mean."
     )
-    .with_cure(format!(
+    .with_fix(format!(
         "Use a longer --time or more --runs: about {:.0} s of measuring in total would contain {MIN_INDEPENDENT:.0}.",
         (seconds * MIN_INDEPENDENT / independent).ceil()
     ))

@@ -67,7 +67,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
                      of the rate, so fathom gives no interval.",
                     show_share(1.0 / ops)
                 )
-                .with_cure(format!("Use a longer --time: each run needs {MIN_WINDOW_OPS:.0} operations."))
+                .with_fix(format!("Use a longer --time: each run needs {MIN_WINDOW_OPS:.0} operations."))
             }
             TooShort::Time(ns) => {
                 numbers.insert("window_ns".into(), ns);
@@ -78,7 +78,7 @@ fn check_too_short(case: &Case) -> Known<Answer> {
                      of that, so fathom gives no interval.",
                     show_ns(ns)
                 )
-                .with_cure(format!("Use a longer --time: at least {}.", show_ns(MIN_WINDOW_NS)))
+                .with_fix(format!("Use a longer --time: at least {}.", show_ns(MIN_WINDOW_NS)))
             }
         }
         .found();

@@ -133,7 +133,7 @@ fn check_span_fits_cache(case: &Case, earlier: &Earlier) -> Known<Answer> {
                         show_bytes(span),
                         show_bytes(memory)
                     )
-                    .with_cure("Use --cache direct, or a --size of more than twice the memory.".to_owned())
+                    .with_fix("Use --cache direct, or a --size of more than twice the memory.".to_owned())
                     .found();
                 }
                 ServedByPageCache::Nothing => {}

@@ -329,7 +329,7 @@ fn never_written(case: &Case) -> Option<f64> {
 fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) -> Detail {
     let Flows { above, below } = flows;
     let (word, top, leaf) = (kind.word(), layer_names(sides.upper), layer_names(sides.lower));
-    let (meaning, cure, medium) = match why {
+    let (meaning, fix, medium) = match why {
         Why::Cache => ("a cache between them served the rest".to_owned(), None, format!("cache below {top}")),
         Why::NeverWritten(unwritten) => (
             format!(
@@ -363,7 +363,7 @@ fn layer_finding(kind: Kind, sides: Sides, flows: Flows, whose: &str, why: Why) 
         show_bytes(below.bytes),
         show_share(flows.arrived())
     )
-    .with_cure(cure)
+    .with_fix(fix)
     .relabelled(Rename::Medium(medium))
 }
 

@@ -218,8 +218,8 @@ fn check_wrong_place(case: &Case) -> Known<Answer> {
         }
     }
     if let Some(detour) = detour {
-        let cure = "Name the directory itself, or name the intended disk with --expect-device.";
-        let found = Detail::new(Severity::Note, detour, evidence([])).with_cure(cure.to_owned());
+        let fix = "Name the directory itself, or name the intended disk with --expect-device.";
+        let found = Detail::new(Severity::Note, detour, evidence([])).with_fix(fix.to_owned());
         return Ok(Answer::Finding(found));
     }
     all_known?;

@@ -273,7 +273,7 @@ fn verdict_json(report: &Report) -> Value {
                 "severity": f.severity,
                 "about": f.about,
                 "sentence": f.sentence,
-                "cure": f.cure,
+                "cure": f.fix,
                 "accepted": f.accepted,
             })
         })

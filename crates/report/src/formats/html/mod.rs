@@ -124,8 +124,8 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     let counts = machine::count_answers(diagnosis) + ".";
     let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[counts])];
     let todo = problems.iter().map(|answer| {
-        let cure = if answer.cure.is_empty() { "nothing can be done about it here" } else { &answer.cure };
-        (answer.about.clone(), with_micro_sign(&format!("{}\n{cure}", answer.sentence)))
+        let fix = if answer.fix.is_empty() { "nothing can be done about it here" } else { &answer.fix };
+        (answer.about.clone(), with_micro_sign(&format!("{}\n{fix}", answer.sentence)))
     });
     let todo: Vec<_> = todo.collect();
     if !todo.is_empty() {
@@ -136,7 +136,7 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
             .text("what", |answer| &answer.about)
             .label("answer", |answer| machine::describe_answer(answer))
             .text("seen", |answer| &answer.sentence)
-            .text("what to do", |answer| &answer.cure)
+            .text("what to do", |answer| &answer.fix)
             .table(&[]);
         sections.push(plain_card(&group.heading, &page::table(&group.heading, &rows)));
     }

@@ -477,7 +477,7 @@ struct FindingItem {
     severity: String,
     about: String,
     sentence: String,
-    cure: String,
+    fix: String,
 }
 
 /// Returns the card of findings that affect numbers; empty without any.
@@ -529,7 +529,7 @@ fn finding_list(checks: &[Checked], results: usize) -> String {
             severity: format!("{}{accepted}", answer_word(f)),
             about: findings::results_suffix(f, results),
             sentence: with_micro_sign(&f.sentence),
-            cure: with_micro_sign(&f.cure),
+            fix: with_micro_sign(&f.fix),
         }
     };
     FindingList { findings: checks.iter().map(item).collect() }.render().unwrap_or_default()

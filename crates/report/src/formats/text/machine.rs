@@ -236,8 +236,8 @@ fn show_line(out: &mut Page, answer: &DoctorAnswer) {
     };
     let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
     out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", answer.sentence));
-    if !answer.cure.is_empty() {
-        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &answer.cure);
+    if !answer.fix.is_empty() {
+        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &answer.fix);
     }
 }
 
@@ -288,9 +288,9 @@ fn show_what_to_do(
         out.paragraph(&text);
         return;
     }
-    list_problems(out, "What to do before you measure:", problems, |answer| match answer.cure.as_str() {
+    list_problems(out, "What to do before you measure:", problems, |answer| match answer.fix.as_str() {
         "" => "nothing can be done about it here",
-        cure => cure,
+        fix => fix,
     });
     let rest = format!("{notes}{unchecked_note}");
     if !rest.is_empty() {

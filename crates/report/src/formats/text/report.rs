@@ -434,8 +434,8 @@ fn describe_subject(finding: &Checked, all: usize) -> String {
 }
 
 fn show_fix(out: &mut Page, f: &Checked) {
-    if !f.cure.is_empty() {
-        out.prose("      -> ", "         ", &f.cure);
+    if !f.fix.is_empty() {
+        out.prose("      -> ", "         ", &f.fix);
     }
 }
 
@@ -467,8 +467,8 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Checked, all: usiz
         out.prose_within(2, "  ", "    ", &text);
     } else {
         out.note(&text);
-        if !finding.cure.is_empty() {
-            out.prose("    -> ", "       ", &finding.cure);
+        if !finding.fix.is_empty() {
+            out.prose("    -> ", "       ", &finding.fix);
         }
     }
 }

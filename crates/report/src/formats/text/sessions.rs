@@ -225,15 +225,15 @@ fn list_findings<'f>(out: &mut Page, findings: impl Iterator<Item = &'f Checked>
     if findings.peek().is_some() {
         out.line("Findings");
     }
-    for (finding, (sentence, cure)) in findings {
+    for (finding, (sentence, fix)) in findings {
         let severity = finding.severity.unwrap_or(Severity::Note);
         let accepted = if finding.accepted { ", accepted" } else { "" };
         let mark =
             out.paint(&format!("{} {} ({}{accepted})", finding.id, finding.name, severity.effect()), "1");
         let suffix = covered_results(finding, compared.results);
         out.prose("  ", "      ", &format!("{mark}{suffix}: {sentence}"));
-        if !cure.is_empty() {
-            out.prose("      -> ", "         ", cure);
+        if !fix.is_empty() {
+            out.prose("      -> ", "         ", fix);
         }
     }
 }
