@@ -3,7 +3,7 @@
 use analysis::strategy::cost::estimate_cost;
 use fathom_io::capture::{capture_file, fit, record};
 use fathom_io::cli::other_tools;
-use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, sweep_again};
+use fathom_io::cli::{Cli, Command, ExportAction, ShowAction, SweepAction, show_report, sweep_again};
 use fathom_io::failure::Failure;
 use fathom_io::files::output::{ProtectedPaths, Rules};
 use fathom_io::fleet::{self, Fleet};
@@ -64,6 +64,7 @@ fn run_command() -> ExitCode {
         Command::Iometer(args) => return other_tools::run_and_print(args.request()),
         Command::Show(args) => args.into_action().and_then(|parsed| match parsed {
             ShowAction::Sessions(files, showing) => judge_again(&files, &showing),
+            ShowAction::Report(file, showing) => show_report(&file, &showing),
             ShowAction::Capture(request) => capture_file::show(&request),
         }),
         Command::Compare(args) => args.compare(),

@@ -10,6 +10,7 @@ use crate::cli::shared_flags::{
 };
 use crate::failure::Failure;
 use crate::files::output::ProtectedPaths;
+use crate::history::NoSession;
 use crate::show::SAME_COMMAND;
 use crate::{files, history, session, show};
 use analysis::Judging;
@@ -83,9 +84,6 @@ fn parse_accepted_check(text: &str) -> Result<CheckId, String> {
     }
 }
 
-/// Part of the message about a side that is a directory or a block device, and names no session.
-const NOT_A_MEASUREMENT: &str = ", not a measurement; ";
-
 impl Args {
     /// Compares, prints, and returns the exit code.
     ///
@@ -95,10 +93,10 @@ impl Args {
         let options = self.options()?;
         let typed = std::iter::once(&self.a).chain(&self.b);
         let sides = typed.map(|side| find_files(side)).collect::<Result<Vec<_>, _>>();
-        let sides = sides.map_err(|why| match self.explain_targets() {
-            Some(advice) if why.message().contains(NOT_A_MEASUREMENT) => advice,
+        let sides = sides.map_err(|why| match (why, self.explain_targets()) {
+            (NoSession::Target(_), Some(advice)) => advice,
             // Another error, such as several sessions with this tag.
-            _ => why,
+            (why, _) => why.into(),
         })?;
         // A file that is named twice would count double, or be compared with itself. A missing file is reported when it is read.
         let canonical = |file: &PathBuf| file.canonicalize().unwrap_or_else(|_| file.clone());
@@ -193,7 +191,7 @@ fn exit_code(answers: &[ComparisonAnswer], gate: Option<&SlowdownGate>) -> ExitC
 }
 
 /// Finds the files of a side: `a,b,c`, each a name of a session or a path; or the range `a..b`.
-fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
+fn find_files(side: &str) -> Result<Vec<PathBuf>, NoSession> {
     // A file name may contain a comma.
     if side.contains(',') && Path::new(side).is_file() {
         return Ok(vec![side.into()]);
@@ -201,9 +199,10 @@ fn find_files(side: &str) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for word in side.split(',').map(str::trim) {
         if word.is_empty() {
-            return Err(Failure::Usage(format!(
+            let why = Failure::Usage(format!(
                 "'{side}': a session is missing between commas; type an id, a part of one, last, last~1, or a file"
-            )));
+            ));
+            return Err(why.into());
         }
         match find_ends(word) {
             Some((first, last)) => all.extend(list_range(word, &first, &last)?),
@@ -254,7 +253,7 @@ fn refuse_twice<K: Ord>(measurements: impl Iterator<Item = (K, String)>) -> Resu
 }
 
 /// Reads a JSON report, or judges a session. Accepts the findings of `accept` in either.
-fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
+pub(super) fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if !is_json(file)? {
         let judging = Judging {
             accept: accept.to_vec(),
@@ -271,8 +270,12 @@ fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
     if bytes.len() as u64 > MAX_REPORT_BYTES {
         return Err(fail(format!("larger than {} MiB, so not a report", MAX_REPORT_BYTES >> 20)));
     }
-    let not =
-        |why: String| fail(format!("not a report of fathom ({why}); make one with -o {}", name::shown(file)));
+    let not = |why: String| {
+        let path = name::shown(file);
+        Failure::Usage(format!(
+            "{path}: begins like JSON, but is not a report of fathom ({why}); make one with -o {path}"
+        ))
+    };
     let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
     if is_fio_result(&bytes) {
         return Err(fail(format!("not a report of fathom: {FIO_RESULT}")));
@@ -289,7 +292,7 @@ fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Failure> {
 }
 
 /// Whether a file begins like JSON. A session file begins with its format name.
-fn is_json(file: &Path) -> Result<bool, Failure> {
+pub(super) fn is_json(file: &Path) -> Result<bool, Failure> {
     let fail = |e: std::io::Error| Failure::Usage(format!("{}: {e}", name::shown(file)));
     let mut start = [0; 64];
     let read = files::open(file).and_then(|mut f| f.read(&mut start)).map_err(fail)?;
@@ -307,7 +310,7 @@ fn sides_are_lists_or_ranges() {
     let names = |word: &str| -> Result<Vec<String>, String> {
         let found = find_files(&word.replace('@', &format!("{}/", dir.display())));
         let name = |p: &PathBuf| p.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        found.map(|f| f.iter().map(name).collect()).map_err(|f| f.message().to_owned())
+        found.map(|f| f.iter().map(name).collect()).map_err(|f| Failure::from(f).message().to_owned())
     };
     assert_eq!(names("@1.fathom,@3.txt"), Ok(vec!["1.fathom".into(), "3.txt".into()]));
     let three = ["2.fathom", "3.fathom", "4.fathom"].map(str::to_owned).to_vec();

@@ -33,7 +33,7 @@ use crate::time::OWN_FAILURE;
 use crate::{stderr, stdout};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use history::ExportAction;
-pub use show::Action as ShowAction;
+pub use show::{Action as ShowAction, show_report};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

@@ -242,8 +242,10 @@ fn results_of_fio_are_named_with_what_to_type() {
     refused(
         &stage.fathom("show", &report),
         2,
-        &["a JSON report of fathom, which only `fathom compare` reads"],
+        &["begins like JSON, but is not a report of fathom (missing field"],
     );
+    let reads = "a JSON report of fathom, which only `fathom show` and `fathom compare` read";
+    refused(&stage.fathom("export", &report), 2, &[reads]);
     refused(&stage.fathom("run --quiet", &report), 2, &["is a JSON report of fathom, not a disk to measure"]);
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new());
 }

@@ -75,6 +75,25 @@ fn equal_sides_are_reported_as_equal_in_every_format() {
     assert_eq!(finding(&comparison, "E14")["outcome"], "holds");
     assert_eq!(finding(&comparison, "E15")["outcome"], "not_checked");
 
+    // `show` prints a report as it was judged, and refuses what needs the record.
+    let shown = stage.fathom("show --format json", Path::new(a)).report().0;
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(a).unwrap()).unwrap();
+    for key in ["verdict", "title", "started", "session", "notes"] {
+        assert_eq!(shown[key], written[key], "{key}");
+    }
+    let text = stage.fathom("show --ledger", Path::new(a));
+    assert!(text.code == Some(0) && text.stdout.contains("IOPS"), "{text:?}");
+    let both = format!("show {b}");
+    for (words, must) in [
+        ("show --accept D01", "--accept needs the record of a session"),
+        ("show --format fio-json", "--format fio-json needs the record of a session"),
+        ("show --from 1s", "--from applies to captures"),
+        (both.as_str(), "a table needs sessions"),
+    ] {
+        let out = stage.fathom(words, Path::new(a));
+        assert!(out.code == Some(2) && out.stdout.is_empty() && out.stderr.contains(must), "{out:?}");
+    }
+
     // A session can be named by its place in the history, and compared with a report.
     let text = compare(&stage, a, "last", "");
     assert!(text.code == Some(0) && text.stdout.starts_with("SAME  "), "{text:?}");

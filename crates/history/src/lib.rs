@@ -45,13 +45,36 @@ pub fn refresh_index() {
 /// Maximum number of ids listed if a word matches several sessions.
 const IDS_SHOWN: usize = 5;
 
+/// Why a word names no session. As a [`Failure`], it is the message.
+#[derive(Debug)]
+pub enum NoSession {
+    /// The word is the path of a directory or a block device.
+    Target(Failure),
+    /// There is another reason.
+    Other(Failure),
+}
+
+impl From<Failure> for NoSession {
+    fn from(why: Failure) -> Self {
+        Self::Other(why)
+    }
+}
+
+impl From<NoSession> for Failure {
+    fn from(why: NoSession) -> Self {
+        match why {
+            NoSession::Target(why) | NoSession::Other(why) => why,
+        }
+    }
+}
+
 /// Finds the session that a word names. The word is a path, an id, `last`, `last~2` for the second session before the
 /// last one, a tag, or a part of an id. A tag and a part must match only one session.
 ///
 /// # Errors
 ///
-/// [`Failure::Usage`] if no session or several match, with what to type instead.
-pub fn find_session(word: &str) -> Result<PathBuf, Failure> {
+/// Why no session or several match, with what to type instead.
+pub fn find_session(word: &str) -> Result<PathBuf, NoSession> {
     let path = Path::new(word);
     if word.contains('/') {
         return explain_target(word).map_or_else(|| Ok(path.to_owned()), Err);
@@ -63,7 +86,7 @@ pub fn find_session(word: &str) -> Result<PathBuf, Failure> {
         return Ok(path);
     }
     let files = Files::scan();
-    files.get(&resolve_id(&files, word)?).map(|file| file.path.clone())
+    Ok(files.get(&resolve_id(&files, word)?)?.path.clone())
 }
 
 /// Returns id and record of the newest session that measured exactly this path; `None` without one.
@@ -83,34 +106,35 @@ pub fn last_session_on(path: &str) -> Result<Option<(String, Record)>, Failure> 
 }
 
 /// Finds the id that a word names.
-fn resolve_id(files: &Files, word: &str) -> Result<String, Failure> {
+fn resolve_id(files: &Files, word: &str) -> Result<String, NoSession> {
     if files.by_id.contains_key(word) {
         return Ok(word.to_owned());
     }
     if let Some(back) = sessions_back(word)? {
         let newest_first = index::query(files, |index| index.ids(&Filter::default()))?;
-        return nth_ended(files, newest_first, word, back);
+        return Ok(nth_ended(files, newest_first, word, back)?);
     }
     let tagged =
         index::query(files, |index| index.ids(&Filter { tag: Some(word.into()), ..Filter::default() }))?;
     if !tagged.is_empty() {
-        return single_match(word, "this tag", tagged);
+        return Ok(single_match(word, "this tag", tagged)?);
     }
     let parts: Vec<String> =
         files.by_id.keys().filter(|id| !word.is_empty() && id.contains(word)).cloned().collect();
     if parts.is_empty() {
-        return Err(explain_target(word).unwrap_or_else(|| usage(word, &explain_unknown_word(files, word))));
+        let unknown = || NoSession::Other(usage(word, &explain_unknown_word(files, word)));
+        return Err(explain_target(word).unwrap_or_else(unknown));
     }
-    single_match(word, "this in their id", parts)
+    Ok(single_match(word, "this in their id", parts)?)
 }
 
 /// Explains that a word names a directory or a block device, not a session; `None` if it names neither.
-fn explain_target(word: &str) -> Option<Failure> {
+fn explain_target(word: &str) -> Option<NoSession> {
     let kind = target_kind(word)?;
-    Some(Failure::Usage(format!(
+    Some(NoSession::Target(Failure::Usage(format!(
         "{word} is {kind}, not a measurement; type fathom bench {} to measure it, or `fathom list` to see the sessions",
         name::line(&[word.to_owned()])
-    )))
+    ))))
 }
 
 /// Returns `a directory` or `a block device` if the word is the path of one.
@@ -419,6 +443,18 @@ mod tests {
             assert!(why.contains(advice), "{word}: {why}");
         }
         assert!(explain_unknown_word(&Files::default(), "32017").contains("there are no sessions yet"));
+    }
+
+    #[test]
+    fn a_directory_and_a_wrong_word_are_different_errors() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = |name: &str| name::text(dir.path().join(name));
+        assert!(matches!(find_session(&path("")), Err(NoSession::Target(Failure::Usage(_)))));
+        assert!(find_session(&path("missing.fathom")).is_ok(), "a missing file is reported when it is read");
+        assert!(find_session("/dev/null").is_ok(), "a character device is no target");
+        let files = Files::default();
+        assert!(matches!(resolve_id(&files, "last~x"), Err(NoSession::Other(Failure::Usage(_)))));
+        Ok(())
     }
 
     #[test]

@@ -603,8 +603,11 @@ fn describe_other_file(bytes: &[u8]) -> String {
         return "its first line is not 'fathom session 1'; type an id of `fathom list`".into();
     }
     let session = report["session"].as_str().and_then(|file| Path::new(file).file_stem()?.to_str());
-    let instead = session.map_or_else(|| "an id of `fathom list`".into(), |id| format!("`fathom show {id}`"));
-    format!("it is a JSON report of fathom, which only `fathom compare` reads; type {instead}")
+    let instead =
+        session.map_or_else(|| "an id of `fathom list`".into(), |id| format!("the id of its session, {id}"));
+    format!(
+        "it is a JSON report of fathom, which only `fathom show` and `fathom compare` read; type {instead}"
+    )
 }
 
 /// Message for a result of fio that was given as a session.
