@@ -2,10 +2,11 @@
 //!
 //! A list of devices has a paragraph for each device. The paragraph of a partition leaves out the
 //! queue, which belongs to the disk. If the user names a device, each fact has its own line. A
-//! diagnosis begins with the target and what was found, worst first. A line for each check follows,
-//! and at the end what to do before measuring.
+//! diagnosis begins with the target and what was found, worst first, each with its fix. What could
+//! not be checked follows, and at the end a line for each group with what is fine.
 
 use crate::page::Page;
+use crate::view::lists::join_names;
 use crate::view::machine::{
     check_suffix, describe_backing, describe_device, describe_effect, describe_mounts, describe_queue,
     describe_user, kind_name,
@@ -199,102 +200,139 @@ fn describe_block_sizes(queue: &Queue) -> String {
     )
 }
 
-/// Width of the longest outcome at the start of a line.
-const WORD_WIDTH: usize = "NOT CHECKED".len();
-/// Columns between the outcome and the subject.
-const WORD_GAP: usize = 2;
+/// Answers that differ only in the device that they are about.
+struct SameAnswers<'a> {
+    /// The first of the answers.
+    answer: &'a DoctorAnswer,
+    /// The subject without the device.
+    subject: &'a str,
+    /// The devices; empty if the subject is not a device.
+    devices: Vec<String>,
+}
 
+impl SameAnswers<'_> {
+    /// Whether an answer about another device gives the same information. For answers without a problem, the subject decides.
+    fn includes(&self, answer: &DoctorAnswer, subject: &str, device: &str) -> bool {
+        let Some(first) = self.devices.first() else { return false };
+        let is_same = |own: &str, other: &str| own.replace(first, device) == other;
+        let own = self.answer;
+        subject == self.subject
+            && (own.outcome, own.severity, own.check) == (answer.outcome, answer.severity, answer.check)
+            && (own.outcome == Outcome::Holds
+                || is_same(&own.sentence, &answer.sentence) && is_same(&own.fix, &answer.fix))
+    }
+
+    /// Names the subject with all devices: `counters of sda, sdb`.
+    fn about(&self) -> String {
+        format!("{} {}", self.subject, join_names(&self.devices)).trim_end().to_owned()
+    }
+
+    /// Adds the other devices to a text that names the first one.
+    fn with_other_devices(&self, text: &str) -> String {
+        match self.devices.split_first() {
+            Some((first, others)) if !others.is_empty() && text.contains(first.as_str()) => {
+                format!("{text} (the same for {})", join_names(others))
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Returns the subject with the effect and the check, and the sentence:
+    /// `holes (invalidates a number, A04): Most of the file was never written.`
+    fn describe(&self, out: &Page) -> String {
+        let effect = format!("({}{})", describe_effect(self.answer), check_suffix(self.answer));
+        let about = out.paint(&format!("{} {effect}", self.about()), "33");
+        format!("{about}: {}", self.with_other_devices(&self.answer.sentence))
+    }
+}
+
+/// Merges answers that differ only in their device, in the order of the first of each.
+fn merge_devices<'a>(
+    answers: impl IntoIterator<Item = &'a DoctorAnswer>,
+    devices: &[&str],
+) -> Vec<SameAnswers<'a>> {
+    let mut all: Vec<SameAnswers> = Vec::new();
+    for answer in answers {
+        let split = answer.about.rsplit_once(' ').filter(|(_, last)| devices.contains(last));
+        let Some((subject, device)) = split else {
+            all.push(SameAnswers { answer, subject: &answer.about, devices: Vec::new() });
+            continue;
+        };
+        match all.iter_mut().find(|known| known.includes(answer, subject, device)) {
+            Some(known) => known.devices.push(device.to_owned()),
+            None => all.push(SameAnswers { answer, subject, devices: vec![device.to_owned()] }),
+        }
+    }
+    all
+}
+
+/// Writes each finding once with its fix, the worst first, then what could not be checked, and a line for each group with
+/// what is fine.
 pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
     out.paragraph(&diagnosis.chain);
-    let worst = diagnosis.worst_first();
+    out.line("");
+    let layers = diagnosis.machine.places.iter().flat_map(|place| &place.layers);
+    let devices: Vec<&str> = layers.map(|layer| layer.name.as_str()).collect();
     let (problems, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) =
-        worst.into_iter().partition(|l| l.affects_measurement());
-    if !problems.is_empty() {
-        out.line("");
-        list_problems(&mut out, "Before you measure:", &problems, |answer| &answer.sentence);
+        diagnosis.worst_first().into_iter().partition(|answer| answer.affects_measurement());
+    if problems.is_empty() {
+        out.paragraph("Before you measure: nothing was found that would change what a number means.");
+    } else {
+        out.line("Before you measure:");
     }
+    for (at, problem) in merge_devices(problems, &devices).iter().enumerate() {
+        out.prose(&format!("  {}. ", at + 1), "     ", &problem.describe(&out));
+        let fix = match problem.answer.fix.as_str() {
+            "" => "nothing can be done about it here",
+            fix => fix,
+        };
+        out.prose("     -> ", "        ", &problem.with_other_devices(fix));
+    }
+    for note in &merge_devices(notes, &devices) {
+        out.prose("  - ", "    ", &note.describe(&out));
+        if !note.answer.fix.is_empty() {
+            out.prose("    -> ", "       ", &note.with_other_devices(&note.answer.fix));
+        }
+    }
+    show_unchecked(&mut out, diagnosis, &devices);
+    let mut is_first = true;
     for group in &diagnosis.groups {
-        out.line("");
-        out.line(&group.heading);
-        group.answers.iter().for_each(|answer| show_line(&mut out, answer));
+        let fine = group.answers.iter().filter(|answer| answer.outcome == Outcome::Holds);
+        let names: Vec<String> = merge_devices(fine, &devices).iter().map(SameAnswers::about).collect();
+        if names.is_empty() {
+            continue;
+        }
+        if is_first {
+            out.line("");
+        }
+        is_first = false;
+        let word = out.paint("OK", "32");
+        out.prose(&format!("{word}  "), "    ", &format!("{}: {}", group.heading, join_names(&names)));
     }
-    show_what_to_do(&mut out, diagnosis, &problems, &notes);
     out.write(to)
 }
 
-fn show_line(out: &mut Page, answer: &DoctorAnswer) {
-    let (word, code) = match answer.outcome {
-        Outcome::Holds => ("OK", "32"),
-        Outcome::Finding => ("FINDING", "33"),
-        Outcome::NotChecked => ("NOT CHECKED", "2"),
-    };
-    let indent = " ".repeat(2 + WORD_WIDTH + WORD_GAP);
-    let about = match answer.severity {
-        Some(_) => describe_about(answer),
-        None => answer.about.clone(),
-    };
-    let word = out.paint(&format!("{word:WORD_WIDTH$}"), code);
-    out.prose(&format!("  {word}  "), &format!("{indent}  "), &format!("{about}: {}", answer.sentence));
-    if !answer.fix.is_empty() {
-        out.prose(&format!("{indent}  -> "), &format!("{indent}     "), &answer.fix);
+/// Prints what could not be checked: each reason once.
+fn show_unchecked(out: &mut Page, diagnosis: &Diagnosis, devices: &[&str]) {
+    let answers = diagnosis.groups.iter().flat_map(|group| &group.answers);
+    let unchecked: Vec<&DoctorAnswer> =
+        answers.filter(|answer| answer.outcome == Outcome::NotChecked).collect();
+    match unchecked.len() {
+        0 => return,
+        1 => out.line("1 thing could not be checked and does not count as passed:"),
+        n => out.line(&format!("{n} things could not be checked and do not count as passed:")),
     }
-}
-
-/// Names what was observed, with its effect and its check: `holes (invalidates a number, A04)`.
-fn describe_about(answer: &DoctorAnswer) -> String {
-    format!("{} ({}{})", answer.about, describe_effect(answer), check_suffix(answer))
-}
-
-/// Prints a numbered list of findings.
-fn list_problems(
-    out: &mut Page,
-    heading: &str,
-    problems: &[&DoctorAnswer],
-    text: impl Fn(&DoctorAnswer) -> &str,
-) {
-    out.line(heading);
-    for (i, answer) in problems.iter().enumerate() {
-        out.prose(
-            &format!("  {}. ", i + 1),
-            "     ",
-            &format!("{}: {}", describe_about(answer), text(answer)),
-        );
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for same in &merge_devices(unchecked, devices) {
+        let why = same.with_other_devices(&same.answer.sentence);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, subjects)) => subjects.push(same.about()),
+            None => reasons.push((why, vec![same.about()])),
+        }
     }
-}
-
-/// Prints what to do before measuring, names the notes, and counts the things that could not be
-/// checked.
-fn show_what_to_do(
-    out: &mut Page,
-    diagnosis: &Diagnosis,
-    problems: &[&DoctorAnswer],
-    notes: &[&DoctorAnswer],
-) {
-    out.line("");
-    let answers = || diagnosis.groups.iter().flat_map(|g| &g.answers);
-    let unchecked = answers().filter(|l| l.outcome == Outcome::NotChecked).count();
-    let unchecked_note = match unchecked {
-        0 => String::new(),
-        1 => " 1 thing could not be checked and does not count as passed.".into(),
-        n => format!(" {n} things could not be checked and do not count as passed."),
-    };
-    let named: Vec<&str> = notes.iter().map(|l| l.about.as_str()).collect();
-    let notes = if named.is_empty() { String::new() } else { format!(" Notes above: {}.", named.join(", ")) };
-    if problems.is_empty() {
-        let text = format!(
-            "Before you measure: nothing was found that would change what a number means.{notes}{unchecked_note}"
-        );
-        out.paragraph(&text);
-        return;
-    }
-    list_problems(out, "What to do before you measure:", problems, |answer| match answer.fix.as_str() {
-        "" => "nothing can be done about it here",
-        fix => fix,
-    });
-    let rest = format!("{notes}{unchecked_note}");
-    if !rest.is_empty() {
-        out.paragraph(rest.trim());
+    for (why, subjects) in &reasons {
+        out.prose("  - ", "    ", &format!("{}: {why}", join_names(subjects)));
     }
 }
 
@@ -420,4 +458,61 @@ fn a_partition_shows_no_queue_and_an_unknown_user_is_not_no_user() {
     assert!(shown.starts_with("  sda1  1 TiB, partition, from 1 MiB\n"), "{shown}");
     assert!(!shown.contains("scheduler") && !shown.contains("by no program\n"), "{shown}");
     assert!(shown.contains("permission denied"), "{shown}");
+}
+
+#[test]
+fn a_finding_about_several_disks_is_printed_once() -> Result<(), serde_json::Error> {
+    use model::finding::{AnswerGroup, CheckId, FORMAT, Severity};
+    use model::machine::{Layer, Place};
+    let report: model::report::Report =
+        serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let layer = |name: &str| Layer { name: name.into(), ..Layer::default() };
+    let disks = ["sda", "sdb", "sdc"];
+    let place = Place { layers: disks.map(layer).to_vec(), ..Place::default() };
+    let uncounted = |disk: &str| {
+        DoctorAnswer::finding(&format!("counters of {disk}"), Severity::Biases, "The kernel counts nothing.")
+            .with_fix(format!("as root: `echo 1 > /sys/block/{disk}/queue/iostats`"))
+            .check(CheckId::A13)
+    };
+    let denied = |disk: &str| {
+        let sentence = format!("/dev/{disk} cannot be opened.");
+        DoctorAnswer::finding(&format!("raw {disk}"), Severity::Note, sentence)
+    };
+    let queue = |disk: &str| DoctorAnswer::ok(&format!("queue of {disk}"), format!("{disk} takes 32."));
+    let unknown = |about: &str| DoctorAnswer::unknown(about, "permission denied");
+    let answers = vec![
+        uncounted("sda"),
+        uncounted("sdb"),
+        denied("sda"),
+        denied("sdc"),
+        queue("sda"),
+        queue("sdb"),
+        unknown("cached"),
+        unknown("how it is stored"),
+        DoctorAnswer::ok("requests of others", "None."),
+    ];
+    let diagnosis = Diagnosis {
+        format: FORMAT,
+        target: "/data".into(),
+        chain: "/data (xfs at /data, rw) > md0".into(),
+        watched_ms: 3000,
+        groups: vec![AnswerGroup { heading: "The device below".into(), answers }],
+        machine: model::machine::Machine { places: vec![place], ..report.machine },
+    };
+    let mut out = Vec::new();
+    write_diagnosis(&diagnosis, Style::default(), &mut out).unwrap_or_default();
+    let expected = "\
+/data (xfs at /data, rw) > md0
+
+Before you measure:
+  1. counters of sda, sdb (biases a number, A13): The kernel counts nothing.
+     -> as root: `echo 1 > /sys/block/sda/queue/iostats` (the same for sdb)
+  - raw sda, sdc (note): /dev/sda cannot be opened. (the same for sdc)
+2 things could not be checked and do not count as passed:
+  - cached, how it is stored: permission denied
+
+OK  The device below: queue of sda, sdb; requests of others
+";
+    assert_eq!(String::from_utf8(out).unwrap_or_default(), expected);
+    Ok(())
 }
