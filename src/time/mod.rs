@@ -34,6 +34,7 @@ use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::{NOT_FOUND, SHELL};
 use run::{Run, Runner, Tracing};
+use rustix::process::{Pid, getpgid, getpgrp};
 use signal_hook::consts::{SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU};
 use std::collections::BTreeSet;
 use std::io::read_to_string;
@@ -209,17 +210,27 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
 /// effect without one.
 const ENDING: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
-/// Passes the signals of other processes on to the running command. The kernel itself sends signals of the terminal to all foreground
-/// processes.
+/// Signals that the kernel itself sends to every process of the terminal's foreground group.
+const OF_TERMINAL: [i32; 3] = [SIGHUP, SIGINT, SIGQUIT];
+
+/// Passes the signals of other processes on to the running command. A signal of the terminal reaches the command without fathom, except
+/// if the command has left fathom's process group, as `timeout` does.
 fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     let shared = Arc::clone(signalled);
     signals::pass_on(move |signal, is_from_process| match *shared.command() {
-        Some(pid) if is_from_process => {
+        Some(pid) if is_from_process || (OF_TERMINAL.contains(&signal) && has_left_group(pid)) => {
             let _ = sys::process::send(pid, signal);
         }
         None if ENDING.contains(&signal) => shared.ending.store(signal, Ordering::Relaxed),
         _ => {}
     })
+}
+
+/// Whether a process is in another process group than fathom.
+fn has_left_group(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let group = pid.and_then(|pid| getpgid(Some(pid)).ok());
+    group.is_some_and(|group| group != getpgrp())
 }
 
 fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {

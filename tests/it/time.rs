@@ -141,18 +141,21 @@ fn every_signal_reaches_the_command_once() {
 fn ctrl_c_reaches_the_command_once() {
     let stage = Stage::shared();
     let script = stage.path("note.py");
-    std::fs::write(&script, NOTE_SIGNALS).unwrap();
     let Some(screen) = crate::live::screen::Screen::new(&stage, "tmux", (80, 24)) else { return };
-    screen.begin(&format!("$F time --no-history -- python3 {}", script.display()));
-    screen.until("noting");
-    screen.keys("C-c");
-    std::thread::sleep(Duration::from_millis(100));
-    let fathom = rustix::process::Pid::from_raw(screen.id().try_into().unwrap()).unwrap();
-    rustix::process::kill_process(fathom, Signal::INT).unwrap();
-    std::thread::sleep(Duration::from_millis(100));
-    rustix::process::kill_process(fathom, Signal::USR2).unwrap();
-    let shown = screen.end();
-    assert!(shown.contains("seen [2, 2, 12]"), "{shown}");
+    // As `timeout` does, the second script leaves the process group that the terminal sends the signal to.
+    for start in ["", "import os; os.setpgid(0, 0)\n"] {
+        std::fs::write(&script, format!("{start}{NOTE_SIGNALS}")).unwrap();
+        screen.begin(&format!("$F time --no-history -- python3 {}", script.display()));
+        screen.until("noting");
+        screen.keys("C-c");
+        std::thread::sleep(Duration::from_millis(100));
+        let fathom = rustix::process::Pid::from_raw(screen.id().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(fathom, Signal::INT).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        rustix::process::kill_process(fathom, Signal::USR2).unwrap();
+        let shown = screen.end();
+        assert!(shown.contains("seen [2, 2, 12]"), "{start}: {shown}");
+    }
 }
 
 #[test]
