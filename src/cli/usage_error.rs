@@ -16,7 +16,7 @@ use super::{Cli, find_tool};
 use crate::recipes::RECIPES;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use dialect::options::How;
+use dialect::options::{How, ToolOption};
 use model::name;
 use model::profile::{PROFILES, Profile};
 use model::spec::foreign::Tool;
@@ -61,6 +61,7 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
                 .filter(|similar| strsim::normalized_damerau_levenshtein(option, similar) >= LIKENESS);
             let advice = flag_of_fathom(option)
                 .or_else(|| explain_other_name(option, words, command))
+                .or_else(|| explain_needless(option, words, command))
                 .or_else(|| explain_option(option, words))
                 .or_else(|| argument_as_option(option, words, command))
                 .or_else(|| compare_targets(option, words, command))
@@ -205,9 +206,10 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
     })
 }
 
-/// Other names of flags that are no keys of job files. Each has the flag, and a value to suggest if the user typed none that fits.
+/// Other names of flags that the table of keys does not have. Each has the flag, and a value to suggest if the user typed none that fits;
+/// the value of a switch is empty.
 #[rustfmt::skip]
-const OTHER_NAMES: [(&str, &str, &str); 7] = [
+const OTHER_NAMES: [(&str, &str, &str); 17] = [
     ("output-format", "format",     "json"),
     ("baseline",  "against",        "last"),
     ("write",     "destroy",        "NAME"),
@@ -216,6 +218,29 @@ const OTHER_NAMES: [(&str, &str, &str); 7] = [
     ("tolerance", "margin",         "5%"),
     // Of all commands with --fail-if-slower, only `fathom compare` does not take --fail-if.
     ("fail-if",   "fail-if-slower", "10%"),
+    ("q",         "quiet",          ""),
+    ("silent",    "quiet",          ""),
+    ("no-progress", "quiet",        ""),
+    ("progress",  "no-live",        ""),
+    ("v",         "verbose",        ""),
+    ("dry-run",   "explain",        ""),
+    // sysbench
+    ("file-total-size", "size",     "1g"),
+    ("file-block-size", "bs",       "16k"),
+    ("num-threads", "workers",      "4"),
+    ("max-time",  "time",           "60s"),
+];
+
+/// Options of other programs that fathom does not need, with the reason.
+const NEEDLESS: [(&[&str], &str); 2] = [
+    (
+        &["y", "yes", "assume-yes"],
+        "fathom asks no questions, and overwrites only a file or device that --destroy names",
+    ),
+    (
+        &["color", "colour", "no-color", "no-colour"],
+        "only a terminal gets colours; the environment variable NO_COLOR=1 turns them off",
+    ),
 ];
 
 /// Suggests `fathom --version` for `fathom doctor --version`, because only fathom itself has this flag.
@@ -243,6 +268,9 @@ fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Com
         let advice = name_other_commands(&format!("--{flag}"), Some(command.get_name()))?;
         return Some(format!("here it is --{flag}; {advice}"));
     };
+    if example.is_empty() {
+        return Some(format!("type --{flag}"));
+    }
     let line = |value: &str| [format!("--{flag}"), value.to_owned()];
     // --against repeats a session, and a JSON report is none.
     let report = value.filter(|value| {
@@ -261,6 +289,16 @@ fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Com
         ),
         _ => format!("here it is --{flag}; type {line}"),
     })
+}
+
+/// Explains that fathom needs no such option as `--yes`.
+fn explain_needless(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+    let (typed, _) = find_typed(option, words)?;
+    let (names, why) = NEEDLESS.iter().find(|(names, _)| names.contains(&typed))?;
+    // `fathom delete` has --yes.
+    let mut flags = command?.get_arguments().filter_map(clap::Arg::get_long);
+    let is_flag = flags.any(|flag| names.contains(&flag));
+    (!is_flag).then(|| format!("leave it out: {why}"))
 }
 
 /// Suggests how to compare targets for `--compare A B` in a command that measures and does not take it.
@@ -475,7 +513,9 @@ fn explain_option(flag: &str, words: &[String]) -> Option<String> {
     }
     let glued = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     explain_letter(glued, value)
+        .or_else(|| explain_ioping_option(glued, value, command, words))
         .or_else(|| Some(describe_equivalent(&keys::in_diskspd(glued)?, command, words)))
+        .or_else(|| Some(explain_handling(Tool::Diskspd, find_diskspd_option(glued)?, glued)))
 }
 
 /// Explains an option of fio that no single flag of fathom replaces. `None` if a command of fathom has a flag of this name.
@@ -485,16 +525,71 @@ fn explain_fio_option(name: &str) -> Option<String> {
     }
     let mut all = dialect::fio::options::OPTIONS.iter().chain(dialect::fio::options::OWN);
     let option = all.find(|option| option.name == name || option.aliases.contains(&name))?;
-    let about = option.about;
+    Some(explain_handling(Tool::Fio, option, &format!("-{name}")))
+}
+
+/// Finds an option of DISKSPD, given without its dash and with its value: `n`, `D500`, `Rxml`. The longest name that fits decides.
+fn find_diskspd_option(glued: &str) -> Option<&'static ToolOption> {
+    let is_value = |option: &ToolOption, rest: &str| {
+        let is_number = rest.starts_with(|c: char| c.is_ascii_digit());
+        !option.value.is_empty() && (is_number || option.name == "R")
+    };
+    let fits = |option: &&ToolOption| {
+        let is_letter = option.name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let rest = glued.strip_prefix(option.name).filter(|_| is_letter);
+        rest.is_some_and(|rest| rest.is_empty() || is_value(option, rest))
+    };
+    let all = dialect::diskspd::options::OPTIONS.iter().filter(fits);
+    all.max_by_key(|option| option.name.len())
+}
+
+/// Describes how the imitation of a tool handles an option that no single flag of fathom replaces. `typed` is the option without its first
+/// dash.
+fn explain_handling(tool: Tool, option: &ToolOption, typed: &str) -> String {
+    let (theirs, about) = (format!("{}'s -{typed}", tool.word()), option.about);
     let flags: Vec<String> = option.settings.split_whitespace().map(|key| format!("--{key}")).collect();
-    Some(match option.how {
+    match option.how {
         How::Honoured if flags.is_empty() => {
-            format!("only `fathom fio` has fio's --{name} ({about}); leave it out")
+            format!("only `fathom {}` has {theirs} ({about}); leave it out", tool.word().to_lowercase())
         }
-        How::Honoured => format!("fio's --{name} ({about}) is {} here", flags.join(", ")),
-        How::NoEffect => format!("leave fio's --{name} out: {about}"),
-        How::Only(_) | How::Refused => format!("fio's --{name}: {about}"),
-    })
+        How::Honoured => format!("{theirs} ({about}) is {} here", flags.join(", ")),
+        How::NoEffect => format!("leave {theirs} out: {about}"),
+        How::Only(_) | How::Refused => format!("{theirs}: {about}"),
+    }
+}
+
+/// Options of ioping, each with fathom's key. Without a value of the key, the number in the next word is the value.
+const IOPING: [(&str, &str, Option<&str>); 7] = [
+    ("s", "bs", None),
+    ("S", "size", None),
+    ("w", "time", None),
+    ("l", "limit-bandwidth", None),
+    ("C", "cache", Some("buffered")),
+    ("D", "cache", Some("direct")),
+    ("W", "rw", Some("randwrite")),
+];
+
+/// Explains a letter with ioping's value, which is a word of its own. DISKSPD's values directly follow the letter.
+fn explain_ioping_option(
+    letter: &str,
+    next: Option<&str>,
+    command: Option<&str>,
+    line: &[String],
+) -> Option<String> {
+    let (_, key, value) = IOPING.iter().find(|(name, ..)| *name == letter)?;
+    let number = next.filter(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+    let value = match (value, number) {
+        (None, Some(seconds)) if *key == "time" && seconds.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{seconds}s")
+        }
+        (None, Some(number)) => number.to_owned(),
+        (Some(value), None) => (*value).to_owned(),
+        _ => return None,
+    };
+    let name = format!("-{letter}");
+    let equivalent = Counterpart { tool: Tool::Other, name, key: keys::find(key)?, values: vec![value] };
+    let advice = describe_equivalent(&equivalent, command, line);
+    Some(advice.replacen("here it is ", &format!("ioping's -{letter} is "), 1))
 }
 
 /// Explains a letter that means something else in DISKSPD than in hdparm and ioping, if its value is not DISKSPD's.
@@ -506,7 +601,9 @@ fn explain_letter(letter: &str, value: Option<&str>) -> Option<String> {
             Some(format!("for hdparm's -{letter} type fathom time -- {line}"))
         }
         // DISKSPD's size of a file is glued to the letter.
-        "c" => Some("for ioping's -c type fathom run --rw randread --depth 1 --rate 10".into()),
+        "c" | "i" | "R" => {
+            Some(format!("for ioping's -{letter} type fathom run --rw randread --depth 1 --rate 10"))
+        }
         _ => None,
     }
 }
@@ -827,6 +924,35 @@ fn tips_name_flag_value_and_command() {
         ("run --output-format=normal", "here it is --format; type --format json"),
         ("bench -t /dev/vda", "for hdparm's -t type fathom time -- hdparm -t /dev/vda"),
         ("run -c 10 d", "for ioping's -c type fathom run --rw randread --depth 1 --rate 10"),
+        ("run -i 1 d", "for ioping's -i type fathom run --rw randread --depth 1 --rate 10"),
+        ("run -s 4k d", "ioping's -s is --bs; type --bs 4k"),
+        ("limit -S 64m d", "ioping's -S is --size; type --size 64m"),
+        ("recipe etcd -w 10", "ioping's -w is --time; type --time 10s"),
+        ("run -D d", "ioping's -D is --cache; type --cache direct"),
+        ("run -W d", "ioping's -W is --rw; type --rw randwrite"),
+        ("bench -s 4k d", "ioping's -s is --bs, which fathom bench does not take; type fathom run --bs 4k"),
+        ("run -D500 d", "only `fathom diskspd` has DISKSPD's -D500 (IOPS of each thread on each target"),
+        ("run -nope d", "unknown option '-n': type fathom run --help for the options of this command"),
+        ("run -w30 d", "DISKSPD's -w is --mix; type --mix 70"),
+        ("run -n d", "only `fathom diskspd` has DISKSPD's -n (threads may run on any CPU); leave it out"),
+        ("bench -L d", "only `fathom diskspd` has DISKSPD's -L (latencies in the output; fathom always"),
+        ("sweep -Rxml", "only `fathom diskspd` has DISKSPD's -Rxml (format of the results"),
+        ("limit -x d", "DISKSPD's -x: Linux has no completion routines; remove the option"),
+        ("run -Nv d", "DISKSPD's -Nv (`msync(MS_SYNC)` after each write to a mapping) is --fsync here"),
+        ("bench -q d", "unknown option '-q': type --quiet"),
+        ("sweep --silent", "unknown option '--silent': type --quiet"),
+        ("run --progress=plain d", "unknown option '--progress': type --no-live"),
+        ("limit --no-progress d", "unknown option '--no-progress': type --quiet"),
+        ("run -v d", "unknown option '-v': type --verbose"),
+        ("list -q", "here it is --quiet; fathom list does not take it; type it with fathom bench"),
+        ("run --dry-run d", "unknown option '--dry-run': type --explain"),
+        ("run -y d", "leave it out: fathom asks no questions, and overwrites only a file or device that"),
+        ("bench --yes d", "unknown option '--yes': leave it out: fathom asks no questions"),
+        ("run --color=never d", "leave it out: only a terminal gets colours; the environment variable"),
+        ("limit --no-color d", "unknown option '--no-color': leave it out: only a terminal gets colours"),
+        ("run --file-total-size=4G d", "here it is --size; type --size 4G"),
+        ("run --file-block-size=16384 d", "here it is --bs; type --bs 16384"),
+        ("run --num-threads=8 d", "here it is --workers; type --workers 8"),
         ("watch vol --time 3s", "type fathom watch 1 3"),
         ("top", "unknown command 'top': type fathom watch"),
         ("plot last", "type fathom show last -o page.html"),
@@ -912,10 +1038,7 @@ fn tips_name_flag_value_and_command() {
         ("fathom run –rw read –bs 4k", "; type fathom run --rw read --bs 4k"),
         ("fathom bench —-quick a –o x.md", "; type fathom bench --quick a -o x.md"),
         ("fathom iops –b 4k d", "; type fathom iops -b 4k d"),
-        (
-            "fathom time –v -- cat –x",
-            "; unknown option '-v': type fathom time --help for the options of this command",
-        ),
+        ("fathom time –v -- cat –x", "; unknown option '-v': type --verbose"),
         ("fathom run −d60", "; unknown option '-d': DISKSPD's -d is --time; type --time 60s"),
     ] {
         let advice = pasted(line).unwrap_or_default();
