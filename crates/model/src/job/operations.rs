@@ -828,8 +828,11 @@ impl Line {
         let row = self.describe_rows();
         let woven =
             if self.interleaved > 1 { format!(", {} at once", self.interleaved) } else { String::new() };
-        let order = self.order.describe() + self.describe_clusters();
-        format!("{} {order} {}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
+        let (order, once) = match self.order {
+            Order::Once => ("random".to_owned(), ", each block once"),
+            _ => (self.order.describe() + self.describe_clusters(), ""),
+        };
+        format!("{} {order} {}{once}{row}{woven}{times}{runs}{apart}", sizes.join("/"), self.direction())
     }
 }
 
@@ -978,6 +981,11 @@ fn accesses_are_described_in_the_usual_form() {
     odd.lines[0].order = Order::Zipf(1.1);
     odd.lines[0].sizes.write = Sizes::Range(4096, 65536);
     assert_eq!(odd.describe(), "4K/4K-64K zipf 1.1 60/30/10");
+    let mut once = plain.clone();
+    once.lines[0].order = Order::Once;
+    assert_eq!(once.describe(), "4K random 70/30, each block once");
+    once.lines[0].consecutive = 8;
+    assert_eq!(once.describe(), "4K random 70/30, each block once, 8 in a row");
     let mut pairs = Access::plain(Pattern::Sequential, 4096, 0);
     (pairs.lines[0].mix, pairs.lines[0].writes_after_trims) = (Mix::from_percents(0, 100), true);
     assert_eq!(
