@@ -2,6 +2,9 @@
 //!
 //! [`StopRules`] gets the operations of each interval and decides which streams end. Workers check limits of amount and time themselves; crate
 //! `model` has the settings of the rules.
+//!
+//! Steady state and minimum rates are about all workers of a stream together. So these checks end when the first worker of the stream has
+//! ended, and a note says so. Other streams are still checked.
 
 use engine::link::Block;
 use engine::workers::{WorkerId, Workers};
@@ -150,25 +153,41 @@ impl StopRules {
     pub(super) fn close(self, ends: &mut [StreamEnd]) -> Vec<String> {
         let mut notes = Vec::new();
         for (end, stream) in ends.iter_mut().zip(self.streams) {
-            if let Some(least) = stream.min_rate.filter(|least| !least.was_checked) {
-                notes.push(format!(
-                    "{} ended before its rate could be checked (--min-rate {}): the first {2} do not count, and the rate is averaged over {3}",
-                    stream.name,
-                    least.rule.to_flag(),
-                    show_ns(MinRate::SETTLES_NS as f64),
-                    show_ns(least.rule.every_ns as f64)
-                ));
+            let early_end = |rule: String, was_checked: bool, ns: u64| {
+                let extent = if was_checked { "checked only until" } else { "never checked, because" };
+                let when = show_ns(ns as f64);
+                format!(
+                    "{}: {rule} was {extent} the first worker ended, {when} into the measured time: the rule is about all workers together",
+                    stream.name
+                )
+            };
+            if let Some(least) = &stream.min_rate {
+                let rule = &least.rule;
+                if let Some(ns) = least.series.first_end_ns(rule.every_ns) {
+                    notes.push(early_end(format!("--min-rate {}", rule.to_flag()), least.was_checked, ns));
+                } else if !least.was_checked {
+                    notes.push(format!(
+                        "{} ended before its rate could be checked (--min-rate {}): the first {} do not count, and the rate is averaged over {}",
+                        stream.name,
+                        rule.to_flag(),
+                        show_ns(MinRate::SETTLES_NS as f64),
+                        show_ns(rule.every_ns as f64)
+                    ));
+                }
             }
-            let Some(SteadyWatch { rule, seen, .. }) = stream.steady else { continue };
+            let Some(SteadyWatch { rule, seen, series }) = stream.steady else { continue };
             if !seen.attained {
                 let window = show_ns(rule.window_ns as f64);
-                notes.push(match seen.criterion(&rule) {
-                    None => format!(
+                notes.push(match (series.first_end_ns(rule.every_ns), seen.criterion(&rule)) {
+                    (Some(ns), criterion) => {
+                        early_end(format!("--steady-state {}", rule.to_flag()), criterion.is_some(), ns)
+                    }
+                    (None, None) => format!(
                         "{} ended before {window} were measured, so it is unknown whether it is steady (--steady-state {})",
                         stream.name,
                         rule.to_flag()
                     ),
-                    Some(_) => format!(
+                    (None, Some(_)) => format!(
                         "{} did not become steady (--steady-state {}): the value over the last {window} was {}",
                         stream.name,
                         rule.to_flag(),
@@ -343,4 +362,55 @@ impl Series {
         self.next += 1;
         Some((start_ns, value))
     }
+
+    /// Returns when the first worker ended, in ns since the start of the window. No later value is complete. `None` if the last worker ended
+    /// less than `period_ns` later.
+    fn first_end_ns(&self, period_ns: u64) -> Option<u64> {
+        let ends = || self.reported_until_ns.values().copied();
+        let (first, last) = (ends().min()?, ends().max()?);
+        (last - first >= period_ns).then(|| first.saturating_sub(self.from_ns.unwrap_or(first)))
+    }
+}
+
+#[test]
+fn rules_about_all_workers_end_with_the_first_worker_and_say_so() {
+    use model::job::{Access, Pattern, PerKind};
+    let steady = Steady {
+        quantity: Quantity::Iops,
+        slope: false,
+        limit: 1.0,
+        percent: true,
+        window_ns: 60_000_000_000,
+        after_ns: 0,
+        every_ns: 1_000_000_000,
+    };
+    let least = PerKind { read: 1_500, write: 0, trim: 0 };
+    let min_rate = MinRate { quantity: Quantity::Iops, least, every_ns: 1_000_000_000 };
+    let plain = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 2, "sync");
+    let stream = Stream { steady: Some(steady), min_rate: Some(min_rate), ..plain };
+    let phase = Phase { warmup_ns: 0, time_ns: 9_000_000_000, cooldown_ns: 0, streams: vec![stream] };
+    // Each worker does 1,000 operations a second.
+    let notes = |tenths: [u64; 2]| {
+        let mut rules = StopRules::for_phase(&phase);
+        for (worker, tenths) in (0..).zip(tenths) {
+            for tenth in 0..tenths {
+                let mut block = Block::new(1, false);
+                (block.start_ns, block.end_ns) = (tenth * 100_000_000, (tenth + 1) * 100_000_000);
+                (0..100).for_each(|_| block.lanes[0].kinds[0].latency.record(1000));
+                rules.add(WorkerId { worker, stream: 0 }, &block);
+            }
+        }
+        let stream = &mut rules.streams[0];
+        assert!(!stream.steady.as_mut().is_some_and(SteadyWatch::update));
+        assert_eq!(stream.min_rate.as_mut().and_then(RateFloor::update), None, "{tenths:?}");
+        rules.close(&mut [StreamEnd::default()])
+    };
+    let both = notes([90, 90]);
+    assert!(both.len() == 1 && both[0].contains("ended before 60.0 s were measured"), "{both:?}");
+    // The remaining worker is slower than the limit for both, and is not compared with it.
+    let one = notes([90, 60]);
+    assert_eq!(one.len(), 2, "{one:?}");
+    let until = "--min-rate iops:read=1500:1s was checked only until the first worker ended, 6.00 s into the measured time";
+    assert!(one[0].contains(until), "{one:?}");
+    assert!(one[1].contains("was never checked, because the first worker ended, 6.00 s into"), "{one:?}");
 }

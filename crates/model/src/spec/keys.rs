@@ -710,7 +710,7 @@ pub const KEYS: &[Key] = &[
         "steady-state",
         Group::HowLong,
         "RULE",
-        "End as soon as the rate is steady. iops:10%:60s: all values of the last 60 s are within 10 % of their mean. iops_slope:0.5%:60s: a line through them rises or falls by less than 0.5 % per second. Also with bw and lat. Two more fields are the time to ignore at the start and the time per value, as in iops:10%:60s:30s:5s (without them 0s and 1s)",
+        "End as soon as the rate is steady. iops:10%:60s: all values of the last 60 s are within 10 % of their mean. iops_slope:0.5%:60s: a line through them rises or falls by less than 0.5 % per second. Also with bw and lat. Two more fields are the time to ignore at the start and the time per value, as in iops:10%:60s:30s:5s (without them 0s and 1s). The check ends with the first worker of a stream",
         &[Run],
         option!(resolved.steady, t => conditions::steady(t), v => v.to_flag()),
     )
@@ -722,7 +722,7 @@ pub const KEYS: &[Key] = &[
         "min-rate",
         Group::HowLong,
         "RULE",
-        "End with an error as soon as a direction is slower than this over a second: iops:1000 or bw:10m; for each direction iops:read=1000,write=500; over another time bw:10m:5s",
+        "End with an error as soon as a direction is slower than this over a second: iops:1000 or bw:10m; for each direction iops:read=1000,write=500; over another time bw:10m:5s. The limit is for all workers of a stream together, so the check ends with the first of them",
         &[Run],
         option!(resolved.min_rate, t => conditions::min_rate(t), v => v.to_flag()),
     )
