@@ -66,8 +66,8 @@ const MOST_RUNS: u32 = 4;
 /// 4, the answers on steady storage are often more than 5 % too low.
 const UNSEEN_BURST: f64 = 2.5;
 
-/// A search with an answer measures it until the loads with several runs have this many runs together, or the time is up. If a tenth of the runs has bursts, all these runs
-/// show none of them in only 5 % of the searches.
+/// A search measures its answer until the loads with several runs have this many runs together, or the time is up. If a tenth of the runs
+/// has bursts, all these runs miss them in only 5 % of the searches.
 const CONFIRMING_RUNS: u32 = 28;
 
 /// One-sided confidence of a proof. From `--runs` runs on, a proof is attempted after every run, at several loads, and each attempt may err.
@@ -102,19 +102,19 @@ pub(crate) struct Point {
 }
 
 /// Returns the next run.
-pub(super) fn next(done: &[Summary], budget: &StrategyPlan, target: &LatencyTarget) -> Next {
+pub(super) fn next(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget) -> Next {
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count() as u32;
-    if closed < budget.runs && budget.jobs > 0 {
+    if closed < plan.runs && plan.jobs > 0 {
         return Next::Measure { job: 0, repeat: closed, attempt: 0, offered_iops: None };
     }
-    let Some(capacity) = capacity(done).filter(|_| budget.jobs > 1) else {
+    let Some(capacity) = capacity(done).filter(|_| plan.jobs > 1) else {
         return Next::Done("nothing completed in the closed loop, so there is no load to offer".into());
     };
     let points = points(done, target);
-    if is_time_up(done, budget) {
+    if is_time_up(done, plan) {
         return Next::Done(format!("the time was up after {} loads", points.len()));
     }
-    match next_load(&points, budget, target, capacity) {
+    match next_load(&points, plan, target, capacity) {
         Some(offered) => {
             let repeat = points.iter().find(|p| p.offered == offered).map_or(0, Point::count);
             Next::Measure { job: 1, repeat, attempt: 0, offered_iops: Some(offered) }
@@ -124,11 +124,11 @@ pub(super) fn next(done: &[Summary], budget: &StrategyPlan, target: &LatencyTarg
 }
 
 /// Returns the load of the next run; `None` if no run is left to measure.
-fn next_load(points: &[Point], budget: &StrategyPlan, target: &LatencyTarget, capacity: f64) -> Option<u64> {
+fn next_load(points: &[Point], plan: &StrategyPlan, target: &LatencyTarget, capacity: f64) -> Option<u64> {
     // Answer the question about the target first, because the time may run out before the curve is complete.
     if target.latency_ns.is_some() {
-        let search = Search { points, target, capacity, runs: budget.runs };
-        let required = budget.required_loads.iter().copied().find(|load| search.is_undecided(*load));
+        let search = Search { points, target, capacity, runs: plan.runs };
+        let required = plan.required_loads.iter().copied().find(|load| search.is_undecided(*load));
         if let Some(load) = required.or_else(|| search.next()) {
             return Some(load);
         }
@@ -136,19 +136,19 @@ fn next_load(points: &[Point], budget: &StrategyPlan, target: &LatencyTarget, ca
     if !target.curve {
         return None;
     }
-    curve_load(points, budget, capacity)
-        .or_else(|| points.iter().find(|p| p.count() < budget.runs).map(|p| p.offered))
+    curve_load(points, plan, capacity)
+        .or_else(|| points.iter().find(|p| p.count() < plan.runs).map(|p| p.offered))
         .or_else(|| knee_load(points, capacity))
 }
 
 /// Returns the estimated number of remaining runs, of the closed loop and of the open loop.
-pub(super) fn remaining_runs(done: &[Summary], budget: &StrategyPlan, target: &LatencyTarget) -> Vec<u32> {
-    if matches!(next(done, budget, target), Next::Done(_)) {
+pub(super) fn remaining_runs(done: &[Summary], plan: &StrategyPlan, target: &LatencyTarget) -> Vec<u32> {
+    if matches!(next(done, plan, target), Next::Done(_)) {
         return vec![0, 0];
     }
     let closed = done.iter().filter(|s| s.offered_iops.is_none()).count();
     let open = done.len() - closed;
-    let runs = budget.runs as usize;
+    let runs = plan.runs as usize;
     let search = if target.latency_ns.is_some() { TYPICAL_SEARCH } else { 0 };
     // Finding the knee usually takes two more loads.
     let curve = if target.curve { (CURVE_PERCENT.len() + 2) * runs } else { 0 };
@@ -407,10 +407,10 @@ impl Search<'_> {
 }
 
 /// Returns the next load of the curve, round after round, each in a new order.
-fn curve_load(points: &[Point], budget: &StrategyPlan, capacity: f64) -> Option<u64> {
+fn curve_load(points: &[Point], plan: &StrategyPlan, capacity: f64) -> Option<u64> {
     let runs_at = |rate: u64| points.iter().find(|p| p.offered == rate).map_or(0, Point::count);
-    (0..budget.runs).find_map(|repeat| {
-        let order = repeats::random_order(CURVE_PERCENT.len(), budget.seed, repeat);
+    (0..plan.runs).find_map(|repeat| {
+        let order = repeats::random_order(CURVE_PERCENT.len(), plan.seed, repeat);
         let rates = order
             .into_iter()
             .filter_map(|i| Some(whole_number(capacity * *CURVE_PERCENT.get(i)? as f64 / 100.0)));
@@ -594,7 +594,7 @@ fn target(quantile: f64, latency_ns: Option<u64>) -> LatencyTarget {
 }
 
 #[cfg(test)]
-fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> StrategyPlan {
+fn plan(quantile: f64, latency_ns: Option<u64>, seed: u64) -> StrategyPlan {
     StrategyPlan {
         jobs: 2,
         runs: 3,
@@ -608,9 +608,9 @@ fn budget(quantile: f64, latency_ns: Option<u64>, seed: u64) -> StrategyPlan {
 
 /// Plays a search to its end. Each run takes 1.4 s.
 #[cfg(test)]
-fn play(server: &mut Server, budget: &StrategyPlan) -> Vec<Summary> {
+fn play(server: &mut Server, plan: &StrategyPlan) -> Vec<Summary> {
     let mut done: Vec<Summary> = Vec::new();
-    while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, budget) {
+    while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, plan) {
         let ended_ns = (done.len() as u64 + 1) * 1_400_000_000;
         done.push(Summary { ended_ns, ..server.run(job, repeat, offered_iops) });
         assert!(done.len() < 200, "it does not end");
@@ -620,8 +620,8 @@ fn play(server: &mut Server, budget: &StrategyPlan) -> Vec<Summary> {
 
 /// Returns the highest load that is proven to meet the target, below the lowest that is proven to miss it, and that lowest load.
 #[cfg(test)]
-fn found_bracket(done: &[Summary], budget: &StrategyPlan) -> (Option<u64>, Option<u64>) {
-    let Strategy::Limit(target) = budget.strategy else { return (None, None) };
+fn found_bracket(done: &[Summary], plan: &StrategyPlan) -> (Option<u64>, Option<u64>) {
+    let Strategy::Limit(target) = plan.strategy else { return (None, None) };
     let points = points(done, &target);
     let missed = points.iter().find(|p| p.meets(&target) == Some(false)).map(|p| p.offered);
     let below = |p: &&Point| missed.is_none_or(|missed| p.offered < missed);
@@ -638,7 +638,7 @@ fn true_rate(serves: f64, p99_ns: f64) -> f64 {
 #[test]
 fn the_curve_goes_through_its_loads_in_rounds_of_random_order() {
     let mut server = Server::new(10_000.0, 1);
-    let done = play(&mut server, &budget(0.99, None, 5));
+    let done = play(&mut server, &plan(0.99, None, 5));
     let loads =
         |i: usize| done[3 + 7 * i..10 + 7 * i].iter().map(|s| s.offered_iops.unwrap()).collect::<Vec<_>>();
     assert!(done[..3].iter().all(|s| s.offered_iops.is_none()));
@@ -676,9 +676,9 @@ fn check_answers_of_known_servers(seeds: u64, ops: u64, near_percent: u64) {
         let (mut near, mut false_met, mut false_missed, mut none, mut runs) = (0, 0, 0, 0, 0);
         for seed in 0..seeds {
             let mut server = Server { ops, varies, late_ns, ..Server::new(10_000.0, seed ^ 0x5eed) };
-            let budget = budget(0.99, Some(2_500_000), seed);
-            let done = play(&mut server, &budget);
-            let (met, missed) = found_bracket(&done, &budget);
+            let plan = plan(0.99, Some(2_500_000), seed);
+            let done = play(&mut server, &plan);
+            let (met, missed) = found_bracket(&done, &plan);
             runs += done.len();
             none += u64::from(met.is_none());
             false_met += u64::from(met.is_some_and(|load| load as f64 > truth));
@@ -760,9 +760,9 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
             let mut server = Server { ops, noise: Some(noise), ..Server::new(10_000.0, seed ^ 0x5eed) };
             // The capacity is measured with an error, so that not all searches offer the same loads.
             server.closed *= 0.95 + 0.1 * server.uniform();
-            let budget = budget(0.99, Some(noise.target_ns as u64), seed);
-            let done = play(&mut server, &budget);
-            let (met, missed) = found_bracket(&done, &budget);
+            let plan = plan(0.99, Some(noise.target_ns as u64), seed);
+            let done = play(&mut server, &plan);
+            let (met, missed) = found_bracket(&done, &plan);
             runs += done.len();
             both += u64::from(met.is_some() && missed.is_some());
             false_met += u64::from(met.is_some_and(|load| load as f64 > truth));
@@ -793,8 +793,8 @@ fn check_answers_of_noisy_servers(seeds: u64, ops: u64, every: usize) {
 fn a_latency_target_is_found_far_from_the_capacity() {
     let search = |closed: f64, p99_ns: u64| {
         let mut server = Server { closed, ops: 5_000, ..Server::new(10_000.0, 3) };
-        let budget = StrategyPlan { ends_ns: None, ..budget(0.99, Some(p99_ns), 3) };
-        found_bracket(&play(&mut server, &budget), &budget)
+        let plan = StrategyPlan { ends_ns: None, ..plan(0.99, Some(p99_ns), 3) };
+        found_bracket(&play(&mut server, &plan), &plan)
     };
     // A closed loop that measures ten times too much, and one that measures too little.
     for closed in [100_000.0, 4_000.0] {
@@ -814,9 +814,9 @@ fn a_latency_target_is_found_far_from_the_capacity() {
 fn lateness_beyond_the_target_leaves_loads_open_and_both_ends_are_found() {
     // Every operation is 2 ms late. The service time alone meets 2.5 ms up to 8,158 operations a second, and 500 us up to 790.
     let mut server = Server { late_ns: 2_000_000, ops: 8_000, ..Server::new(10_000.0, 5) };
-    let budget = StrategyPlan { ends_ns: None, ..budget(0.99, Some(2_500_000), 5) };
-    let done = play(&mut server, &budget);
-    let (met, missed) = found_bracket(&done, &budget);
+    let plan = StrategyPlan { ends_ns: None, ..plan(0.99, Some(2_500_000), 5) };
+    let done = play(&mut server, &plan);
+    let (met, missed) = found_bracket(&done, &plan);
     let (met, missed) = (met.unwrap() as f64, missed.unwrap() as f64);
     assert!((500.0..=900.0).contains(&met) && (8_158.0..=8_600.0).contains(&missed), "{met} {missed}");
     let target = target(0.99, Some(2_500_000));
@@ -849,10 +849,10 @@ fn a_load_that_a_condition_requires_is_decided_first() {
     for (required, meets) in [(0.97 * truth, true), (1.03 * truth, false), (20_000.0, false), (500.0, true)] {
         let required = required as u64;
         let mut server = Server { ops: 20_000, ..Server::new(10_000.0, 11) };
-        let budget = StrategyPlan { required_loads: vec![required], ..budget(0.99, Some(2_500_000), 3) };
-        let done = play(&mut server, &budget);
+        let plan = StrategyPlan { required_loads: vec![required], ..plan(0.99, Some(2_500_000), 3) };
+        let done = play(&mut server, &plan);
         assert_eq!(done[3].offered_iops, Some(required));
-        let (met, missed) = found_bracket(&done, &budget);
+        let (met, missed) = found_bracket(&done, &plan);
         let decided = if meets { met.unwrap() >= required } else { missed.unwrap() <= required };
         assert!(decided, "{required}: {met:?} {missed:?}");
     }
@@ -862,9 +862,9 @@ fn a_load_that_a_condition_requires_is_decided_first() {
 fn a_burst_above_the_limit_of_a_cgroup_proves_nothing() {
     let mut server =
         Server { ops: 8_000, closed: 10_010.0, limit_iops: Some(10_000.0), ..Server::new(14_000.0, 3) };
-    let budget = budget(0.99, Some(2_500_000), 3);
-    let done = play(&mut server, &budget);
-    let (met, missed) = found_bracket(&done, &budget);
+    let plan = plan(0.99, Some(2_500_000), 3);
+    let done = play(&mut server, &plan);
+    let (met, missed) = found_bracket(&done, &plan);
     assert!((9_500..=10_000).contains(&met.unwrap()) && missed.unwrap() > 10_000, "{met:?} {missed:?}");
     let target = target(0.99, Some(2_500_000));
     let above = points(&done, &target).iter().filter(|p| p.offered > 10_000).map(Point::count).max();
@@ -874,7 +874,7 @@ fn a_burst_above_the_limit_of_a_cgroup_proves_nothing() {
 #[test]
 fn one_slow_run_does_not_decide() {
     let target = target(0.99, Some(2_500_000));
-    let budget = budget(0.99, Some(2_500_000), 9);
+    let plan = plan(0.99, Some(2_500_000), 9);
     let mut server = Server { ops: 8_000, ..Server::new(10_000.0, 9) };
     let mut done: Vec<Summary> = (0..3).map(|i| server.run(0, i, None)).collect();
     // The first run of the search has an outlier.
@@ -883,10 +883,10 @@ fn one_slow_run_does_not_decide() {
     (0..200).for_each(|_| latency.record(50_000_000));
     done[3].service = done[3].latency.clone();
     assert_eq!(points(&done, &target)[0].would_meet(&target, 12), Some(false));
-    while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, &budget) {
+    while let Next::Measure { job, repeat, offered_iops, .. } = super::next(&done, &plan) {
         done.push(server.run(job, repeat, offered_iops));
     }
-    let met = found_bracket(&done, &budget).0.unwrap() as f64;
+    let met = found_bracket(&done, &plan).0.unwrap() as f64;
     let truth = true_rate(10_000.0, 2.5e6);
     assert!((met / truth - 1.0).abs() <= 0.05, "{met} for {truth}");
 }
@@ -894,18 +894,18 @@ fn one_slow_run_does_not_decide() {
 #[test]
 fn a_search_stops_when_the_time_is_up() {
     let mut server = Server { varies: 0.3, ..Server::new(10_000.0, 2) };
-    let budget = StrategyPlan { ends_ns: Some(20_000_000_000), ..budget(0.99, Some(2_500_000), 2) };
-    let done = play(&mut server, &budget);
+    let plan = StrategyPlan { ends_ns: Some(20_000_000_000), ..plan(0.99, Some(2_500_000), 2) };
+    let done = play(&mut server, &plan);
     assert!((13..=14).contains(&done.len()), "{}", done.len());
-    assert!(super::remaining_runs(&done, &budget).runs.iter().all(|runs| *runs == 0));
+    assert!(super::remaining_runs(&done, &plan).runs.iter().all(|runs| *runs == 0));
 }
 
 #[test]
 fn a_slow_device_gets_enough_runs_at_a_load() {
     // 60 operations a run: eight runs have enough for p99.
     let mut server = Server { ops: 60, ..Server::new(100.0, 4) };
-    let budget = budget(0.99, Some(1_000_000_000), 4);
-    let met = found_bracket(&play(&mut server, &budget), &budget).0;
+    let plan = plan(0.99, Some(1_000_000_000), 4);
+    let met = found_bracket(&play(&mut server, &plan), &plan).0;
     let truth = true_rate(100.0, 1e9);
     assert!(met.is_some_and(|load| load as f64 <= truth && load as f64 >= 0.7 * truth), "{met:?} of {truth}");
 }
@@ -913,32 +913,32 @@ fn a_slow_device_gets_enough_runs_at_a_load() {
 #[test]
 fn too_few_operations_prove_nothing_and_a_dead_target_ends_the_search() {
     let mut server = Server { ops: 20, ..Server::new(10_000.0, 4) };
-    let budget = budget(0.99, Some(2_500_000), 4);
-    assert_eq!(found_bracket(&play(&mut server, &budget), &budget).0, None);
+    let plan = plan(0.99, Some(2_500_000), 4);
+    assert_eq!(found_bracket(&play(&mut server, &plan), &plan).0, None);
     let mut dead = Server { ops: 0, ..Server::new(0.0, 4) };
-    let done = play(&mut dead, &budget);
+    let done = play(&mut dead, &plan);
     assert_eq!(done.len(), 3);
-    assert!(matches!(super::next(&done, &budget), Next::Done(why) if why.contains("closed loop")));
+    assert!(matches!(super::next(&done, &plan), Next::Done(why) if why.contains("closed loop")));
     // A file may contain anything.
-    let jobless = StrategyPlan { jobs: 1, ..budget.clone() };
+    let jobless = StrategyPlan { jobs: 1, ..plan.clone() };
     assert!(matches!(super::next(&done, &jobless), Next::Done(_)));
 }
 
 #[test]
 fn a_slow_device_is_offered_whole_loads_above_zero() {
     let mut server = Server { ops: 20, ..Server::new(4.0, 6) };
-    let done = play(&mut server, &budget(0.5, Some(2_000_000_000), 6));
+    let done = play(&mut server, &plan(0.5, Some(2_000_000_000), 6));
     assert!(done.iter().all(|s| s.offered_iops != Some(0)) && done.len() < 60, "{}", done.len());
 }
 
 #[test]
 fn the_estimate_of_the_runs_to_come_is_near() {
-    let budget = budget(0.99, Some(2_500_000), 2);
+    let plan = plan(0.99, Some(2_500_000), 2);
     let mut server = Server { varies: 0.05, ops: 8_000, ..Server::new(10_000.0, 2) };
-    let done = play(&mut server, &budget);
-    assert_eq!(super::remaining_runs(&done, &budget).runs, [0, 0]);
+    let done = play(&mut server, &plan);
+    assert_eq!(super::remaining_runs(&done, &plan).runs, [0, 0]);
     for so_far in 0..done.len() {
-        let estimate: u32 = super::remaining_runs(&done[..so_far], &budget).runs.iter().sum();
+        let estimate: u32 = super::remaining_runs(&done[..so_far], &plan).runs.iter().sum();
         let (estimate, truth) = (estimate as usize, done.len() - so_far);
         assert!(estimate.abs_diff(truth) <= 15, "{so_far}: {estimate} for {truth}");
     }

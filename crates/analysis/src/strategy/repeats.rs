@@ -39,7 +39,7 @@ fn next_among(
     is_open: impl Fn(usize, &[f64]) -> bool,
 ) -> Option<Next> {
     let open: Vec<(usize, u32)> = (0..plan.jobs)
-        .map(|job| (job, crate::strategy::rates(done, job)))
+        .map(|job| (job, rates(done, job)))
         .filter(|(job, rates)| is_open(*job, rates))
         .map(|(job, rates)| (job, rates.len() as u32))
         .collect();
@@ -138,7 +138,7 @@ pub(super) fn steady_note(job: &str, rates: &[f64], at_most: u32) -> Option<Stri
 }
 
 /// The interval must be narrow after each of this many successive runs. A single narrow interval may be luck.
-const IN_A_ROW: usize = 2;
+pub(super) const IN_A_ROW: usize = 2;
 
 /// Returns the next run of the jobs whose interval is too wide, and of all jobs of their blocks.
 pub(super) fn next_until_precise(done: &[Summary], plan: &StrategyPlan, share: f64, at_most: u32) -> Next {

@@ -292,7 +292,7 @@ impl<'g> BestCellSearch<'g> {
 
     /// Estimates the time that the fresh runs after all races will take, in ns.
     fn fresh_runs_ns(&self) -> u64 {
-        let each_ns = self.spent_ns / self.runs_done.max(1) as u64;
+        let each_ns = self.mean_run_ns(0);
         let fresh_runs: usize = self.races.iter().map(|r| FRESH_RUNS * (2 + r.baselines.len())).sum();
         each_ns.saturating_mul(fresh_runs as u64) / LONGER_DENOMINATOR * LONGER_NUMERATOR
     }

@@ -12,14 +12,11 @@
 
 use super::{Next, StrategyPlan, Summary, disturbed, rates};
 use crate::runs::runs_in;
-use crate::strategy::repeats;
+use crate::strategy::repeats::{self, IN_A_ROW};
 use crate::threshold::{MARGIN, TOLERANCE};
 use model::record::Record;
 use model::study::TargetLayout;
 use stats::comparison::Shift;
-
-/// The intervals of a test must be narrow after each of this many successive rounds. A single narrow interval may be luck.
-const IN_A_ROW: usize = 2;
 
 /// Time for judging and printing after the last run.
 const REPORT_NS: u64 = 1_000_000_000;

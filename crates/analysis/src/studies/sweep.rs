@@ -78,7 +78,7 @@ impl Conclusion for Sweep {
             Chosen::CannotTell => AnswerWord::CannotTell,
             Chosen::NoChoice => return None,
         };
-        let name = |cell: &CellFigures| format!("{} {}", cell.setting.load(), cell.setting.access_path());
+        let name = |cell: &CellFigures| name_setting(&cell.setting);
         let best = self.winner.get(&work.name);
         let value = |cell: &CellFigures| {
             cell.value(work.measure).map_or_else(String::new, |v| format!(": {}", work.measure.show(v)))
@@ -533,7 +533,12 @@ fn decide_race(grid: &Grid, search: &BestCellSearch, race: &Race) -> Choice {
     let settings = |at: &usize| Some(grid.setting(race.cells.get(*at)?.job)?.clone());
     let rivals: Vec<Setting> =
         rivals.iter().flat_map(|rivals| &rivals.within_noise).filter_map(settings).collect();
-    let sentence = format!("{why}. {}{}.", measured_sentence(race), rivals_sentence(chosen, &rivals));
+    let sentence = format!(
+        "{why}. {}{}{}.",
+        measured_sentence(race),
+        rivals_sentence(chosen, &rivals),
+        passed_over_sentence(grid, race, chosen)
+    );
     Choice { chosen, sentence, faster_at_most: at_most, rivals }
 }
 
@@ -631,13 +636,43 @@ fn rivals_sentence(chosen: Chosen, rivals: &[Setting]) -> String {
     if rivals.is_empty() || !matches!(chosen, Chosen::Fastest | Chosen::Tied) {
         return String::new();
     }
-    let names: Vec<String> =
-        rivals.iter().take(NAMED).map(|s| format!("{} {}", s.load(), s.access_path())).collect();
+    let names: Vec<String> = rivals.iter().take(NAMED).map(name_setting).collect();
     let more = match rivals.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     format!(". As fast within the noise: {}{more}", names.join("; "))
+}
+
+/// Explains why a cheaper cell with similar figures is not the answer: `. 8 x 256K direct, io_uring measured 3.0 % more in one run; it was
+/// not confirmed`.
+fn passed_over_sentence(grid: &Grid, race: &Race, chosen: Chosen) -> String {
+    let passed_over = race.passed_over().filter(|_| matches!(chosen, Chosen::Fastest | Chosen::Tied));
+    let with_setting = passed_over.and_then(|(cell, lead)| Some((cell, lead, grid.setting(cell.job)?)));
+    let Some((cell, lead, setting)) = with_setting else { return String::new() };
+    let (measure, share) = (race.measure, race.share(lead));
+    let amount = match (measure.is_latency(), share >= 0.0) {
+        (false, true) => format!("{} more", show_share(share)),
+        (false, false) => format!("{} less", show_share(-share)),
+        (true, true) => format!("a {} lower {}", show_share(share), measure.heading()),
+        (true, false) => format!("a {} higher {}", show_share(-share), measure.heading()),
+    };
+    let runs = match cell.figure_scores().len() {
+        1 => "one run".to_owned(),
+        count => format!("{count} runs"),
+    };
+    let why = if cell.has_fresh_runs() {
+        let better = measure.better_by(&show_share(grid.tolerance));
+        format!("; without the slowest and the fastest runs, the best setting is {better}")
+    } else {
+        "; it was not confirmed".to_owned()
+    };
+    format!(". {} measured {amount} in {runs}{why}", name_setting(setting))
+}
+
+/// Names a setting: `8 x 512K direct, io_uring`.
+fn name_setting(setting: &Setting) -> String {
+    format!("{} {}", setting.load(), setting.access_path())
 }
 
 fn count_settings(count: usize) -> String {
@@ -1008,6 +1043,25 @@ mod tests {
         let (report, sweep) = judged(&record(&[(32, 10_000)]));
         assert_eq!((sweep.works[0].chosen, sweep.winner.len()), (Chosen::NoChoice, 0));
         assert!(report.headline.value.is_some() && report.verdict == Verdict::Valid, "{report:#?}");
+    }
+
+    #[test]
+    fn a_cheaper_cell_with_similar_figures_has_a_reason() {
+        let mut near = record(&[(8, 9_400), (32, 10_000)]);
+        for run in near.runs.iter_mut().filter(|r| r.start.job == 1 && r.start.repeat >= 3) {
+            let streams = &mut run.end.as_mut().unwrap().streams;
+            streams[0].issued.values_mut().for_each(|i| i.bytes = i.bytes / 100 * 95);
+        }
+        let (_, sweep) = judged(&near);
+        let cheapest = &sweep.cheapest["randread"];
+        assert_eq!(cheapest.setting.depth, 8, "five fresh runs confirm it: {}", sweep.works[0].sentence);
+        // The search ended before the cheaper cell was measured again.
+        near.runs.retain(|r| r.start.job != 0 || r.start.repeat < 3);
+        let (_, sweep) = judged(&near);
+        let (work, cheapest) = (&sweep.works[0], &sweep.cheapest["randread"]);
+        assert_eq!((work.chosen, cheapest.setting.depth), (Chosen::Fastest, 32), "{}", work.sentence);
+        assert!(work.sentence.starts_with("no setting is more than 3.0 % faster"), "{}", work.sentence);
+        assert!(work.sentence.contains(" measured 1.1 % less in 3 runs; it was not confirmed."), "{work:?}");
     }
 
     #[test]

@@ -13,9 +13,7 @@ use crate::runs::CellRun;
 use model::sweep::Measure;
 use stats::sample;
 use stats::sample::median;
-
-/// Maximum number of cheaper cells that are compared with a winner, the cheapest first.
-const MAX_CHEAPER: usize = 3;
+use std::cmp::Ordering;
 
 /// Minimum number of rounds before an adaptive search decides a race, unless its time is up. A single fast run may be luck.
 const FEWEST_ROUNDS: usize = 2;
@@ -159,7 +157,12 @@ impl RacingCell {
     }
 
     fn uses_fresh_runs(&self) -> bool {
-        self.fresh_scores.len() >= FRESH_RUNS || self.race_scores.is_empty()
+        self.has_fresh_runs() || self.race_scores.is_empty()
+    }
+
+    /// Whether the cell has enough fresh runs for its figures.
+    pub fn has_fresh_runs(&self) -> bool {
+        self.fresh_scores.len() >= FRESH_RUNS
     }
 
     /// Returns the measure that ranks the runs.
@@ -189,13 +192,22 @@ impl RacingCell {
         self.cpu_ns_per_byte().unwrap_or(f64::INFINITY)
     }
 
-    fn memory_and_cpu(&self) -> (u64, f64) {
-        (self.memory_bytes, self.cpu_or_worst())
+    /// Whether the cell needs less memory than another one, or the same memory and clearly less CPU time.
+    fn costs_less_than(&self, other: &Self) -> bool {
+        self.memory_bytes < other.memory_bytes
+            || (self.memory_bytes == other.memory_bytes
+                && self.cpu_or_worst() < CHEAPER_CPU_SHARE * other.cpu_or_worst())
+    }
+
+    /// Compares the costs of two cells: the memory, then the CPU time.
+    fn compare_cost(&self, other: &Self) -> Ordering {
+        let memory = self.memory_bytes.cmp(&other.memory_bytes);
+        memory.then_with(|| self.cpu_or_worst().total_cmp(&other.cpu_or_worst()))
     }
 
     /// Whether the cell needs no more fresh runs: it has enough, or it failed.
     fn is_complete(&self) -> bool {
-        self.failed || self.fresh_scores.len() >= FRESH_RUNS
+        self.failed || self.has_fresh_runs()
     }
 }
 
@@ -340,21 +352,14 @@ impl Race {
     /// Returns the cells that cost less than the winner and seem equally fast, the cheapest first.
     fn find_cheaper(&self, levels: &Levels, winner: usize) -> Vec<usize> {
         let best = &self.cells[winner];
-        let costs_less = |cell: &RacingCell| {
-            cell.memory_bytes < best.memory_bytes
-                || (cell.memory_bytes == best.memory_bytes
-                    && cell.cpu_or_worst() < CHEAPER_CPU_SHARE * best.cpu_or_worst())
-        };
         let near = |at: usize| {
             let slower_by = levels.value(winner).zip(levels.value(at)).map(|(best, own)| best - own);
             slower_by.is_some_and(|slower_by| slower_by <= self.tolerance)
         };
         let mut all: Vec<(usize, &RacingCell)> =
-            self.without_failures().filter(|(at, cell)| costs_less(cell) && near(*at)).collect();
-        all.sort_by(|a, b| {
-            a.1.memory_and_cpu().partial_cmp(&b.1.memory_and_cpu()).unwrap_or(std::cmp::Ordering::Equal)
-        });
-        all.into_iter().take(MAX_CHEAPER).map(|(at, _)| at).collect()
+            self.without_failures().filter(|(at, cell)| cell.costs_less_than(best) && near(*at)).collect();
+        all.sort_by(|a, b| a.1.compare_cost(b.1));
+        all.into_iter().map(|(at, _)| at).collect()
     }
 
     /// Returns the noise: the standard deviation of the logarithms of runs of one cell. It is
@@ -376,7 +381,7 @@ impl Race {
     /// slower than even the slowest run that chose the winner.
     pub fn slowdown(&self) -> Option<f64> {
         let at = self.decision.as_ref()?.winner?;
-        let winner = self.cells.get(at).filter(|w| w.fresh_scores.len() >= FRESH_RUNS)?;
+        let winner = self.cells.get(at).filter(|w| w.has_fresh_runs())?;
         let fresh_level = trimmed_mean(&winner.fresh_scores);
         let shift = fresh_level - trimmed_mean(&winner.race_scores);
         let slowest = winner.race_scores.iter().copied().fold(f64::INFINITY, f64::min);
@@ -384,22 +389,32 @@ impl Race {
         (fresh_level < slowest - MIN_SLOWDOWN && shift < -by_chance).then_some(shift)
     }
 
-    /// Returns the first cheaper cell whose fresh runs are as fast as those of the winner, otherwise the winner; `None` without a winner.
+    /// Returns the cheapest cell whose fresh runs are as fast as those of the winner. This is the winner if no cheaper cell is as fast.
+    /// `None` without a winner.
     pub fn cheapest_equal(&self) -> Option<&RacingCell> {
         let winner = self.winner()?;
-        let cheaper = self.decision.as_ref()?.cheaper.iter().filter_map(|at| self.cells.get(*at));
-        Some(
-            cheaper
-                .take_while(|cell| cell.is_complete())
-                .find(|cell| self.is_as_fast(cell, winner))
-                .unwrap_or(winner),
-        )
+        let equal =
+            self.cells.iter().filter(|cell| cell.costs_less_than(winner) && self.is_as_fast(cell, winner));
+        Some(equal.min_by(|a, b| a.compare_cost(b)).unwrap_or(winner))
     }
 
-    /// Whether the fresh runs of a cell are slower than those of the winner by no more than the tolerance.
+    /// Whether the fresh runs of a cell are slower than those of the winner by no more than the tolerance. `false` if one of the two has
+    /// too few of them.
     fn is_as_fast(&self, cell: &RacingCell, winner: &RacingCell) -> bool {
-        !cell.failed
+        [cell, winner].iter().all(|one| !one.failed && one.has_fresh_runs())
             && trimmed_mean(&cell.fresh_scores) >= trimmed_mean(&winner.fresh_scores) - self.tolerance
+    }
+
+    /// Returns the cheaper cell that a reader would expect in place of [`Self::cheapest_equal`], with its lead over the winner as a
+    /// logarithm: of the cells whose figures are within the tolerance of the winner's, the one with the best figures. `None` if no
+    /// cheaper cell is within the tolerance.
+    pub fn passed_over(&self) -> Option<(&RacingCell, f64)> {
+        let (winner, named) = (self.winner()?, self.cheapest_equal()?);
+        let best = sample::mean(winner.figure_scores());
+        let cheaper = self.cells.iter().filter(|cell| !cell.failed && cell.costs_less_than(named));
+        let seen = cheaper.filter(|cell| !cell.figure_scores().is_empty());
+        let leads = seen.map(|cell| (cell, sample::mean(cell.figure_scores()) - best));
+        leads.filter(|(_, lead)| *lead >= -self.tolerance).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Returns the cells that are measured after the race, each with the number of fresh runs that it needs. After the
@@ -419,7 +434,8 @@ impl Race {
                 out.push((cell, FRESH_RUNS));
             }
             sets = at + 1;
-            if !cell.is_complete() || self.is_as_fast(cell, winner) {
+            let is_open = winner.failed || !winner.has_fresh_runs() || !cell.is_complete();
+            if is_open || self.is_as_fast(cell, winner) {
                 break;
             }
         }
@@ -445,7 +461,7 @@ fn mean_of<'s>(
     value: impl Fn(&CellRun) -> Option<f64>,
 ) -> Option<f64> {
     let values: Vec<f64> = runs.into_iter().filter_map(value).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    (!values.is_empty()).then(|| sample::mean(&values))
 }
 
 /// Allowed chance that any statement about a race is wrong.
@@ -627,8 +643,7 @@ pub(super) fn trimmed_mean(scores: &[f64]) -> f64 {
         return f64::NEG_INFINITY;
     }
     let (sorted, out) = sort_for_trimming(scores);
-    let core = &sorted[out..sorted.len() - out];
-    core.iter().sum::<f64>() / core.len() as f64
+    sample::mean(&sorted[out..sorted.len() - out])
 }
 
 /// Returns the variance of the scores, adapted to [`trimmed_mean`]: divided by the number of scores, it is

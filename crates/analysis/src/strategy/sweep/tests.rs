@@ -394,6 +394,53 @@ fn a_quiet_device_is_decided_early() {
     assert!(search.spent_ns() < budget_ns * 7 / 10, "{} of {budget_ns}", search.spent_ns());
 }
 
+/// Plays an exhaustive search without noise. `rate` gets the job, and whether the race is decided.
+fn play_race(grid: &Grid, rate: fn(usize, bool) -> f64) -> BestCellSearch<'_> {
+    let mut search = BestCellSearch::new(grid, RUNS, 1);
+    while let Some(job) = search.next() {
+        let rate = rate(job, search.races[0].decision.is_some());
+        search.add(&sample(job, Some(rate), EXHAUSTIVE_RUN_NS));
+        assert!(search.races[0].count_runs() < 1_000, "it does not end");
+    }
+    search
+}
+
+#[test]
+fn cheaper_cells_are_confirmed_one_after_another_until_one_is_as_fast() {
+    let grid = row(6);
+    // The four cheapest cells were fast by luck.
+    let search = play_race(&grid, |job, is_decided| match job {
+        0..=3 if is_decided => 0.9e9,
+        5 if !is_decided => 1.01e9,
+        _ => 1e9,
+    });
+    let race = &search.races[0];
+    let job = |cell: Option<&RacingCell>| cell.map(|cell| cell.job);
+    assert_eq!((job(race.winner()), job(race.cheapest_equal())), (Some(5), Some(4)));
+    assert!(race.cells[..5].iter().all(RacingCell::has_fresh_runs));
+    assert!(race.passed_over().is_none(), "all cheaper cells are more than the tolerance slower");
+}
+
+#[test]
+fn a_cheaper_cell_within_the_tolerance_that_was_not_confirmed_is_passed_over() {
+    let grid = row(3);
+    // The winner was lucky, so the first cell seemed to be slower by more than the tolerance.
+    let search = play_race(&grid, |job, is_decided| match job {
+        0 => 1e9,
+        1 => 0.5e9,
+        _ if is_decided => 1.02e9,
+        _ => 1.06e9,
+    });
+    let race = &search.races[0];
+    assert_eq!(race.cheapest_equal().map(|cell| cell.job), Some(2));
+    let (cell, lead) = race.passed_over().unwrap();
+    assert_eq!((cell.job, cell.has_fresh_runs(), cell.figure_scores().len()), (0, false, RUNS as usize));
+    assert!((lead + 1.02_f64.ln()).abs() < 1e-9, "{lead}");
+    // The same for a cell that is clearly slower.
+    let search = play_race(&grid, |job, _| if job == 2 { 1e9 } else { 0.5e9 });
+    assert!(search.races[0].passed_over().is_none());
+}
+
 #[test]
 fn every_cell_is_seen_and_the_winner_has_fresh_runs() {
     let mut grid = grid(&["read", "write"], Search::Exhaustive);

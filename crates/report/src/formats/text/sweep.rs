@@ -99,7 +99,7 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
     }
     show_skipped(out, sweep);
     let luck = if sweep.budget_seconds.is_some() {
-        " Only the winner was measured again after the search, so a higher value of another setting may be chance."
+        " Most settings were not measured again after the search, so a higher value of one of them may be chance."
     } else {
         ""
     };
@@ -165,7 +165,7 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     };
     if !shows_each_cell(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting)
     {
-        out.line("  No cheaper setting looks as fast.");
+        out.line("  No cheaper setting is confirmed to be as fast.");
     }
     let mut rows = work_rows(sweep, work);
     let row_count = rows.len();
