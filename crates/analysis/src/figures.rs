@@ -13,7 +13,7 @@ pub(crate) mod steadiness;
 pub(crate) mod time_series;
 pub(crate) mod traffic;
 
-use crate::case::{Case, CaseRun};
+use crate::case::{Amount, Case, CaseRun};
 use kernel_text::each_cpu;
 use model::evidence::Moment;
 use model::figures::{
@@ -199,10 +199,14 @@ fn run_rates(ran: &CaseRun, kinds: &[Kind]) -> Option<RunRates> {
 
 /// Computes the figures of each of these runs that has a window.
 pub(crate) fn figures_of_runs(case: &Case, runs: &[CaseRun]) -> Vec<RunFigures> {
-    runs.iter().filter_map(|ran| figures_of_run(case, ran)).collect()
+    let tops = case.has_storage().then(|| case.top_layers().ok()).flatten();
+    // The device's counters include all streams that share the device, so the issued operations do too.
+    let sharers = case.with_sharers();
+    let device_figures = |ran: &CaseRun| device_figures(ran, tops.as_ref()?, &sharers.issued_in(ran));
+    runs.iter().filter_map(|ran| figures_of_run(ran, device_figures(ran))).collect()
 }
 
-fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
+fn figures_of_run(ran: &CaseRun, device: Option<DeviceFigures>) -> Option<RunFigures> {
     let RunRates { iops, bytes_per_s } = run_rates(ran, &RATED_KINDS)?;
     let percentiles_of_kind = |(kind, end): (&Kind, &KindEnd)| {
         let lateness = end.open.as_ref().map(|open| &open.lateness);
@@ -214,7 +218,7 @@ fn figures_of_run(case: &Case, ran: &CaseRun) -> Option<RunFigures> {
         iops,
         mb_per_s: bytes_per_s / MB,
         depth_mean: ran.stream.depth_ns as f64 / ran.stream.window_ns as f64,
-        device: device_figures(case, ran),
+        device,
         iops_within: interval_within(ran, iops),
         percentiles_ns: ran.stream.kinds.iter().map(percentiles_of_kind).collect(),
         cpu_ns_per_op: cpu_per_op(ran),
@@ -239,12 +243,9 @@ fn interval_within(ran: &CaseRun, iops: f64) -> Option<[f64; 2]> {
     interval.iter().all(|v| v.is_finite()).then_some(interval)
 }
 
-fn device_figures(case: &Case, ran: &CaseRun) -> Option<DeviceFigures> {
-    let tops = case.has_storage().then(|| case.top_layers().ok())??;
-    let delta = ran.counted(&tops).ok()?;
+fn device_figures(ran: &CaseRun, tops: &[&Layer], issued: &[Amount]) -> Option<DeviceFigures> {
+    let delta = ran.counted(tops).ok()?;
     let total = delta.total();
-    // The device's counters include all streams that share the device, so the issued operations do too.
-    let issued = case.with_sharers().issued_in(ran);
     Some(DeviceFigures {
         issued_ops: issued.iter().fold(0, |sum, a| sum.saturating_add(a.ops)),
         issued_bytes: issued.iter().fold(0, |sum, a| sum.saturating_add(a.bytes)),

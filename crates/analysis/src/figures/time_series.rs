@@ -222,10 +222,11 @@ const SHORTEST_REST_S: f64 = 0.01;
 /// Returns the rows of all runs of a case, one for each second of a run. In a run of more than an
 /// hour, each row covers several seconds.
 pub(crate) fn seconds_of_runs(case: &Case) -> Vec<Second> {
-    case.runs.iter().flat_map(|ran| seconds_of_run(case, ran)).collect()
+    let tops = case.has_storage().then(|| case.top_layers().ok()).flatten();
+    case.runs.iter().flat_map(|ran| seconds_of_run(case, ran, tops.as_deref())).collect()
 }
 
-fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
+fn seconds_of_run(case: &Case, ran: &CaseRun, tops: Option<&[&Layer]>) -> Vec<Second> {
     let (from, to) = intervals_of(ran).fold((u64::MAX, 0), |(a, b), r| (a.min(r.start_ns), b.max(r.end_ns)));
     if to <= from {
         return Vec::new();
@@ -234,8 +235,7 @@ fn seconds_of_run(case: &Case, ran: &CaseRun) -> Vec<Second> {
     let step = SECOND_NS * (span / SECOND_NS / MAX_ROWS).ceil().max(1.0);
     let count = (span / step - SHORTEST_REST_S).ceil().max(1.0) as usize;
     // A device does not count streams separately, so each stream shows the device's rows.
-    let device =
-        case.has_storage().then(|| DeviceWork::from_run(ran, &case.top_layers().ok()?).ok()).flatten();
+    let device = tops.and_then(|tops| DeviceWork::from_run(ran, tops).ok());
     let ours = own_work_by_row(ran, from, count, step);
     let moved_bytes = |bytes: f64| if case.stream.moves_no_data() { 0.0 } else { bytes };
     let second = |(index, ours): (usize, OwnWork)| {
