@@ -14,7 +14,7 @@ use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer
 /// - if nothing was measured,
 /// - in place of `PASS` and `INCONCLUSIVE` if findings make the exit code 1,
 /// - in place of the answer of a study (`FASTEST`, `MET`, ...) if findings make the exit code 1. The sentence then
-///   contains the answer of the study.
+///   begins with the answer of the study.
 pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let answer = report.answer.clone()?;
     if let Ending::NotMeasured(why) = &report.ending {
@@ -28,7 +28,13 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
-    let accept = if ids.is_empty() { String::new() } else { format!(" {}", fix_or_accept(&ids)) };
+    // Runs that cannot decide decide nothing if a finding is accepted. Acceptance only helps if it shows a number.
+    let is_undecided = matches!(answer.word, AnswerWord::CannotTell | AnswerWord::Inconclusive);
+    let accept = if ids.is_empty() || is_undecided && !is_invalid(report) {
+        String::new()
+    } else {
+        format!(" {}", fix_or_accept(&ids))
+    };
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
         AnswerWord::Pass | AnswerWord::Inconclusive => {
@@ -40,7 +46,8 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
             // Some studies answer in a sentence, others in a part of one.
             let is_sentence = answer.sentence.starts_with(char::is_uppercase);
             let mark = if is_sentence { '.' } else { ',' };
-            format!("{reason}{accept} As measured: {}{mark} {}", word.word(), answer.sentence)
+            let measured = answer.sentence.trim_end_matches('.');
+            format!("As measured: {}{mark} {measured}. {reason}{accept}", word.word())
         }
     };
     Some(ReportAnswer { word: AnswerWord::Invalid, sentence })
@@ -278,13 +285,17 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
     };
     let answer = printed(&[]);
     assert_eq!(answer.word, AnswerWord::Invalid);
-    assert!(answer.sentence.starts_with("A04 HOLES_READ invalidates holes: "), "{}", answer.sentence);
+    let measured = "As measured: FASTEST, first is the fastest. ";
+    let first_reason = |answer: &ReportAnswer| answer.sentence.strip_prefix(measured).map(str::to_owned);
+    let reason = first_reason(&answer).unwrap_or_default();
+    assert!(reason.starts_with("A04 HOLES_READ invalidates holes: "), "{}", answer.sentence);
     let ids = "Remove the cause and repeat, or type --accept A01 --accept A04 (A01 CACHE_SERVED, A04 HOLES_READ) to \
                decide on this number all the same.";
     assert!(answer.sentence.contains(ids), "{}", answer.sentence);
     // Without the holes, the load does not count, and the relabelled headline decides.
     let answer = printed(&[CheckId::A04]);
-    assert!(answer.sentence.starts_with("A01 CACHE_SERVED relabels first: "), "{}", answer.sentence);
+    let reason = first_reason(&answer).unwrap_or_default();
+    assert!(reason.starts_with("A01 CACHE_SERVED relabels first: "), "{}", answer.sentence);
     assert!(answer.sentence.contains("or type --accept A01 to"), "{}", answer.sentence);
     assert_eq!(printed(&[CheckId::A01, CheckId::A04]).word, AnswerWord::Fastest);
 }
@@ -297,10 +308,25 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let report = Report { answer: Some(answer.clone()), ..report };
     let answer = printed_answer(&report).unwrap();
     assert_eq!(answer.word, AnswerWord::Invalid);
-    assert!(answer.sentence.contains("A01") && answer.sentence.ends_with("As measured: MET, up to 9,000/s."));
+    assert!(answer.sentence.starts_with("As measured: MET, up to 9,000/s. A01 CACHE_SERVED relabels "));
     let sentence = ReportAnswer { word: AnswerWord::Tied, sentence: "Use pread for 4K random read.".into() };
     let printed = printed_answer(&Report { answer: Some(sentence), ..report.clone() }).unwrap().sentence;
-    assert!(printed.ends_with(" As measured: TIED. Use pread for 4K random read."), "{printed}");
+    let first = "As measured: TIED. Use pread for 4K random read. A01 CACHE_SERVED relabels ";
+    assert!(printed.starts_with(first) && printed.contains("--accept A01"), "{printed}");
+    // The number is shown, and the runs decide nothing if the finding is accepted.
+    for word in [AnswerWord::CannotTell, AnswerWord::Inconclusive] {
+        let undecided = Some(ReportAnswer { word, sentence: "No recommendation.".into() });
+        let printed = printed_answer(&Report { answer: undecided, ..report.clone() }).unwrap().sentence;
+        assert!(printed.contains("A01") && !printed.contains("--accept"), "{printed}");
+    }
+    // A withheld number is shown if the finding is accepted.
+    let holes = judged(&Fixture { hole_share: 1.0, ..Fixture::honest() }, &[]);
+    let undecided = Some(ReportAnswer { word: AnswerWord::CannotTell, sentence: "No answer.".into() });
+    let printed = printed_answer(&Report { answer: undecided, ..holes }).unwrap().sentence;
+    assert!(
+        printed.starts_with("As measured: CANNOT TELL. No answer. A04 ") && printed.contains("--accept A04"),
+        "{printed}"
+    );
     // Without a number, the study and the verdict give the same reason, which appears once.
     let same = ReportAnswer { word: AnswerWord::CannotTell, sentence: report.verdict_reason.clone() };
     let answer = printed_answer(&Report { answer: Some(same), ..report }).unwrap();

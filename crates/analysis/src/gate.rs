@@ -378,15 +378,19 @@ impl GatedNumber<'_> {
         if least <= 1.0 - share_of_percentile(percentile) || (slow as f64) < MIN_OPS_BEYOND {
             return None;
         }
+        // All runs together may have enough operations for the percentile.
+        let all =
+            self.values().1.map(|all| format!("; measured: {} in all runs together", self.limit.show(all)));
         let sentence = format!(
-            "{} is above the limit of {}: {} of the {}s took longer, at least {} with {} confidence over {} runs.",
+            "{} is above the limit of {}: {} of the {}s took longer, at least {} with {} confidence over {} runs{}.",
             self.name_number(),
             self.limit.show(self.limit.value()),
             show_share(mean),
             kind.word(),
             show_share(least),
             show_share(CONFIDENCE),
-            shares.len()
+            shares.len(),
+            all.unwrap_or_default()
         );
         Some(ReportAnswer { word: AnswerWord::Fail, sentence })
     }
@@ -515,7 +519,7 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
 
 /// Adds to PASS why synced data of the gated results may not be stable: the limit is about the time of a sync, which means nothing if the
 /// sync does nothing.
-pub(crate) fn with_sync_doubts(answer: ReportAnswer, gates: &[Gate], judged: &Judged) -> ReportAnswer {
+pub(crate) fn qualify_passed_gates(answer: ReportAnswer, gates: &[Gate], judged: &Judged) -> ReportAnswer {
     if answer.word != AnswerWord::Pass {
         return answer;
     }
@@ -682,6 +686,13 @@ mod tests {
             "{}",
             report.gates[0].sentence
         );
+        // All runs together have enough operations, so the sentence has the percentile. With 50 in each run it has none.
+        let measured = |thin: Fixture| {
+            judge_with(&thin, "p99>1ns", &[]).gates[0].sentence.ends_with(" in all runs together.")
+        };
+        assert!(measured(thin));
+        assert!(measured(Fixture { runs: 8, ops: 500, ..Fixture::honest_write() }));
+        assert!(!measured(Fixture { runs: 8, ops: 50, ..Fixture::honest() }));
     }
 
     #[test]

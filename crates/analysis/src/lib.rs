@@ -127,11 +127,11 @@ fn conclude(record: &Record, options: &Judging) -> Report {
     let gates = gate::decide_conditions(&judged, conclusion);
     let deductions = conclusion.deduce(&judged);
     let answer = gate::combine_gates(&gates)
-        .map(|answer| gate::with_sync_doubts(answer, &gates, &judged))
+        .map(|answer| gate::qualify_passed_gates(answer, &gates, &judged))
         .or_else(|| conclusion.answer());
     let jobs: Vec<usize> = answered.iter().map(|a| a.case.job_index).collect();
     let verdict = verdict::not_measured(record).unwrap_or(head.verdict);
-    let verdict = judged.with_sync_doubt(verdict, &quoted);
+    let verdict = judged.qualify_valid_verdict(verdict, &quoted);
     let report = Report {
         fathom: Producer { format: FORMAT, version: options.version.clone() },
         quick: notes::quick(record),

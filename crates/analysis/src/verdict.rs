@@ -296,7 +296,11 @@ impl Judged<'_> {
     }
 
     /// Adds to VALID why synced data of the quoted results may not be stable. No number changes, so the verdict remains.
-    pub(crate) fn with_sync_doubt(&self, verdict: ReasonedVerdict, quoted: &[&Measured]) -> ReasonedVerdict {
+    pub(crate) fn qualify_valid_verdict(
+        &self,
+        verdict: ReasonedVerdict,
+        quoted: &[&Measured],
+    ) -> ReasonedVerdict {
         let names: Vec<&str> = quoted.iter().map(|r| r.name.as_str()).collect();
         match self.sync_doubts(&names).first() {
             Some(doubt) if verdict.verdict == Verdict::Valid => ReasonedVerdict {
