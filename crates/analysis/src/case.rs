@@ -10,7 +10,8 @@ use crate::runs;
 use ledger::charged_twice;
 use model::Known;
 use model::evidence::{
-    BlockFlow, BlockStat, CgroupIo, Extents, Moment, Probe, Snapshot, TargetState, cgroup_v1, cgroup_v2,
+    BlockFlow, BlockStat, CgroupIo, Extents, HOUSEKEEPERS, LIMITS, Moment, Probe, Snapshot, TargetState,
+    cgroup_v1, cgroup_v2,
 };
 use model::fleet::FleetRank;
 use model::histogram::Histogram;
@@ -896,6 +897,15 @@ impl<'a> Case<'a> {
     /// Returns the stream's targets by their index in the plan, each with its place.
     pub fn own_places(&self) -> impl Iterator<Item = (usize, Option<&'a Place>)> {
         self.stream.targets.iter().map(|t| (*t, self.machine.and_then(|m| m.places.get(*t))))
+    }
+
+    /// Whether cgroups may have limits that fathom cannot see. Signs are unreadable limits, and those of a container: a target in an
+    /// overlay, or kernel threads that are hidden.
+    pub(crate) fn may_hide_limits(&self) -> bool {
+        let has_unreadable_limits = self.machine.is_some_and(|m| matches!(m.facts.get(LIMITS), Some(Err(_))));
+        let mut snapshots = self.runs.iter().flat_map(|ran| &ran.run.evidence);
+        let hides_threads = snapshots.any(|s| matches!(s.files.get(HOUSEKEEPERS), Some(Err(_))));
+        has_unreadable_limits || hides_threads || self.places().any(|place| place.kind() == "overlay")
     }
 
     /// Whether a disk is virtual, as far as known.

@@ -30,6 +30,9 @@ const MIN_FULL_SHARE: f64 = 0.9;
 /// The name of the limiter if a cgroup limits the I/O.
 pub(crate) const THROTTLE: &str = "throttle";
 
+/// The name of the limiter if operations wait neither in the device nor for a CPU.
+const ABOVE_DEVICE: &str = "above the device";
+
 /// Minimum share of a link's rate for the link to be full. Packet headers, commands and pauses take the rest.
 const MIN_LINK_SHARE: f64 = 0.83;
 
@@ -381,11 +384,17 @@ fn limiter_above_device(
         ("CPU", format!("the busiest worker used a CPU {} of its time", show_share(cpu)))
     } else {
         (
-            "above the device",
+            ABOVE_DEVICE,
             "the rest was spent above it: in the kernel, at a configured limit or in a queue".to_owned(),
         )
     };
-    Ok(limiter_of(name, format!("{only}; {cause}."), numbers))
+    // A limit at which the workers wait keeps both them and the device idle.
+    let hidden = if name == ABOVE_DEVICE && rest >= MIN_DEVICE_SHARE && case.may_hide_limits() {
+        " A limit that fathom cannot see is likely, such as that of a cgroup outside a container."
+    } else {
+        ""
+    };
+    Ok(limiter_of(name, format!("{only}; {cause}.{hidden}"), numbers))
 }
 
 /// Returns the mean time of an operation that moves bytes. The time of the syncs is divided among these operations.
@@ -578,6 +587,13 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     assert_eq!(limiter_of(&crowded(0.4), &slow).0, "run queue");
     assert_eq!(limiter_of(&crowded(0.28), &slow).0, "run queue");
     assert_eq!(limiter_of(&crowded(0.06), &slow).0, "above the device");
+    let unreadable = |r: &mut model::record::Record| {
+        r.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Err("hidden".into()));
+    };
+    let idle = Fixture { device_time_share: 0.02, cpu_share: 0.02, ..Fixture::honest() };
+    let (hidden, seen) = (limiter_of(&unreadable, &idle), limiter_of(&|_| (), &idle));
+    assert!(hidden.0 == "above the device" && hidden.1.contains("cannot see is likely"), "{}", hidden.1);
+    assert!(seen.0 == "above the device" && !seen.1.contains("likely"), "{}", seen.1);
     assert_eq!(
         limiter_of(&crowded(0.06), &Fixture::honest()).0,
         "device",

@@ -139,7 +139,7 @@ const HOSTS_APART: Check = Check {
          which all hosts ran. A clock may be off by half of the shortest round trip, or by its drift between \
          the two readings, whichever is more. If the difference or the error is more than {APART_ABOVE} of \
          the time in which all hosts ran, in most runs, the number is biased: it includes the load of only \
-         some hosts. Not checked if the clocks were not read."
+         some hosts. Otherwise not checked if the clocks of a run were not read."
     ),
     provoke: "`mpirun -np 2 --bind-to none taskset -c 0 fathom run --rw randread --time 20ms \
               --ranks-per-host 2 DIR`: ranks that wait for one CPU begin one after the other.",
@@ -155,7 +155,8 @@ const HOSTS_APART: Check = Check {
 };
 
 fn check_hosts_apart(case: &Case) -> Known<Answer> {
-    let starts: Vec<Start> = measured_runs(case).into_iter().filter_map(Start::of_run).collect();
+    let measured = measured_runs(case);
+    let starts: Vec<Start> = measured.iter().filter_map(|run| Start::of_run(run)).collect();
     let apart = starts.iter().filter(|start| start.share_apart() > APART_ABOVE).count();
     let worst = starts.iter().max_by(|a, b| a.share_apart().total_cmp(&b.share_apart()));
     let worst = worst.ok_or_else(|| {
@@ -165,17 +166,25 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
         ("apart_ns", worst.spread_ns),
         ("clock_error_ns", worst.clock_error_ns),
         ("worst_share", worst.share_apart()),
-        ("runs", starts.len() as f64),
+        ("runs", measured.len() as f64),
         ("runs_apart", apart as f64),
     ]);
-    if 2 * apart <= starts.len() {
+    let runs = measured.len();
+    if 2 * apart <= runs {
+        if starts.len() < runs {
+            return Err(format!(
+                "only {} of {runs} runs recorded the first operation and the clock of all {} hosts",
+                starts.len(),
+                hosts_of_job(case).len()
+            ));
+        }
         let sentence = match apart {
             0 => "All hosts began at the same time, by accurate clocks.".to_owned(),
-            _ => format!("All hosts began at the same time in all but {apart} of {} runs.", starts.len()),
+            _ => format!("All hosts began at the same time in all but {apart} of {runs} runs."),
         };
         return holds(sentence, numbers);
     }
-    let (runs, share) = (starts.len(), show_share(worst.share_apart()));
+    let share = show_share(worst.share_apart());
     if worst.clock_error_ns > worst.spread_ns {
         return finding!(
             Severity::Biases,
@@ -235,7 +244,7 @@ const UNEQUAL_WORK: Check = Check {
         "Biased if a target has another size on one host than on another: fewer blocks are easier to cache. \
          Also biased if, in most runs, all hosts ran together for less than {TOGETHER_FROM} of the time: the \
          rate covers only the time in which all ran, but the percentiles include operations of hosts that \
-         had the storage to themselves."
+         had the storage to themselves. Otherwise not checked if a host reported no sizes."
     ),
     provoke: "`mpirun ... fathom run --rw randread --ops 20k DIR` with one host throttled to a third: the \
               others end earlier.",
@@ -293,6 +302,9 @@ fn check_unequal_work(case: &Case) -> Known<Answer> {
             runs.len(),
             show_share(least_together)
         );
+    }
+    if let Some(rank) = (0..hosts.len()).find(|rank| !has_targets(rank) && !case.stream.targets.is_empty()) {
+        return Err(format!("the sizes of the targets on {} are not known", hosts[rank].name));
     }
     if least_together < 1.0 {
         let part = show_part(least_together);
@@ -619,6 +631,18 @@ fn starts_that_differ_in_most_runs_bias() {
         HOSTS_APART.sentence(&with(|f| f.runs[0].spread_ns = Some(90_000_000))),
         "All hosts began at the same time in all but 1 of 5 runs."
     );
+    // The clocks of two runs were not read.
+    let with_unread = |apart: usize| {
+        HOSTS_APART.answer(&with(|f| {
+            f.runs.iter_mut().take(apart).for_each(|run| run.spread_ns = Some(90_000_000));
+            f.runs.iter_mut().skip(3).for_each(|run| run.clock_error_ns = None);
+        }))
+    };
+    for apart in [0, 2] {
+        assert!(with_unread(apart).is_err_and(|why| why.starts_with("only 3 of 5 runs")), "{apart}");
+    }
+    let Ok(Answer::Finding(found)) = with_unread(3) else { panic!("silent") };
+    assert!(found.sentence.starts_with("In 3 of 5 runs, hosts did not begin together"), "{}", found.sentence);
 }
 
 #[test]
@@ -632,7 +656,7 @@ fn uneven_ends_in_most_runs_bias() {
     assert_eq!(severity(890_000_000, 5), Some(Severity::Biases));
     assert_eq!(severity(890_000_000, 2), None, "two runs of five");
     let lost = with(|f| f.hosts[1].target_bytes.clear());
-    assert_eq!(UNEQUAL_WORK.severity(&lost), None, "a host that was lost has no sizes");
+    assert!(UNEQUAL_WORK.answer(&lost).is_err_and(|why| why.ends_with("targets on b are not known")));
 }
 
 /// Two hosts that read a file on a server. Together they read about one span.

@@ -114,7 +114,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
             ));
         }
-        return holds("No cgroup limits these operations.", evidence([]));
+        return holds("No cgroup that fathom can see limits these operations.", evidence([]));
     }
     if let Some((limit, rate)) = find_reached_limit(case, &limits) {
         return finding!(

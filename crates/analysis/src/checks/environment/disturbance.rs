@@ -12,6 +12,8 @@
 //! attempt was undisturbed (biased).
 
 use super::block_layer::reaches_limit;
+use super::file_system::{FRESH_EXT4_THREAD, FS_HOUSEKEEPING, find_active_thread};
+use crate::checks::HEADROOM_BELOW;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
 use crate::figures::traffic::{AMPLIFICATION, FLOOR_BYTES, FLOOR_IOS, Traffic};
@@ -26,8 +28,6 @@ use stats::intervals;
 pub(crate) const FOREIGN_ABOVE: Share = Share(0.05);
 /// If other processes cause more than this share of a disk's traffic, the number mostly depends on them.
 const FOREIGN_VOID_ABOVE: Share = Share(0.30);
-/// If a request was in flight for less than this share of the time, the disk certainly had headroom.
-const HEADROOM_BELOW: Share = Share(0.9);
 pub(super) const FOREIGN_IO: Check = Check {
     id: CheckId::D01,
     name: "FOREIGN_IO",
@@ -35,7 +35,8 @@ pub(super) const FOREIGN_IO: Check = Check {
     reads: "`/sys/block/*/stat` at the start and stop of each run, of the whole disk and of every disk below \
             it (those of a loop device, a volume or an array). The charges to fathom's own cgroup on each \
             disk (`blkio.throttle.io_service_bytes` and `io_serviced`, or `io.stat`). The bytes and \
-            operations that fathom issued.",
+            operations that fathom issued. The names of kernel threads (see D03), to name one that may have \
+            caused the traffic.",
     formula: formula!(
         "Requests and bytes of a disk beyond those charged to fathom (or issued by it, if nothing was \
          charged) belong to other processes. Their share is others / (others + fathom), where fathom's part \
@@ -79,7 +80,10 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     // Of equally bad disks take the first, which is the topmost.
     let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
     if let Some(worst) = worst {
-        return Ok(Answer::Finding(worst.finding()));
+        // Such threads mostly write.
+        let thread = find_active_thread(case).ok().flatten().filter(|_| worst.mostly_writes());
+        let found = thread.map_or_else(|| worst.finding(), |thread| worst.finding_with(thread));
+        return Ok(Answer::Finding(found));
     }
     if let Some(why) = not_counted.or_else(|| disks.iter().find_map(ForeignIo::unattributed)) {
         return Err(why);
@@ -178,6 +182,22 @@ impl ForeignIo {
                 show_bytes(self.traffic.unattributed_bytes)
             )
         })
+    }
+
+    /// Whether other processes wrote at least as much as they read.
+    fn mostly_writes(&self) -> bool {
+        self.traffic.write.bytes > 0 && self.traffic.write.bytes >= self.traffic.read.bytes
+    }
+
+    /// Returns the finding if this kernel thread, with its work, may have caused the traffic.
+    fn finding_with(&self, (thread, action): (&str, &str)) -> Detail {
+        let mut found = self.finding();
+        found.sentence += &format!(" The kernel thread {thread} {action}, and may have caused this.");
+        let mut fix = FS_HOUSEKEEPING.fix.to_owned();
+        if thread == FRESH_EXT4_THREAD {
+            fix += " Or make the file system with `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`.";
+        }
+        found.with_fix(format!("{fix} If the traffic continues: {}", FOREIGN_IO.fix))
     }
 
     fn numbers(&self) -> Evidence {
@@ -591,6 +611,31 @@ fn the_sentence_has_the_share_that_decides() {
     let (severity, found) = finding(FLOOR_IOS + 1, FLOOR_BYTES + 4096);
     assert_eq!(severity, Some(Severity::Invalidates));
     assert!(found.sentence.contains("49 requests and fathom 110"), "{}", found.sentence);
+}
+
+#[test]
+fn a_kernel_thread_that_may_have_caused_the_writes_is_named() {
+    // Slot 0 of the disk's statistics has reads, slot 4 has writes.
+    let found = |slot: usize, thread: &str| {
+        let kind = if thread.starts_with("btrfs") { "btrfs" } else { "ext4" };
+        let fixture = Fixture { kind, ..Fixture::honest() };
+        let mut record = traffic::with_foreign_requests(&fixture, slot, 9_000);
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Ok(format!("9: {thread}\n")));
+        }
+        let Ok(Answer::Finding(f)) = FOREIGN_IO.answer(&record) else { panic!("silent") };
+        (f.sentence, f.fix.unwrap_or_default())
+    };
+    let (sentence, fix) = found(4, FRESH_EXT4_THREAD);
+    assert!(sentence.contains("ext4lazyinit is still writing"), "{sentence}");
+    assert!(fix.starts_with("Wait until") && fix.contains("lazy_itable_init=0"), "{fix}");
+    let (sentence, fix) = found(4, "btrfs-balance");
+    assert!(sentence.contains("btrfs-balance is moving") && !fix.contains("lazy_"), "{sentence} {fix}");
+    // Reads, and a thread that always exists, have another cause.
+    for (slot, thread) in [(0, FRESH_EXT4_THREAD), (4, "kswapd0")] {
+        let (sentence, fix) = found(slot, thread);
+        assert!(!sentence.contains("kernel thread") && fix.is_empty(), "{sentence} {fix}");
+    }
 }
 
 #[test]

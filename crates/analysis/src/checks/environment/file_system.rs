@@ -16,11 +16,13 @@ use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 use model::plan::Role;
 
+/// The kernel thread that writes the inode tables after `mkfs.ext4`.
+pub(super) const FRESH_EXT4_THREAD: &str = "ext4lazyinit";
 /// Recorded kernel threads that exist only while they work for a file system: start of the name, file system, and work.
 /// Other threads, such as `btrfs-cleaner`, exist as long as the mount. Programs and work queues, such as those that scrub,
 /// are not recorded.
 const WORKERS: &[(&str, &str, &str)] = &[
-    ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
+    (FRESH_EXT4_THREAD, "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
 ];
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
@@ -112,7 +114,7 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
 
 /// Returns the name and the work of a kernel thread that works for one of the target's file
 /// systems, if there was one.
-fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
+pub(super) fn find_active_thread(case: &Case) -> Known<Option<(&'static str, &'static str)>> {
     let snapshots =
         case.runs.iter().flat_map(|ran| [Moment::Start, Moment::Stop].map(|moment| ran.snapshot(moment)));
     let (texts, all_known) = split_known(Ok(snapshots.map(|s| s?.text(HOUSEKEEPERS)).collect()));

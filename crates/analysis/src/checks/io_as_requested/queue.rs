@@ -8,6 +8,7 @@
 
 use super::layers_with_queues;
 use crate::checks::prelude::*;
+use crate::checks::{HEADROOM_BELOW, busiest_worker_cpu_share, waited_for_cpu};
 
 /// Share of the requested depth that must be in flight on average.
 const REACHED_FROM: f64 = 0.5;
@@ -17,6 +18,8 @@ const ONE_AT_A_TIME: f64 = 1.05;
 /// The fix if operations wait for a limit in a layer above the device.
 const LIFT_THE_LIMIT: &str =
     "Operations wait above the device for the limit that D04 names: raise or lift this limit.";
+/// A worker that is on a CPU or waits for one for less than this share of its time does not limit the queue.
+const SPARE_CPU_BELOW: Share = Share(0.5);
 
 pub(super) const DEPTH_NOT_REACHED: Check = Check {
     id: CheckId::B05,
@@ -84,10 +87,38 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
         let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biases);
-        let fix = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { specific_fix(case) };
+        let busy_share = share(device.busy_ms as f64, ms);
+        let fix = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { fix_above_device(case, busy_share) };
         return depth_finding(sentence, device_depth, fix, numbers);
     }
     holds("The queue was as deep as requested.", numbers)
+}
+
+/// Returns the fix for operations that wait above a device with this busy share. If the workers had CPU time to spare, more
+/// workers change nothing, because enough operations were in flight.
+fn fix_above_device(case: &Case, busy_share: f64) -> Option<String> {
+    if !has_spare_cpu(case) {
+        return specific_fix(case);
+    }
+    let cause = if busy_share >= HEADROOM_BELOW.0 {
+        "The device was busy, so its queue may be full: compare its nr_requests with --depth."
+    } else if case.may_hide_limits() {
+        "The device had headroom too. A limit that fathom cannot see is likely, such as that of a cgroup \
+         outside a container: check `io.max` or `blkio.throttle.*` there, or measure outside the container."
+    } else {
+        "The device had headroom too. A limit or a lock of the file system is likely: compare with reads of \
+         the device itself."
+    };
+    Some(format!(
+        "More --workers are unlikely to help: the workers had CPU time to spare, and operations waited above the \
+         device. {cause}"
+    ))
+}
+
+/// Whether the workers are known to have had CPU time to spare.
+fn has_spare_cpu(case: &Case) -> bool {
+    let busiest = busiest_worker_cpu_share(case).zip(waited_for_cpu(case).ok());
+    busiest.is_some_and(|(on_cpu, ready)| on_cpu + ready < SPARE_CPU_BELOW.0)
 }
 
 /// Returns a fix in place of `DEPTH_NOT_REACHED.fix`: for a job that already does what that fix advises, or for a
@@ -96,11 +127,17 @@ fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
-        return Some(
+        // Some limits let the submission wait, so that the queue is never full.
+        let hidden = if has_spare_cpu(case) && case.may_hide_limits() {
+            " If that does not raise the rate, a limit that fathom cannot see is likely, such as that of a \
+             cgroup outside a container."
+        } else {
+            ""
+        };
+        return Some(format!(
             "One worker cannot fill this queue on this machine: use more --workers, and check the limiter of \
-             this result."
-                .into(),
-        );
+             this result.{hidden}"
+        ));
     }
     denial.map(|cause| {
         format!(
@@ -394,7 +431,29 @@ fn operations_that_wait_above_the_device_are_found() {
     let throttled = Fixture { device_time_share: 0.1, ..Fixture::honest() };
     let Ok(Answer::Finding(f)) = DEPTH_NOT_REACHED.answer(&throttled.record()) else { panic!("silent") };
     assert!(f.sentence.contains("the device saw only"), "{}", f.sentence);
-    assert!(f.fix.is_some_and(|fix| fix.contains("--workers")));
+    let fix_of = |record: &model::record::Record| match DEPTH_NOT_REACHED.answer(record) {
+        Ok(Answer::Finding(f)) => f.fix.unwrap_or_default(),
+        other => panic!("{other:?}"),
+    };
+    let idle = fix_of(&throttled.record());
+    assert!(idle.starts_with("More --workers are unlikely to help") && !idle.contains("container"), "{idle}");
+    // In a container, a limit outside of it is likely.
+    let mut contained = throttled.record();
+    for snapshot in contained.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
+    }
+    let hidden = fix_of(&contained);
+    assert!(hidden.contains("A limit that fathom cannot see is likely"), "{hidden}");
+    // Such a limit may also let the submission wait.
+    for stream in contained.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
+        stream.depth_ns /= 4;
+    }
+    let blocked = fix_of(&contained);
+    assert!(blocked.contains("more --workers") && blocked.contains("cannot see is likely"), "{blocked}");
+    let busy = fix_of(&Fixture { cpu_share: 0.8, ..throttled.clone() }.record());
+    assert!(busy.contains("use more --workers"), "{busy}");
+    let uncounted = fix_of(&Fixture { no_cpu_times: true, ..throttled.clone() }.record());
+    assert!(!uncounted.contains("CPU time to spare"), "{uncounted}");
     // More workers do not lift a limit of a cgroup.
     let mut limited = throttled.record();
     let limit = "/sys/fs/cgroup/io.max: 254:0 rbps=max wbps=max riops=10000 wiops=max".to_owned();

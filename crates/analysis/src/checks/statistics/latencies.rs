@@ -69,7 +69,30 @@ fn check_bimodal(case: &Case) -> Known<Answer> {
     if checked == 0 {
         return Err(format!("no direction has the {MIN_OPS} operations that a distribution needs"));
     }
+    need_ops_of_each_direction(case, MIN_OPS)?;
     holds("Latencies form one group.", evidence([]))
+}
+
+/// Checks that a statement about all directions is possible.
+///
+/// # Errors
+/// Fails if a direction of the stream has fewer than `fewest` operations in the measured windows.
+fn need_ops_of_each_direction(case: &Case, fewest: u64) -> Known<()> {
+    let stream = &case.stream;
+    for kind in RATED_KINDS {
+        let ops = case.in_windows(kind).ops;
+        // The capture decides the directions of a replay.
+        let is_planned = stream.replay.is_none() && stream.kinds().any(|planned| planned == kind);
+        if ops < fewest && (ops > 0 || is_planned) {
+            return Err(format!(
+                "only {} {}s completed in the measured windows, and {} are needed",
+                show_count(ops as f64),
+                kind.word(),
+                show_count(fewest as f64)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the page cache is known to have answered a part of the reads.
@@ -89,7 +112,8 @@ pub(super) const TAIL_UNSUPPORTED: Check = Check {
     formula: formula!(
         "A percentile p of n operations is withheld if n (1 - p) is below {FEWEST_ABOVE_PERCENTILE}: then it depends on \
          single operations. p99 needs {p99} operations, p99.9 needs {p999}, p99.99 needs {p9999}. These are \
-         minimums: dependent operations would need more.",
+         minimums: dependent operations would need more. Not checked if a direction of the job has no \
+         operation, unless another direction has too few.",
         p99 = show_count(FEWEST_ABOVE_PERCENTILE / 0.01),
         p999 = show_count(FEWEST_ABOVE_PERCENTILE / 0.001),
         p9999 = show_count(FEWEST_ABOVE_PERCENTILE / 0.0001)
@@ -113,6 +137,8 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
     let withheld: Vec<&(&str, f64)> = SHOWN.iter().filter(|(_, q)| !supports_quantile(fewest, *q)).collect();
     let numbers = evidence([("operations", fewest as f64), ("withheld", withheld.len() as f64)]);
     let Some((_, hardest)) = withheld.last() else {
+        // A direction without operations has no percentiles.
+        need_ops_of_each_direction(case, 1)?;
         return holds("There are enough operations for the percentiles of the table.", numbers);
     };
     let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
@@ -210,13 +236,17 @@ fn check_coordinated_omission(case: &Case) -> Known<Answer> {
     ]);
     let stalled_from = STALLED_FROM[usize::from(!is_long(case.window_ns() / 1e9))];
     let queues = worst.stalled as f64 / case.depth_mean()?.max(1.0);
+    let is_finding = ratio >= OMITTED_FROM && worst.share >= stalled_from && queues >= STALLS_FROM;
+    if !is_finding {
+        need_ops_of_each_direction(case, FEWEST_OPS_FOR_STALLS)?;
+    }
     if ratio < OMITTED_FROM {
         let sentence = format!(
             "The p99 of requests at random moments is below {OMITTED_FROM} times that of operations."
         );
         return holds(sentence, numbers);
     }
-    if worst.share < stalled_from || queues < STALLS_FROM {
+    if !is_finding {
         return holds("Stalls are too few, or too small a part of the waiting, to count.", numbers);
     }
     let is_cause = |ready: f64| ready > 0.0 && ready >= CPU_FROM * worst.share;
@@ -313,6 +343,41 @@ fn ten_operations_beyond_a_percentile_suffice() {
     assert_eq!(TAIL_UNSUPPORTED.severity(&with_ops(9_990)), Some(Severity::Note));
     let Ok(Answer::Finding(f)) = TAIL_UNSUPPORTED.answer(&with_ops(500)) else { panic!("silent") };
     assert!(f.sentence.contains("p99 and p99.9") && f.fix.as_ref().unwrap().contains("10,000"), "{f:?}");
+}
+
+/// The record with a plan that also writes, and with this many writes in each run.
+#[cfg(test)]
+fn with_writes(mut record: model::record::Record, ops: u64) -> model::record::Record {
+    let plan = &mut record.header.plan;
+    plan.jobs[0].phases[0].streams[0].access.lines[0].mix =
+        model::job::Access::plain(Pattern::Random, 4096, 50).lines[0].mix;
+    for end in record.runs.iter_mut().filter_map(|r| r.end.as_mut()) {
+        let mut writes = end.streams[0].kinds[&Kind::Read].clone();
+        writes.latency.clear();
+        (0..ops).for_each(|i| writes.latency.record(50_000 + i));
+        end.streams[0].kinds.insert(Kind::Write, writes);
+    }
+    record
+}
+
+#[test]
+fn a_direction_with_too_few_operations_never_holds_and_hides_no_finding() {
+    let honest = || Fixture::honest().record();
+    for (check, few) in [(TAIL_UNSUPPORTED, 0), (BIMODAL, 0), (BIMODAL, 100), (COORDINATED_OMISSION, 100)] {
+        let answer = check.answer(&with_writes(honest(), few));
+        let names_writes = answer.as_ref().is_err_and(|why| why.contains("writes completed"));
+        assert!(names_writes, "{}: {answer:?}", check.id);
+        let enough = check.answer(&with_writes(honest(), 10_000));
+        assert!(matches!(enough, Ok(Answer::Holds(..))), "{}: {enough:?}", check.id);
+    }
+    let few_reads = Fixture { ops: 200, runs: 1, ..Fixture::honest() }.record();
+    for (check, certain) in [
+        (TAIL_UNSUPPORTED, few_reads),
+        (BIMODAL, mixed(40)),
+        (COORDINATED_OMISSION, stalling(100_000_000, 200)),
+    ] {
+        assert!(check.severity(&with_writes(certain, 0)).is_some(), "{}", check.id);
+    }
 }
 
 /// Operations of 50 us, and every `every`-th stalls for `stall_ns`.
