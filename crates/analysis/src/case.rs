@@ -22,6 +22,8 @@ use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailu
 use model::units::{show_count, show_share};
 pub(crate) use sharing::{AMPLIFICATION, UNDECIDED, amplified, new_page_bytes};
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The bytes that a device moved and the issued bytes may differ by this share and still be the same I/O.
@@ -52,8 +54,8 @@ pub struct Case<'a> {
     pub stream: Cow<'a, Stream>,
     /// Name of the case's result.
     pub name: String,
-    /// The complete runs that the result is based on.
-    pub runs: Vec<CaseRun<'a>>,
+    /// The complete runs that the result is based on. [`Case::with_runs`] takes others.
+    pub runs: Arc<[CaseRun<'a>]>,
     /// Earlier complete runs that are no part of the result: before the steady state, or before the winner of a sweep was measured again.
     pub earlier: Vec<CaseRun<'a>>,
     /// Attempts that a later attempt at the same run replaced.
@@ -69,6 +71,17 @@ pub struct Case<'a> {
     used_files: Arc<[sharing::UsedFiles<'a>]>,
     /// The targets of the streams in `members`, each with its index in the plan.
     targets: Vec<(usize, &'a Target)>,
+    sums: Sums,
+}
+
+/// Results about all runs of a case that most checks need. Each is computed once, because a session may have thousands of runs.
+#[derive(Clone, Default)]
+struct Sums {
+    /// For each file that was 0 at a snapshot, the first such run; see [`Case::why_switched_off`].
+    switched_off: OnceCell<BTreeMap<String, u32>>,
+    counted_at_top: OnceCell<Known<BlockStat>>,
+    own_io: OnceCell<Known<CgroupIo>>,
+    latencies: OnceCell<BTreeMap<Kind, Histogram>>,
 }
 
 /// Divides a part by the total; 0 if the total is 0.
@@ -176,7 +189,7 @@ impl<'a> Case<'a> {
             stream,
             name: name + &job.stream_suffix(phase, index),
             job,
-            runs,
+            runs: runs.into(),
             earlier,
             replaced,
             unsteady_rounds: rounds.and_then(|r| r.unsteady_rounds),
@@ -184,6 +197,7 @@ impl<'a> Case<'a> {
             members: vec![index],
             used_files: streams.iter().map(|s| sharing::files_used_by(record, machine, s)).collect(),
             targets: targets_of(record, streams.get(index)),
+            sums: Sums::default(),
         })
     }
 
@@ -197,15 +211,12 @@ impl<'a> Case<'a> {
         let streams = &plan.jobs.get(self.job_index)?.phases.get(self.phase_index)?.streams;
         let same_load = |r: &&Run| r.start.offered_iops == self.offered_iops;
         let last = self.record.runs_of(self.job_index, self.phase_index).filter(same_load).last()?;
-        Some(Self {
-            runs: vec![CaseRun::new(last, self.stream_index, streams, plan.fleet_rank)?],
-            ..self.clone()
-        })
+        Some(self.with_runs([CaseRun::new(last, self.stream_index, streams, plan.fleet_rank)?]))
     }
 
     /// Returns this case with these runs instead of its own.
-    pub(crate) fn with_runs(&self, runs: Vec<CaseRun<'a>>) -> Self {
-        Self { runs, ..self.clone() }
+    pub(crate) fn with_runs(&self, runs: impl Into<Arc<[CaseRun<'a>]>>) -> Self {
+        Self { runs: runs.into(), sums: Sums::default(), ..self.clone() }
     }
 
     /// Returns the syncs and closes that failed after a run, for the targets that this stream writes.
@@ -327,11 +338,25 @@ impl<'a> Case<'a> {
     /// `None` if they are valid. zram ignores the switch.
     fn why_switched_off(&self, disk: &Layer) -> Option<String> {
         let file = disk.iostats_file().filter(|_| disk.kind != LayerKind::Zram)?;
-        let off =
-            |ran: &&CaseRun| ran.run.evidence.iter().any(|s| s.text(&file).is_ok_and(|t| t.trim() == "0"));
-        let number = self.runs.iter().find(off)?.run.start.repeat.saturating_add(1);
+        let number =
+            self.sums.switched_off.get_or_init(|| self.find_switched_off()).get(&file)?.saturating_add(1);
         let name = &disk.name;
         Some(format!("{name}/queue/iostats was 0 during run {number}, so the kernel did not count its I/O"))
+    }
+
+    /// Returns the `iostats` files that were 0 at a snapshot of a run, each with the first such run.
+    fn find_switched_off(&self) -> BTreeMap<String, u32> {
+        let files: BTreeSet<String> =
+            self.places().flat_map(|place| &place.layers).filter_map(Layer::iostats_file).collect();
+        let first_run = |file: &String| {
+            let is_off = |s: &Snapshot| s.text(file).is_ok_and(|text| text.trim() == "0");
+            self.runs.iter().find(|ran| ran.run.evidence.iter().any(is_off)).map(|ran| ran.run.start.repeat)
+        };
+        files
+            .into_iter()
+            .filter_map(|file| Some((first_run(&file)?, file)))
+            .map(|(run, file)| (file, run))
+            .collect()
     }
 
     /// Returns each layer once that `select` picks for the place of a target, even without valid counters.
@@ -370,7 +395,17 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why a layer was not counted, or that another stream uses a layer at the same time.
     pub fn device_io(&self) -> Known<BlockStat> {
-        self.counted(&self.top_layers()?)
+        self.alone_on(&self.top_layers()?)?;
+        self.counted_at_top()
+    }
+
+    /// Returns the I/O that the topmost layers completed in all runs, for all streams.
+    ///
+    /// # Errors
+    /// Why a layer was not counted.
+    pub(crate) fn counted_at_top(&self) -> Known<BlockStat> {
+        let count = || self.counted_together(&self.top_layers()?);
+        self.sums.counted_at_top.get_or_init(count).clone()
     }
 
     /// Returns the I/O that these layers completed in all runs.
@@ -395,12 +430,15 @@ impl<'a> Case<'a> {
     /// # Errors
     /// Why it was not counted.
     pub fn own_io(&self) -> Known<CgroupIo> {
-        let counted = self.charged()?;
-        let twice = charged_twice(self, &counted);
-        Ok(CgroupIo {
-            bytes: [0, 1].map(|i| counted.bytes[i].saturating_sub(twice.bytes[i])),
-            ios: [0, 1].map(|i| counted.ios[i].saturating_sub(twice.ios[i])),
-        })
+        let count = || {
+            let counted = self.charged()?;
+            let twice = charged_twice(self, &counted);
+            Ok(CgroupIo {
+                bytes: [0, 1].map(|i| counted.bytes[i].saturating_sub(twice.bytes[i])),
+                ios: [0, 1].map(|i| counted.ios[i].saturating_sub(twice.ios[i])),
+            })
+        };
+        self.sums.own_io.get_or_init(count).clone()
     }
 
     /// Returns the I/O that the kernel charged to fathom on the shared layers in all runs, including double charges.
@@ -503,7 +541,10 @@ impl<'a> Case<'a> {
 
     /// Returns the latencies of a kind in the windows of all runs; `None` without operations.
     pub fn latency(&self, kind: Kind) -> Option<Histogram> {
-        merge(self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(&kind)?.latency)))
+        let merge_runs =
+            |kind: &Kind| merge(self.runs.iter().filter_map(|r| Some(&r.stream.kinds.get(kind)?.latency)));
+        let merge_all = || Kind::ALL.iter().filter_map(|kind| Some((*kind, merge_runs(kind)?))).collect();
+        self.sums.latencies.get_or_init(merge_all).get(&kind).cloned()
     }
 
     /// Returns service time and lateness of an open loop in all runs; `None` for a closed loop.

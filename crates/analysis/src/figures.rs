@@ -333,7 +333,7 @@ fn latencies_by_priority(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Di
 fn join_intervals(case: &Case, kind: Kind) -> Vec<ObservedInterval> {
     let mut out = Vec::new();
     let mut before = 0_u64;
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let began = ran.run.intervals.iter().map(|row| row.start_ns).min().unwrap_or(0);
         for row in intervals_of(ran) {
             let Cell { ops, bytes, .. } = row.cells.get(&kind).copied().unwrap_or_default();

@@ -366,7 +366,7 @@ impl GatedNumber<'_> {
             return None;
         }
         let (mut shares, mut slow) = (Vec::new(), 0_u64);
-        for run in &self.case.runs {
+        for run in self.case.runs.iter() {
             let latency = &run.stream.kinds.get(kind).filter(|end| !end.latency.is_empty())?.latency;
             let longer = latency.counts().filter(|(ns, _)| ns > at_most_ns).map(|(_, count)| count);
             let longer = longer.fold(0, u64::saturating_add);

@@ -76,7 +76,7 @@ impl Idle {
         let mut case =
             case::cases_of_job(&self.record, usize::from(id == NEEDS_BUFFERED_JOB)).into_iter().next()?;
         if NEED_NO_RUN.contains(&id) {
-            case.runs.clear();
+            case = case.with_runs([]);
         }
         let line = match check.ask(&case, &Answers::new()) {
             Ok(Answer::DoesNotApply) => return None,

@@ -326,7 +326,7 @@ fn from_waiting(case: &Case) -> Known<Limiter> {
 /// Decides whether a stream spends its time inside a device that other streams share. Answers
 /// "device" only if that is true even if the other streams spent all their latency in the device.
 fn from_waiting_on_shared_device(case: &Case, tops: &[&Layer]) -> Known<Limiter> {
-    let device = case.counted_together(tops)?;
+    let device = case.counted_at_top()?;
     let (requests, device_ns) = (device.total().ios, (device.total().ms + device.flushes().ms) as f64 * 1e6);
     let issued = case.issued_total().ops;
     let latency_ns = mean_latency_ns(case).ok_or("no operation completed within a measured window")?;

@@ -217,6 +217,18 @@ fn check_damaged_records(is_asked: impl Fn(usize, usize, usize) -> bool) {
     }
 }
 
+/// A function that searches all runs for each run takes time in proportion to the square of their number: minutes for these.
+#[test]
+#[ignore = "long"]
+fn ten_thousand_runs_are_judged_in_seconds() {
+    let record = Fixture { runs: 10_000, ops: 100, ..Fixture::honest() }.record();
+    let start = std::time::Instant::now();
+    assert_eq!(judged(&record).results[0].runs.len(), 10_000);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("10,000 runs were judged in {seconds:.2} s");
+    assert!(seconds < 10.0, "{seconds}");
+}
+
 #[test]
 fn a_run_of_centuries_has_a_report_of_bounded_size() {
     let mut record = Fixture { runs: 1, ops: 100, ..Fixture::honest() }.record();

@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
             members.iter().flat_map(|m| targets_of(self.record, self.stream_at(*m))).collect();
         targets.sort_by_key(|(at, _)| *at);
         targets.dedup_by_key(|(at, _)| *at);
-        Self { members, targets, ..self.clone() }
+        Self { members, targets, sums: super::Sums::default(), ..self.clone() }
     }
 
     /// Returns the reads and writes that each stream of this case issued in a run.
@@ -333,7 +333,7 @@ impl<'a> Case<'a> {
     /// Why the devices were not counted.
     pub(crate) fn at_device(&self, kind: Kind) -> Known<Bounds> {
         let tops = self.top_layers()?;
-        let done = flow_of(&self.counted_together(&tops)?, kind).bytes;
+        let done = flow_of(&self.counted_at_top()?, kind).bytes;
         let sharers = self.sharers_moving(&tops, kind);
         if sharers.is_empty() {
             return Ok(Bounds::exact(if kind == Kind::Read { self.delivered(done) } else { done }));
@@ -474,7 +474,7 @@ impl<'a> Case<'a> {
     fn counted_by_all_workers(&self, count: fn(&ThreadIo) -> u64) -> Vec<Bounds> {
         let none = if self.runs.is_empty() { None } else { Some(Bounds::exact(0)) };
         let mut sums = vec![none; self.stream_indices().len()];
-        for ran in &self.runs {
+        for ran in self.runs.iter() {
             let known = ran.end.workers.iter().filter(|worker| worker.stream < sums.len());
             let known = known.filter_map(|worker| Some(count(worker.io.as_ref().ok()?)));
             let all = known.fold(0, u64::saturating_add);

@@ -24,6 +24,7 @@ use model::machine::Layer;
 use model::record::KindEnd;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
 pub use environment::clock::EXPENSIVE_CLOCK_PS;
@@ -156,21 +157,20 @@ impl Check {
         if first_why.starts_with(UNDECIDED) {
             return answer;
         }
-        let (mut part, mut why) = (case.clone(), first_why.clone());
-        let mut group = case.with_runs(Vec::new());
+        let (mut all, mut why) = (Arc::clone(&case.runs), first_why.clone());
         for _ in 0..MAX_REASONS {
-            let all = std::mem::take(&mut part.runs);
-            for runs in all.chunks(all.len().div_ceil(MAX_GROUPS).max(1)) {
-                group.runs = runs.to_vec();
-                if !matches!(self.ask_about(&group, answers), Err(here) if is_same_reason(&here, &why)) {
-                    part.runs.extend(runs);
-                }
-            }
-            let read = part.runs.len();
+            let has_other_answer = |runs: &&[CaseRun]| {
+                let answer = self.ask_about(&case.with_runs(*runs), answers);
+                !matches!(answer, Err(here) if is_same_reason(&here, &why))
+            };
+            let groups = all.chunks(all.len().div_ceil(MAX_GROUPS).max(1));
+            let part: Arc<[CaseRun]> = groups.filter(has_other_answer).flatten().copied().collect();
+            let read = part.len();
             if read == 0 || read == all.len() {
                 return answer;
             }
-            match self.ask_about(&part, answers) {
+            all = Arc::clone(&part);
+            match self.ask_about(&case.with_runs(part), answers) {
                 Ok(Answer::Finding(mut found)) => {
                     found.sentence +=
                         &format!(" Only {read} of {} runs were checked: {first_why}.", case.runs.len());

@@ -227,7 +227,7 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     assert_eq!(all_runs.len(), 5);
     // Two runs lack different files. The other three have the finding.
     let answer = ask_with(|case| {
-        for ran in &case.runs {
+        for ran in case.runs.iter() {
             match ran.run.start.repeat {
                 1 => return Err("no file a".into()),
                 3 => return Err("no file b".into()),

@@ -199,7 +199,7 @@ pub(crate) const MEMORY_PRESSURE_FILE: &str = "/proc/pressure/memory";
 /// Why that was not counted.
 pub(crate) fn pressure_share(case: &Case, file: &str) -> Known<f64> {
     let (mut stalled_us, mut passed_ns) = (0.0, 0.0);
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
         stalled_us += growth_in_run(ran, file, |text| pressure_us(text, "some"))? as f64;
         passed_ns += stop.at_ns.saturating_sub(start.at_ns) as f64;

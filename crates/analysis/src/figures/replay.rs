@@ -50,7 +50,7 @@ pub(crate) fn compare(case: &Case) -> Option<ReplayComparison> {
 fn sum_at_driver(case: &Case) -> Known<AtDriver> {
     let mut sum = AtDriver::default();
     let mut depths = Vec::new();
-    for run in &case.runs {
+    for run in case.runs.iter() {
         let one =
             run.stream.at_driver.as_ref().ok_or("they were not recorded")?.as_ref().map_err(String::clone)?;
         depths.push(one.depth);

@@ -310,7 +310,7 @@ pub(crate) fn recorded_series(case: &Case) -> Option<report::TimeSeries> {
     for kind in case.runs.iter().flat_map(|ran| ran.stream.kinds.keys()) {
         out.directions.entry(kind.word().into()).or_default();
     }
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let mut rows: Vec<&Interval> = intervals_of(ran).collect();
         rows.sort_by_key(|row| row.start_ns);
         let from = rows.first().map_or(0, |row| row.start_ns);

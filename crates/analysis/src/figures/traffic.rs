@@ -100,7 +100,7 @@ fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
 /// Returns the share of the runs' time in which a request was in flight, on the busiest of these disks.
 fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
     let mut ms = 0.0;
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         ms +=
             ran.snapshot(Moment::Stop)?.at_ns.saturating_sub(ran.snapshot(Moment::Start)?.at_ns) as f64 / 1e6;
     }

@@ -141,7 +141,7 @@ pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
     let over_runs = |others: Traffic| {
         let all = if writes_late { others.read } else { others.all() };
         let mut ns = 0_u64;
-        for ran in &case.runs {
+        for ran in case.runs.iter() {
             ns = ns.saturating_add(
                 ran.snapshot(Moment::Stop)?.at_ns.saturating_sub(ran.snapshot(Moment::Start)?.at_ns),
             );
@@ -154,7 +154,7 @@ pub(crate) fn foreign_traffic(case: &Case) -> Vec<Known<ForeignTraffic>> {
 
 fn sum_ticks(case: &Case) -> Known<[u64; 2]> {
     let mut sum = [0_u64; 2];
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let [before, after] = [ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?].map(stolen_ticks);
         let passed = after?.into_iter().zip(before?).map(|(after, before)| after.saturating_sub(before));
         for (sum, passed) in sum.iter_mut().zip(passed) {
@@ -173,7 +173,7 @@ fn limits_before_and_after(case: &Case) -> Known<[String; 2]> {
     let prepared = case.record.evidence.iter().rev().find(|s| s.moment == Moment::AfterPrepare);
     let mut before = prepared.and_then(|s| limits_in(s).ok());
     let mut last = before.clone();
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         for moment in [Moment::Start, Moment::Stop] {
             let now = limits_in(ran.snapshot(moment)?)?;
             let first = before.get_or_insert_with(|| now.clone());

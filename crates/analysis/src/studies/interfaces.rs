@@ -147,7 +147,7 @@ fn rates_by_round(judged: &Judged, job: usize) -> Vec<Option<f64>> {
     };
     let writes = case.stream.access.writes();
     let mut rates = Vec::new();
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let round = ran.run.start.repeat as usize;
         // A forged round number must not allocate memory.
         if round >= MAX_RUNS as usize {
@@ -214,7 +214,7 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
     let end = if writes { Moment::Synced } else { Moment::Stop };
     let tops = case.top_layers()?;
     let mut bytes = [0.0; 2];
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let moved = ran.counted_until(end, &tops)?;
         bytes[0] += moved.read.bytes as f64;
         bytes[1] += moved.write.bytes as f64;

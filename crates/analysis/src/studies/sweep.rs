@@ -188,7 +188,9 @@ pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     for case in cases {
         let first = first_runs.get(&case.job_index).copied().unwrap_or(0);
         let is_counted = |run: &CaseRun| run.run.start.repeat as usize >= first;
-        (case.runs, case.earlier) = std::mem::take(&mut case.runs).into_iter().partition(is_counted);
+        let (runs, earlier): (Vec<CaseRun>, Vec<CaseRun>) = case.runs.iter().copied().partition(is_counted);
+        *case = case.with_runs(runs);
+        case.earlier = earlier;
     }
 }
 

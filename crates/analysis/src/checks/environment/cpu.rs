@@ -305,7 +305,7 @@ pub(super) const STEAL: Check = Check {
 
 fn check_steal(case: &Case) -> Known<Answer> {
     let (mut stolen, mut all) = (0_u64, 0_u64);
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let (before, after) =
             (stolen_ticks(ran.snapshot(Moment::Start)?)?, stolen_ticks(ran.snapshot(Moment::Stop)?)?);
         // The kernel's idle time may decrease by a tick, so a difference may be slightly too small.
@@ -402,7 +402,7 @@ struct PausesInRuns {
 /// Returns the pauses of all runs, or `None` if they were not counted and no cgroup has a quota.
 fn pauses_in_runs(case: &Case) -> Known<Option<PausesInRuns>> {
     let mut sum = PausesInRuns { times: 0, paused_ns: 0.0, passed_ns: 0.0 };
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let (start, stop) = (ran.snapshot(Moment::Start)?, ran.snapshot(Moment::Stop)?);
         let (before, after) = match (quota_pauses(start), quota_pauses(stop)) {
             (Ok(before), Ok(after)) => (before, after),

@@ -364,7 +364,7 @@ fn client_hit_share(case: &Case, fs: &FileSystem) -> Known<f64> {
         return Err("other streams read from the same mount, and the client counts them together".into());
     }
     let (mut requested, mut served) = (0_u64, 0_u64);
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let (before, after) = (
             bytes_since_mount(ran.snapshot(Moment::Start)?, fs)?,
             bytes_since_mount(ran.snapshot(Moment::Stop)?, fs)?,

@@ -47,7 +47,7 @@ const MEMINFO: &str = "/proc/meminfo";
 
 fn check_dirty_backlog(case: &Case) -> Known<Answer> {
     let mut worst = None;
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         let text = ran.snapshot(Moment::Start)?.text(MEMINFO)?;
         let bytes = meminfo_bytes(text, "Dirty")?.saturating_add(meminfo_bytes(text, "Writeback")?);
         worst = worst.max(Some(bytes));

@@ -132,7 +132,7 @@ fn shared_bounds(case: &Case) -> Known<Option<SharedBounds>> {
     if sharers.is_empty() {
         return Ok(None);
     }
-    let total = case.counted_together(&tops)?.total();
+    let total = case.counted_at_top()?.total();
     for kind in Kind::MOVING {
         let (issued, seen) = (case.issued(kind).bytes as f64, case.at_device(kind)?);
         if (seen.least as f64) < (1.0 - SAME_BYTES_WITHIN) * issued {

@@ -34,7 +34,7 @@ pub(super) const MEAN_OF_RATES: Check = Check {
 fn check_mean_of_rates(case: &Case) -> Known<Answer> {
     case.need_run()?;
     let (mut in_intervals, mut in_totals) = (0_u64, 0_u64);
-    for ran in &case.runs {
+    for ran in case.runs.iter() {
         require_all_intervals(ran)?;
         in_intervals =
             intervals_of(ran).fold(in_intervals, |sum, row| sum.saturating_add(sum_moved(row).ops));

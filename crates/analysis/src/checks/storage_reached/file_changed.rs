@@ -147,7 +147,8 @@ fn changes(case: &Case, target: usize, only_read: bool) -> (Vec<Change>, Known<(
     let grows = using_streams.iter().any(|s| s.options.contains_key(GROW) || s.moves_no_data());
     let prepared = case.snapshot_before_runs(Moment::AfterPrepare);
     let mut last = prepared.filter(|_| is_users_file).map(|s| state(s, target));
-    let mut attempts: Vec<&CaseRun> = case.earlier.iter().chain(&case.runs).chain(&case.replaced).collect();
+    let mut attempts: Vec<&CaseRun> =
+        case.earlier.iter().chain(case.runs.iter()).chain(&case.replaced).collect();
     attempts.sort_by_key(|ran| ran.run.start.at_ns);
     let (mut out, mut all_known) = (Vec::new(), Ok(()));
     for ran in attempts {

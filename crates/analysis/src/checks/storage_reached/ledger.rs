@@ -45,7 +45,7 @@ pub(in crate::checks) const COUNTERS_BLIND: Check = Check {
 };
 
 fn check_counters_blind(case: &Case, earlier: &Earlier) -> Known<Answer> {
-    let device = case.top_layers().and_then(|tops| case.counted_together(&tops));
+    let device = case.counted_at_top();
     let device = device.map_err(|why| format!("this number could not be compared with the device: {why}"))?;
     if !case.sharers(&case.top_layers()?).is_empty() {
         let unknown = ARRIVED.iter().find_map(|id| earlier.answer(*id)?.as_ref().err());

@@ -281,7 +281,7 @@ fn new_pages<'a>(case: &Case<'a>) -> Known<NewPages<'a>> {
     let touchable = |moved: f64, span: u64| moved.min(span.max(1) as f64);
     let mut worst = NewPages { bytes: 0.0, touchable_bytes: 1.0, path: None };
     let mut all_known = Ok(());
-    for ((before, after), ran) in before.iter().zip(&after).zip(&case.runs) {
+    for ((before, after), ran) in before.iter().zip(&after).zip(case.runs.iter()) {
         let moved = Kind::MOVING.iter().map(|k| ran.issued(*k).bytes).fold(0, u64::saturating_add) as f64;
         let moved_each = moved / before.len().max(1) as f64;
         let mut each = Vec::new();
