@@ -165,6 +165,11 @@ impl RacingCell {
         self.fresh_scores.len() >= FRESH_RUNS
     }
 
+    /// Whether the cell has enough fresh runs for its figures, and no failed run.
+    pub fn has_valid_fresh_runs(&self) -> bool {
+        !self.failed && self.has_fresh_runs()
+    }
+
     /// Returns the measure that ranks the runs.
     pub fn measure(&self) -> Measure {
         self.measure
@@ -401,7 +406,7 @@ impl Race {
     /// Whether the fresh runs of a cell are slower than those of the winner by no more than the tolerance. `false` if one of the two has
     /// too few of them.
     fn is_as_fast(&self, cell: &RacingCell, winner: &RacingCell) -> bool {
-        [cell, winner].iter().all(|one| !one.failed && one.has_fresh_runs())
+        [cell, winner].iter().all(|one| one.has_valid_fresh_runs())
             && trimmed_mean(&cell.fresh_scores) >= trimmed_mean(&winner.fresh_scores) - self.tolerance
     }
 
@@ -434,7 +439,7 @@ impl Race {
                 out.push((cell, FRESH_RUNS));
             }
             sets = at + 1;
-            let is_open = winner.failed || !winner.has_fresh_runs() || !cell.is_complete();
+            let is_open = !winner.has_valid_fresh_runs() || !cell.is_complete();
             if is_open || self.is_as_fast(cell, winner) {
                 break;
             }

@@ -98,13 +98,29 @@ pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bo
         out.note(&describe_reference(reference, sweep.tolerance));
     }
     show_skipped(out, sweep);
+    out.note(&describe_search(sweep));
+    out.line("");
+}
+
+/// Describes how long the sweep took and, for a search with a budget, which settings may seem better by chance.
+fn describe_search(sweep: &Sweep) -> String {
     let luck = if sweep.budget_seconds.is_some() {
-        " Most settings were not measured again after the search, so a higher value of one of them may be chance."
+        " A setting that was not measured again after the search may have a better value by chance."
     } else {
         ""
     };
-    out.note(&format!("{}{luck}", describe_duration(sweep)));
-    out.line("");
+    format!("{}{luck}", describe_duration(sweep))
+}
+
+#[test]
+fn a_search_with_a_budget_warns_of_settings_without_fresh_runs() -> Result<(), serde_json::Error> {
+    let mut sweep: Sweep = serde_json::from_str(include_str!("../../../tests/golden/pieces/sweep.json"))?;
+    let warning =
+        " A setting that was not measured again after the search may have a better value by chance.";
+    assert!(describe_search(&sweep).ends_with(warning), "{}", describe_search(&sweep));
+    (sweep.search, sweep.budget_seconds) = ("exhaustive".into(), None);
+    assert!(!describe_search(&sweep).contains("chance"), "{}", describe_search(&sweep));
+    Ok(())
 }
 
 /// Describes whether the target changed during the sweep, by more than `tolerance`.
