@@ -34,7 +34,7 @@ use model::verdict::Condition;
 use report::Style;
 pub(crate) use run::{NOT_FOUND, SHELL};
 use run::{Run, Runner, Tracing};
-use rustix::process::{Pid, getpgid, getpgrp};
+use rustix::process::{Pid, getpgid, getpgrp, getsid};
 use signal_hook::consts::{SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU};
 use std::collections::BTreeSet;
 use std::io::read_to_string;
@@ -214,7 +214,8 @@ const ENDING: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGALRM, SI
 const OF_TERMINAL: [i32; 3] = [SIGHUP, SIGINT, SIGQUIT];
 
 /// Passes the signals of other processes on to the running command. A signal of the terminal reaches the command without fathom, except
-/// if the command has left fathom's process group, as `timeout` does.
+/// if the command has left fathom's process group, as `timeout` does. A command in a session of its own, as after `setsid`, gets none: it
+/// has left the terminal.
 fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     let shared = Arc::clone(signalled);
     signals::pass_on(move |signal, is_from_process| match *shared.command() {
@@ -226,11 +227,11 @@ fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     })
 }
 
-/// Whether a process is in another process group than fathom.
+/// Whether a process is in another process group than fathom, but in the same session.
 fn has_left_group(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let group = pid.and_then(|pid| getpgid(Some(pid)).ok());
-    group.is_some_and(|group| group != getpgrp())
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    let is_same_session = matches!((getsid(Some(pid)), getsid(None)), (Ok(its), Ok(own)) if its == own);
+    is_same_session && getpgid(Some(pid)).is_ok_and(|group| group != getpgrp())
 }
 
 fn enter_cgroup(root: &Root, machine: &Machine) -> model::Known<OwnCgroup> {

@@ -29,6 +29,8 @@ use model::histogram::Histogram;
 use model::machine::{Layer, Machine, Place};
 use model::record::{Frame, RunEnd, RunEnding, RunStart};
 use rustix::fs::FileType;
+use rustix::io::retry_on_intr;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -251,13 +253,21 @@ impl Runner<'_> {
         let mut exit = None;
         let mut wall_ns = 0;
         // Reap ended orphans too, until only running ones are left.
-        while let Ok(Some(ended)) = sys::process::wait(exit.is_none()) {
+        loop {
+            if exit.is_none() {
+                // Wait without reaping. An error means that there are no children, and then there is nothing to reap either.
+                let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                let _ = retry_on_intr(|| waitid(WaitId::All, options));
+            }
+            // The kernel may reuse the process id once the command is reaped, so no signal may be passed on until the id is cleared.
+            let mut running = self.signalled.command();
+            let Ok(Some(ended)) = sys::process::wait(false) else { break };
             usage.user_ns += ended.user_ns;
             usage.system_ns += ended.system_ns;
             usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);
             if ended.pid == pid {
                 wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                *self.signalled.command() = None;
+                *running = None;
                 exit = Some(ended.code.map_or(Exit::Signal(ended.signal), Exit::Code));
             }
         }

@@ -142,8 +142,12 @@ fn ctrl_c_reaches_the_command_once() {
     let stage = Stage::shared();
     let script = stage.path("note.py");
     let Some(screen) = crate::live::screen::Screen::new(&stage, "tmux", (80, 24)) else { return };
-    // As `timeout` does, the second script leaves the process group that the terminal sends the signal to.
-    for start in ["", "import os; os.setpgid(0, 0)\n"] {
+    // As `timeout` does, the second script leaves the process group that the terminal sends the signal to. The third leaves the terminal.
+    for (start, seen) in [
+        ("", "seen [2, 2, 12]"),
+        ("import os; os.setpgid(0, 0)\n", "seen [2, 2, 12]"),
+        ("import os; os.setsid()\n", "seen [2, 12]"),
+    ] {
         std::fs::write(&script, format!("{start}{NOTE_SIGNALS}")).unwrap();
         screen.begin(&format!("$F time --no-history -- python3 {}", script.display()));
         screen.until("noting");
@@ -154,7 +158,7 @@ fn ctrl_c_reaches_the_command_once() {
         std::thread::sleep(Duration::from_millis(100));
         rustix::process::kill_process(fathom, Signal::USR2).unwrap();
         let shown = screen.end();
-        assert!(shown.contains("seen [2, 2, 12]"), "{start}: {shown}");
+        assert!(shown.contains(seen), "{start}: {shown}");
     }
 }
 
