@@ -29,7 +29,8 @@ use std::process::ExitCode;
 /// Decide whether B is faster than A, slower or the same, or give the largest possible difference.
 ///
 /// With several (A B C ...) each is compared with the first, in one table with a column for each.
-/// A and B are sessions as for `fathom show` (a file, an id or a part of one, last, last~1), or JSON reports that -o wrote.
+/// A and B are sessions as for `fathom show` (a file, an id or a part of one, last, last~1), or JSON reports of measurements, which -o
+/// writes.
 /// One side can have several sessions of one configuration: with commas (a,b,c), or as a range of sessions (a..b).
 /// Their runs are pooled, and the differences between those sessions are the noise floor: they occur without any change.
 ///
@@ -271,9 +272,8 @@ pub(super) fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Fai
         return Err(fail(format!("larger than {} MiB, so not a report", MAX_REPORT_BYTES >> 20)));
     }
     let not = |why: String| {
-        let path = name::shown(file);
-        Failure::Usage(format!(
-            "{path}: begins like JSON, but is not a report of fathom ({why}); make one with -o {path}"
+        fail(format!(
+            "begins like JSON, but is not the JSON report of a measurement ({why}); `fathom show ID -o report.json` writes one"
         ))
     };
     let text = std::str::from_utf8(&bytes).map_err(|e| not(e.to_string()))?;
@@ -288,6 +288,7 @@ pub(super) fn read_report(file: &Path, accept: &[CheckId]) -> Result<Report, Fai
         )));
     }
     accept_findings(&mut report, accept);
+    report.json_file = Some(name::text(file));
     Ok(report)
 }
 

@@ -16,21 +16,21 @@ use report::{Format, Style};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Judge a session again with the checks of this version and print its report; or show several sessions in a table, a JSON report, or a
-/// capture.
+/// Judge a session again with the checks of this version and print its report; or show several sessions in a table, the JSON report of a
+/// measurement, or a capture.
 ///
 /// For several sessions (A B C ...) it prints one table: a row for each session in the order typed, a column for each result that any
 /// session has, and why a session is not VALID. JSON also has the complete reports. A page (-o page.html) plots each result, with all
 /// sessions on one scale. `fathom compare` reports which session is faster.
 ///
-/// A JSON report that -o wrote is printed as it was judged, in any format except those of fio, DISKSPD and Iometer. These, --accept and
-/// --inconclusive need the session.
+/// The JSON report of a measurement, which -o writes, is printed as it was judged, in any format except those of fio, DISKSPD and Iometer.
+/// These, --accept and --inconclusive need the session.
 ///
 /// For a capture from `fathom capture` it prints the profile of the load, as text or JSON, or with --events the requests, as text or CSV.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// A session: its file, its id or a part of its id, a tag, `last`, or `last~1` for the one before; or several; or a JSON
-    /// report, or a capture
+    /// A session: its file, its id or a part of its id, a tag, `last`, or `last~1` for the one before; or several; or the
+    /// JSON report of a measurement, or a capture
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<String>,
     /// Captures: print the requests, one per line
@@ -115,17 +115,21 @@ impl Args {
     /// Returns how to show a JSON report. Refuses flags and formats that need the record of the session.
     fn showing_of_report(self, file: &Path) -> Result<Showing, Failure> {
         let showing = self.showing.showing(self.explain, &self.inconclusive)?;
-        let files = showing.outputs.iter();
-        let formats = files.filter_map(|path| report::format_of_file::<Report>(path, showing.format));
-        let needs_record =
-            |format: &&'static Format| FORMATS_OF_RECORDS.iter().any(|tool| format.name.starts_with(tool));
-        let format = std::iter::once(showing.format).chain(formats).find(needs_record);
+        let printed = (showing.format, format!("--format {}", showing.format.name));
+        let files = showing.outputs.iter().filter_map(|path| {
+            let format = report::format_of_file::<Report>(path, showing.format)?;
+            Some((format, format!("-o {}", name::quoted(&name::shown(path)))))
+        });
+        let needs_record = |(format, _): &(&'static Format, String)| {
+            FORMATS_OF_RECORDS.iter().any(|tool| format.name.starts_with(tool))
+        };
+        let format = std::iter::once(printed).chain(files).find(needs_record);
         let needed = if !showing.accept.is_empty() {
             Some("--accept".to_owned())
         } else if showing.inconclusive.is_some() {
             Some("--inconclusive".to_owned())
         } else {
-            format.map(|format| format!("--format {}", format.name))
+            format.map(|(_, typed)| typed)
         };
         match needed {
             Some(needed) => Err(Failure::Usage(format!(

@@ -242,7 +242,7 @@ fn results_of_fio_are_named_with_what_to_type() {
     refused(
         &stage.fathom("show", &report),
         2,
-        &["begins like JSON, but is not a report of fathom (missing field"],
+        &["begins like JSON, but is not the JSON report of a measurement (missing field"],
     );
     let reads = "a JSON report of fathom, which only `fathom show` and `fathom compare` read";
     refused(&stage.fathom("export", &report), 2, &[reads]);

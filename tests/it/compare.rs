@@ -83,10 +83,13 @@ fn equal_sides_are_reported_as_equal_in_every_format() {
     }
     let text = stage.fathom("show --ledger", Path::new(a));
     assert!(text.code == Some(0) && text.stdout.contains("IOPS"), "{text:?}");
+    let all = stage.fathom("show --verbose", Path::new(a));
+    assert!(all.code == Some(0) && !all.stdout.contains("checks this session again"), "{all:?}");
     let both = format!("show {b}");
     for (words, must) in [
         ("show --accept D01", "--accept needs the record of a session"),
         ("show --format fio-json", "--format fio-json needs the record of a session"),
+        ("show -o out.xml", "-o out.xml needs the record of a session"),
         ("show --from 1s", "--from applies to captures"),
         (both.as_str(), "a table needs sessions"),
     ] {
@@ -322,7 +325,7 @@ fn incomparable_sides_are_usage_errors_with_a_fix() {
     refused(a, "last~1", "", "named twice");
     refused("last", b, "", "named twice");
     refused(a, "nothing-like-it", "", "nothing-like-it");
-    refused(a, empty, "", "not a report of fathom");
+    refused(a, empty, "", "not the JSON report of a measurement");
     refused(&format!("{a},"), b, "", "commas");
     refused("last..last~1", b, "", "other way round");
     refused(a, b, "--margin much", "percent");

@@ -163,6 +163,7 @@ fn conclude(record: &Record, options: &Judging) -> Report {
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        json_file: None,
         annotations: options.annotations.clone(),
         study,
         preconditioned: record.preconditioned.clone(),

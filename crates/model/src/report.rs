@@ -95,6 +95,9 @@ pub struct Report {
     pub started: String,
     /// The session file that was judged; `None` if it was not kept.
     pub session: Option<String>,
+    /// The JSON file that this report was read from; `None` if it was judged now. Not part of the contract.
+    #[serde(skip)]
+    pub json_file: Option<String>,
     /// The user's tags and notes about the session.
     #[serde(default, rename = "words", skip_serializing_if = "Annotations::is_empty")]
     pub annotations: Annotations,

@@ -100,6 +100,7 @@ pub(crate) fn judge(record: &Record, study: &CommandStudy, options: &Judging) ->
         command: header.plan.command.clone(),
         started: header.started.clone(),
         session: options.session.clone(),
+        json_file: None,
         annotations: options.annotations.clone(),
         study: Box::new(CommandResults { commands, compared }).into(),
         preconditioned: None,

@@ -21,10 +21,16 @@ pub(crate) fn command_line(command: &[String]) -> String {
     name::line(&program.into_iter().chain(command.iter().skip(1).cloned()).collect::<Vec<_>>())
 }
 
-/// Returns how to see the full report: the command for its session, or the flag if the session was not kept.
+/// Returns how to see the full report: the command that shows it, or the flag if the session was not kept.
 pub(crate) fn full_report_hint(report: &Report) -> String {
-    session_id(report)
-        .map_or_else(|| "--verbose shows them".into(), |id| format!("fathom show {id} --verbose"))
+    name_to_type(report)
+        .map_or_else(|| "--verbose shows them".into(), |name| fathom_command(["show", &name, "--verbose"]))
+}
+
+/// Returns the name to type after `fathom show`: the JSON file of a report that was read from one, because its session may be on another
+/// machine; otherwise the id of the session. `None` if the session was not kept.
+pub(crate) fn name_to_type(report: &Report) -> Option<String> {
+    report.json_file.clone().or_else(|| session_id(report))
 }
 
 /// Returns the id of the session; `None` if it was not kept.
@@ -219,6 +225,29 @@ fn the_command_uses_the_name_of_the_program() {
     let command = ["/usr/bin/fathom", "run", "it's a disk"].map(str::to_owned);
     assert_eq!(command_line(&command), r"fathom run 'it'\''s a disk'");
     assert_eq!(command_line(&[]), "");
+}
+
+#[test]
+fn commands_about_a_report_from_a_file_name_the_file() -> Result<(), serde_json::Error> {
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    let show = |report: &Report, name| {
+        let style = crate::Style { detail: crate::Detail::All, ..crate::Style::default() };
+        let bytes = crate::find_format::<Report>(name).map(|format| format.bytes(report, style));
+        String::from_utf8_lossy(&bytes.and_then(Result::ok).unwrap_or_default()).into_owned()
+    };
+    assert_eq!(full_report_hint(&report), "fathom show 20260314-150926-4242 --verbose");
+    assert!(show(&report, "text").contains("checks this session again"));
+    assert!(show(&report, "html").contains("Check this session again"));
+    report.json_file = Some("my report.json".into());
+    assert_eq!(full_report_hint(&report), "fathom show 'my report.json' --verbose");
+    assert!(!show(&report, "text").contains("fathom show 2026"));
+    let page = show(&report, "html");
+    assert!(!page.contains("fathom show 2026") && page.contains("Show this report again"), "{page}");
+    report.session = None;
+    assert_eq!(full_report_hint(&report), "fathom show 'my report.json' --verbose");
+    report.json_file = None;
+    assert_eq!(full_report_hint(&report), "--verbose shows them");
+    Ok(())
 }
 
 #[test]

@@ -586,10 +586,13 @@ fn repeat_commands(report: &Report) -> Vec<(&'static str, String)> {
     if !measured.is_empty() {
         commands.push(("Measure it again:", measured));
     }
-    if let Some(id) = findings::session_id(report) {
-        let show = findings::fathom_command(["show", &id, "--verbose"]);
-        commands.push(("Check this session again and show it:", show));
-        let compare = findings::fathom_command(["compare", &id, "last"]);
+    if let Some(name) = findings::name_to_type(report) {
+        let show = findings::fathom_command(["show", &name, "--verbose"]);
+        let is_from_file = report.json_file.is_some();
+        let aim =
+            if is_from_file { "Show this report again:" } else { "Check this session again and show it:" };
+        commands.push((aim, show));
+        let compare = findings::fathom_command(["compare", &name, "last"]);
         commands.push(("Compare a later session with it:", compare));
     }
     commands

@@ -267,7 +267,10 @@ fn show_full_foot(out: &mut Page, report: &Report) {
         Some(session) => out.field("Session", session),
         None => out.line("Session not kept"),
     }
-    if let Some(id) = session_id(report) {
+    // The session of a report from a file may be on another machine.
+    if report.json_file.is_none()
+        && let Some(id) = session_id(report)
+    {
         out.line(&format!("        (fathom show {id} checks this session again and prints it)"));
     }
 }
