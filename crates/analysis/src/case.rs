@@ -425,6 +425,17 @@ impl<'a> Case<'a> {
         self.sum_over_runs(BlockStat::default(), |ran| ran.counted(layers), |a, b| a.plus(&b))
     }
 
+    /// Returns the share of the runs' time in which a request was in flight, on the busiest of these layers.
+    ///
+    /// # Errors
+    /// Why a layer was not counted, or that another stream uses a layer at the same time.
+    pub(crate) fn busiest_share(&self, layers: &[&Layer]) -> Known<f64> {
+        let ns = self.sum_over_runs(0.0, |ran| Ok(ran.active_ns()? as f64), |a, b| a + b)?;
+        let busy = layers.iter().map(|layer| Ok(self.counted(&[*layer])?.busy_ms as f64 * 1e6));
+        let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+        Ok(share(busiest, ns))
+    }
+
     /// Returns fathom's own I/O on the shared layers in all runs: the I/O that the kernel charged to fathom, without double charges.
     ///
     /// # Errors

@@ -9,7 +9,8 @@
 
 use crate::case::{Case, no_run, requested_depth, share};
 use crate::checks::{
-    Detail, Evidence, ONE_TO_ONE, Rename, busiest_worker_cpu_share, evidence, one_at_a_time, waited_for_cpu,
+    Detail, Evidence, HEADROOM_BELOW, ONE_TO_ONE, Rename, busiest_worker_cpu_share, evidence, one_at_a_time,
+    waited_for_cpu,
 };
 use crate::figures::kernel_text::{self, read_link};
 use crate::findings::{CaseAnswers, moves_nothing};
@@ -359,7 +360,7 @@ fn limiter_above_device(
     mut numbers: Evidence,
 ) -> Known<Limiter> {
     let only = format!("Only {} of the latency was spent in the device ({times})", show_share(inside));
-    if case.syncs() {
+    if case.syncs() && !case.on_block_devices() {
         let sentence =
             format!("{only}; the rest was spent in the file system and its journal, which a sync waits for.");
         return Ok(limiter_of("file system", sentence, numbers));
@@ -388,8 +389,13 @@ fn limiter_above_device(
             "the rest was spent above it: in the kernel, at a configured limit or in a queue".to_owned(),
         )
     };
-    // A limit at which the workers wait keeps both them and the device idle.
-    let hidden = if name == ABOVE_DEVICE && rest >= MIN_DEVICE_SHARE && case.may_hide_limits() {
+    // A limit at which the workers wait keeps both them and the device idle. Syncs are the more likely cause.
+    let has_headroom = || {
+        let busy = case.top_layers().and_then(|tops| case.busiest_share(&tops));
+        busy.is_ok_and(|busy| busy < HEADROOM_BELOW)
+    };
+    let may_be_hidden = name == ABOVE_DEVICE && !case.syncs() && case.may_hide_limits();
+    let hidden = if may_be_hidden && rest >= MIN_DEVICE_SHARE && has_headroom() {
         " A limit that fathom cannot see is likely, such as that of a cgroup outside a container."
     } else {
         ""
@@ -594,6 +600,29 @@ fn limits_and_pressure_of_the_machine_are_limiters_with_numbers() {
     let (hidden, seen) = (limiter_of(&unreadable, &idle), limiter_of(&|_| (), &idle));
     assert!(hidden.0 == "above the device" && hidden.1.contains("cannot see is likely"), "{}", hidden.1);
     assert!(seen.0 == "above the device" && !seen.1.contains("likely"), "{}", seen.1);
+    // The device was busy for 950 ms of each second, so its own queue may be full.
+    let full_queue = |r: &mut model::record::Record| {
+        unreadable(r);
+        for snapshot in r.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+            let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
+            fields[9] = if snapshot.moment == model::evidence::Moment::Stop { "950" } else { "0" };
+            *text = fields.join(" ");
+        }
+    };
+    let full = limiter_of(&full_queue, &idle);
+    assert!(full.0 == "above the device" && !full.1.contains("likely"), "{}", full.1);
+    // Writes that are made stable wait for syncs. A block device has no file system and no journal.
+    let stable = Fixture {
+        role: model::plan::Role::Device,
+        cache: model::job::Cache::DirectDsync,
+        device_time_share: 0.02,
+        cpu_share: 0.02,
+        ..Fixture::honest_write()
+    };
+    let synced = limiter_of(&unreadable, &stable);
+    let names_other_cause = synced.1.contains("likely") || synced.1.contains("file system");
+    assert!(synced.0 == "above the device" && !names_other_cause, "{}", synced.1);
     assert_eq!(
         limiter_of(&crowded(0.06), &Fixture::honest()).0,
         "device",

@@ -302,10 +302,12 @@ const V2_LIMIT_FILES: [&str; 7] =
 /// for each.
 ///
 /// # Errors
-/// If no limit was found and a file could not be read. An unreadable file is ignored if another file has a
-/// limit.
+/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read.
+/// An unreadable file is ignored if another file has a limit.
 pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
+    // A limit in another hierarchy must not hide that the limits on I/O are unknown.
+    groups.own_and_above("blkio", 1).or_else(|| groups.own_and_above("", 2)).transpose()?;
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 applies only the limits of the present cgroup.
@@ -400,16 +402,17 @@ fn anonymous_bytes(root: &Root) -> u64 {
 }
 
 /// The cgroups of this process.
-struct Groups {
+struct Groups<'r> {
+    root: &'r Root,
     /// Text of `/proc/self/cgroup`.
     present: String,
     mounts: Vec<Mount>,
 }
 
-impl Groups {
-    fn read(root: &Root) -> Known<Self> {
+impl<'r> Groups<'r> {
+    fn read(root: &'r Root) -> Known<Self> {
         let present = root.read("/proc/self/cgroup").map_err(|why| format!("/proc/self/cgroup: {why}"))?;
-        Ok(Self { present, mounts: file_systems::read(root)? })
+        Ok(Self { root, present, mounts: file_systems::read(root)? })
     }
 
     /// Returns the directories of a hierarchy, from the cgroup of this process up to the topmost mounted one;
@@ -421,16 +424,20 @@ impl Groups {
             _ => ("cgroup2", &|_: &str| true),
         };
         let (_, path) = lines.find(|(list, _)| if version == 1 { has(list) } else { list.is_empty() })?;
-        let mount = self.mounts.iter().find(|m| m.kind == kind && has(&m.super_options));
-        let Some(mount) = mount else {
-            return Some(Err(format!("the cgroups of {} are not mounted here", controller_name(controller))));
-        };
-        let dir = match directory(mount, path) {
-            Ok(dir) => dir,
-            Err(why) => return Some(Err(format!("limits of {}: {why}", controller_name(controller)))),
-        };
-        let above = Path::new(&dir).ancestors().take_while(|d| d.starts_with(&mount.point));
-        Some(Ok(above.map(|d| d.to_string_lossy().into_owned()).collect()))
+        let name = controller_name(controller);
+        let mut why_not = format!("the cgroups of {name} are not mounted here");
+        for mount in self.mounts.iter().filter(|m| m.kind == kind && has(&m.super_options)) {
+            match directory(mount, path) {
+                // Every cgroup has this file. It is missing if another file system is mounted over the hierarchy.
+                Ok(dir) if self.root.has(&format!("{dir}/{MOVE_PROCESS_FILE}")) => {
+                    let above = Path::new(&dir).ancestors().take_while(|d| d.starts_with(&mount.point));
+                    return Some(Ok(above.map(|d| d.to_string_lossy().into_owned()).collect()));
+                }
+                Ok(_) => why_not = format!("{} has no directory of this process's group {path}", mount.point),
+                Err(why) => why_not = format!("limits of {name}: {why}"),
+            }
+        }
+        Some(Err(why_not))
     }
 }
 
@@ -580,6 +587,7 @@ mod limits_tests {
             ("/cg/user.slice/me.scope/cpu.stat", "usage_usec 1\nnr_periods 0\nnr_throttled 0\n"),
             ("/cg/user.slice/me.scope/memory.max", "max\n"),
             ("/cg/user.slice/me.scope/io.weight", "default 100\n8:0 50\n"),
+            ("/cg/user.slice/me.scope/cgroup.procs", ""),
             ("/cg/io.cost.qos", "8:0 enable=0 ctrl=auto\n8:16 enable=1 ctrl=user\n"),
         ]);
         let root = Root::at(dir.path().to_owned());
@@ -606,6 +614,9 @@ mod limits_tests {
             ("/proc/self/cgroup", "3:blkio:/a/b\n2:cpu,cpuacct:/x\n1:memory:/\n"),
             ("/b/a/blkio.throttle.read_iops_device", "254:0 7\n"),
             ("/b/a/b/blkio.throttle.read_bps_device", &limit),
+            ("/b/a/b/cgroup.procs", ""),
+            ("/c/x/cgroup.procs", ""),
+            ("/m/cgroup.procs", ""),
             ("/c/x/cpu.cfs_quota_us", "20000\n"),
             ("/c/x/cpu.cfs_period_us", "100000\n"),
             ("/c/x/cpu.stat", "nr_periods 1\nnr_throttled 0\nthrottled_time 0\n"),
@@ -627,6 +638,7 @@ mod limits_tests {
             V2,
             ("/proc/self/cgroup", "0::/pod/me\n"),
             ("/proc/self/status", "Name:\tfathom\nRssAnon:\t    4096 kB\n"),
+            ("/cg/pod/me/cgroup.procs", ""),
             ("/cg/pod/me/memory.max", "209715200\n"),
             ("/cg/pod/me/memory.stat", "anon 4194304\nfile 99999999\n"),
             ("/cg/pod/memory.max", "268435456\n"),
@@ -640,6 +652,7 @@ mod limits_tests {
         let dir = machine(&[
             ("/proc/self/mountinfo", "33 1 0:29 / /m rw - cgroup cgroup rw,memory\n"),
             ("/proc/self/cgroup", "1:memory:/a\n"),
+            ("/m/a/cgroup.procs", ""),
             ("/m/a/memory.limit_in_bytes", "67108864\n"),
             ("/m/memory.limit_in_bytes", "9223372036854771712\n"),
         ]);
@@ -651,7 +664,12 @@ mod limits_tests {
 
     #[test]
     fn a_machine_without_limits_is_empty_and_a_hidden_hierarchy_is_a_reason() {
-        let dir = machine(&[V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/cpu.stat", "usage_usec 3\n")]);
+        let dir = machine(&[
+            V2,
+            ("/proc/self/cgroup", "0::/\n"),
+            ("/cg/cgroup.procs", ""),
+            ("/cg/cpu.stat", "usage_usec 3\n"),
+        ]);
         let root = Root::at(dir.path().to_owned());
         assert_eq!((read_limits(&root), cpu_stat(&root)), (Ok(String::new()), Ok("/cg/cpu.stat".to_owned())));
         let dir = machine(&[V2, ("/proc/self/cgroup", "0::/../../other\n")]);
@@ -659,5 +677,29 @@ mod limits_tests {
         assert!(read_limits(&root).is_err_and(|why| why.contains("container")));
         assert!(cpu_stat(&root).is_err());
         assert!(read_limits(&Root::at("/nonexistent-prefix".into())).is_err());
+    }
+
+    #[test]
+    fn limits_below_a_covered_hierarchy_are_unknown() {
+        const MOUNTS: (&str, &str) = (
+            "/proc/self/mountinfo",
+            "31 1 0:27 / /b rw - cgroup cgroup rw,blkio\n33 1 0:29 / /m rw - cgroup cgroup rw,memory\n",
+        );
+        let limits = |files: &[(&str, &str)]| read_limits(&Root::at(machine(files).path().to_owned()));
+        let covered = limits(&[V2, ("/proc/self/cgroup", "0::/role1\n"), ("/cg/other", "")]);
+        assert_eq!(covered, Err("/cg has no directory of this process's group /role1".to_owned()));
+        let covered = limits(&[V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/other", "")]);
+        assert_eq!(covered, Err("/cg has no directory of this process's group /".to_owned()));
+        let groups = ("/proc/self/cgroup", "7:blkio:/role1\n4:memory:/\n");
+        let memory = [("/m/cgroup.procs", ""), ("/m/memory.limit_in_bytes", "67108864\n")];
+        let covered = limits(&[MOUNTS, groups, memory[0], memory[1]]);
+        assert_eq!(covered, Err("/b has no directory of this process's group /role1".to_owned()));
+        let seen = limits(&[MOUNTS, groups, memory[0], memory[1], ("/b/role1/cgroup.procs", "")]);
+        assert_eq!(seen, Ok("/m/memory.limit_in_bytes: 67108864\n".to_owned()));
+        // The hierarchy is mounted twice, and one mount is covered.
+        let twice =
+            ("/proc/self/mountinfo", "31 1 0:27 / /cg rw - cgroup2 a rw\n32 1 0:27 / /v rw - cgroup2 a rw\n");
+        let seen = limits(&[twice, ("/proc/self/cgroup", "0::/role1\n"), ("/v/role1/cgroup.procs", "")]);
+        assert_eq!(seen, Ok(String::new()));
     }
 }

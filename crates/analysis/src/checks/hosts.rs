@@ -172,8 +172,14 @@ fn check_hosts_apart(case: &Case) -> Known<Answer> {
     let runs = measured.len();
     if 2 * apart <= runs {
         if starts.len() < runs {
+            let of_those = match apart {
+                0 => String::new(),
+                _ => format!(
+                    "; in {apart} of these, hosts began apart, or the clocks were not accurate enough"
+                ),
+            };
             return Err(format!(
-                "only {} of {runs} runs recorded the first operation and the clock of all {} hosts",
+                "only {} of {runs} runs recorded the first operation and the clock of all {} hosts{of_those}",
                 starts.len(),
                 hosts_of_job(case).len()
             ));
@@ -638,8 +644,11 @@ fn starts_that_differ_in_most_runs_bias() {
             f.runs.iter_mut().skip(3).for_each(|run| run.clock_error_ns = None);
         }))
     };
-    for apart in [0, 2] {
-        assert!(with_unread(apart).is_err_and(|why| why.starts_with("only 3 of 5 runs")), "{apart}");
+    for (apart, part) in [(0, "all 2 hosts"), (1, "in 1 of these, hosts"), (2, "in 2 of these, hosts")] {
+        let is_reason = |why: String| {
+            why.starts_with("only 3 of 5 runs") && why.contains(part) && why.contains("apart") == (apart > 0)
+        };
+        assert!(with_unread(apart).is_err_and(is_reason), "{:?}", with_unread(apart));
     }
     let Ok(Answer::Finding(found)) = with_unread(3) else { panic!("silent") };
     assert!(found.sentence.starts_with("In 3 of 5 runs, hosts did not begin together"), "{}", found.sentence);

@@ -323,7 +323,7 @@ pub(crate) fn evidence<const N: usize>(pairs: [(&str, f64); N]) -> Evidence {
 /// less, another layer served the rest.
 pub(crate) const ARRIVED_FROM: Share = Share(0.95);
 /// If a request was in flight for less than this share of the time, the disk certainly had headroom.
-const HEADROOM_BELOW: Share = Share(0.9);
+pub(crate) const HEADROOM_BELOW: Share = Share(0.9);
 /// File with the counters of the machine's memory.
 const VMSTAT: &str = "/proc/vmstat";
 /// Page size of the counters in `/proc/vmstat`. The kernel counts a larger page as several pages.

@@ -40,7 +40,9 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
          the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
-         an unknown part of the stack. Limits of devices do not apply to a network file system, or to one of a \
+         an unknown part of the stack, or if nothing was found in what seems to be a container (the target is \
+         in an overlay, or the kernel's threads are hidden): the limits of outer cgroups are not visible \
+         there. Limits of devices do not apply to a network file system, or to one of a \
          virtual machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
@@ -113,6 +115,12 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
             return Err(format!(
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
             ));
+        }
+        if case.places().any(may_use_devices) && case.may_hide_limits() {
+            return not_checked(
+                "no cgroup that fathom can see limits these operations, but fathom seems to run in a container, \
+                 which hides the limits of the cgroups outside it",
+            );
         }
         return holds("No cgroup that fathom can see limits these operations.", evidence([]));
     }
@@ -485,8 +493,10 @@ pub(super) const SCHEDULER_EFFECTS: Check = Check {
         "A note that lists each setting that differs from the default of the device's class: scheduler \
          `none` with several hardware queues, `none` or `mq-deadline` with one; `nomerges` 0; `rq_affinity` \
          1; `max_sectors_kb` at least {MAX_SECTORS_KB} or the hardware's limit; for I/O through the page \
-         cache also `read_ahead_kb` {READ_AHEAD_KB} (or twice `optimal_io_size`, if that is more) for reads, \
-         and `wbt_lat_usec` {spinning} on hard disks and {others} on other disks for writes.",
+         cache also `read_ahead_kb` {READ_AHEAD_KB} for reads, or if it is more: twice `optimal_io_size`, or \
+         twice `max_sectors_kb` on a rotational disk or loop device without `optimal_io_size` (newer kernels); \
+         and `wbt_lat_usec` {spinning} on rotational disks and {others} on other disks for writes, either of \
+         them on loop devices.",
         spinning = THROTTLE_US[0],
         others = THROTTLE_US[1]
     ),
@@ -557,30 +567,60 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
         let defaults: &[&str] = if has_many_queues { &["none"] } else { &["none", "mq-deadline"] };
         out.push(change("scheduler", active_scheduler, defaults));
     }
-    let mut compare = |file: &str, default: u64, differs: fn(u64, u64) -> bool| {
+    let mut compare = |file: &str, defaults: &[u64], differs: fn(u64, u64) -> bool| {
         // Old kernels and devices without requests lack some of the files.
         if let Ok(now) = layer.queue_number(file)
-            && differs(now, default)
+            && defaults.iter().all(|default| differs(now, *default))
         {
-            out.push(change(file, &now.to_string(), &[&default.to_string()]));
+            let defaults: Vec<String> = defaults.iter().map(u64::to_string).collect();
+            let defaults: Vec<&str> = defaults.iter().map(String::as_str).collect();
+            out.push(change(file, &now.to_string(), &defaults));
         }
     };
     let other = |now: u64, default: u64| now != default;
-    compare("nomerges", 0, other);
-    compare("rq_affinity", 1, other);
+    compare("nomerges", &[0], other);
+    compare("rq_affinity", &[1], other);
     let most = layer.queue_number("max_hw_sectors_kb").unwrap_or(MAX_SECTORS_KB);
-    compare("max_sectors_kb", MAX_SECTORS_KB.min(most), |now, default| now < default);
+    compare("max_sectors_kb", &[MAX_SECTORS_KB.min(most)], |now, default| now < default);
     if !case.stream.cache.is_direct() {
-        let optimal = layer.queue_number("optimal_io_size").unwrap_or(0) / 1024;
         if case.does(Kind::Read) {
-            compare("read_ahead_kb", READ_AHEAD_KB.max(optimal.saturating_mul(2)), other);
+            compare("read_ahead_kb", &default_read_aheads_kb(layer), other);
         }
         if case.does(Kind::Write) {
-            let spins = layer.queue_number("rotational").is_ok_and(|r| r == 1);
-            compare("wbt_lat_usec", if spins { THROTTLE_US[0] } else { THROTTLE_US[1] }, other);
+            compare("wbt_lat_usec", &default_throttles_us(layer), other);
         }
     }
     Ok(out)
+}
+
+fn is_rotational(layer: &Layer) -> bool {
+    layer.queue_number("rotational").is_ok_and(|r| r == 1)
+}
+
+/// Returns the values of `read_ahead_kb` that kernels set. Without an optimal size, newer kernels (such as 6.18) set twice the
+/// largest request on rotational devices. The rotational flag of a loop device may change later.
+fn default_read_aheads_kb(layer: &Layer) -> Vec<u64> {
+    let optimal_bytes = layer.queue_number("optimal_io_size").unwrap_or(0);
+    let mut defaults = vec![READ_AHEAD_KB.max((optimal_bytes / 1024).saturating_mul(2))];
+    let may_rotate = is_rotational(layer) || layer.kind == LayerKind::Loop;
+    if let Ok(largest_kb) = layer.queue_number("max_sectors_kb")
+        && optimal_bytes == 0
+        && may_rotate
+        && largest_kb.saturating_mul(2) > READ_AHEAD_KB
+    {
+        defaults.push(largest_kb.saturating_mul(2));
+    }
+    defaults
+}
+
+/// Returns the values of `wbt_lat_usec` that kernels set. The rotational flag of a loop device may change after the kernel set
+/// the value.
+fn default_throttles_us(layer: &Layer) -> Vec<u64> {
+    match layer.kind {
+        LayerKind::Loop => THROTTLE_US.to_vec(),
+        _ if is_rotational(layer) => vec![THROTTLE_US[0]],
+        _ => vec![THROTTLE_US[1]],
+    }
 }
 
 /// Returns the scheduler in use: the one in brackets, or the only one.
@@ -653,6 +693,28 @@ fn limits_of_an_unknown_device_are_not_checked() {
     assert!(matches!(answer("/c/io.max: 254:0 riops=10000"), Ok(Answer::Finding(_))));
     assert!(matches!(answer("/c/io.max: 8:0 wiops=10000"), Ok(Answer::Holds(..))), "the job only reads");
     assert!(matches!(answer("/c/cpu.max: 50000 100000"), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn a_container_may_hide_limits_but_leaves_the_verdict_valid() {
+    use crate::{Judging, judge};
+    let contained = |text: &str, kind: &'static str| {
+        let mut record = limited(text);
+        record.header.hosts[0].places[0].file_system.as_mut().unwrap().kind = kind.into();
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
+        }
+        record
+    };
+    let hidden = IO_LIMIT_CONFIGURED.answer(&contained("", "ext4"));
+    assert!(hidden.as_ref().is_err_and(|why| why.contains("outside it")), "{hidden:?}");
+    let overlay = IO_LIMIT_CONFIGURED.answer(&Fixture { kind: "overlay", ..Fixture::honest() }.record());
+    assert!(overlay.is_err(), "{overlay:?}");
+    let seen = IO_LIMIT_CONFIGURED.severity(&contained("/c/io.max: 254:0 riops=10000", "ext4"));
+    assert_eq!(seen, Some(Severity::Biases));
+    assert!(matches!(IO_LIMIT_CONFIGURED.answer(&contained("", "nfs4")), Ok(Answer::Holds(..))));
+    let verdict = |record| judge(&record, &Judging::default()).results[0].verdict;
+    assert_eq!(verdict(contained("", "ext4")), verdict(Fixture::honest().record()));
 }
 
 #[test]
@@ -852,4 +914,40 @@ fn page_cache_settings_matter_only_for_buffered_io() {
         [("read_ahead_kb", "8192\n"), ("optimal_io_size", "4194304\n"), ("wbt_lat_usec", "2000\n")];
     let buffered = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
     assert_eq!(SCHEDULER_EFFECTS.severity(&with_settings_on(&buffered, &defaults, "4")), None);
+}
+
+#[test]
+fn values_that_the_kernel_set_for_rotational_and_loop_devices_are_silent() {
+    let severity = |kind: LayerKind, rotational: &str, sectors: &str, ahead: &str, throttle: &str| {
+        let files = [
+            ("rotational", rotational),
+            ("max_sectors_kb", sectors),
+            ("read_ahead_kb", ahead),
+            ("optimal_io_size", "0"),
+            ("wbt_lat_usec", throttle),
+        ];
+        let fixture = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
+        let mut record = with_settings_on(&fixture, &files, "4");
+        record.header.hosts[0].places[0].layers[0].kind = kind;
+        SCHEDULER_EFFECTS.severity(&record)
+    };
+    for (kind, rotational, sectors, ahead, throttle) in [
+        (LayerKind::Disk, "1", "4096", "8192", "75000"),
+        (LayerKind::Disk, "1", "1280", "128", "75000"),
+        (LayerKind::Loop, "1", "1280", "2560", "2000"),
+        (LayerKind::Loop, "0", "1280", "2560", "75000"),
+        (LayerKind::Loop, "0", "1280", "128", "2000"),
+    ] {
+        let found = severity(kind, rotational, sectors, ahead, throttle);
+        assert_eq!(found, None, "{kind:?} {rotational} {ahead} {throttle}");
+    }
+    for (kind, rotational, ahead, throttle) in [
+        (LayerKind::Disk, "0", "8192", "2000"),
+        (LayerKind::Disk, "1", "4096", "75000"),
+        (LayerKind::Disk, "1", "8192", "2000"),
+        (LayerKind::Loop, "0", "128", "0"),
+    ] {
+        let found = severity(kind, rotational, "4096", ahead, throttle);
+        assert_eq!(found, Some(Severity::Note), "{kind:?} {rotational} {ahead} {throttle}");
+    }
 }

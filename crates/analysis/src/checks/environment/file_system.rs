@@ -32,6 +32,9 @@ const IDLE_BYTES_PER_S: f64 = (1 << 20) as f64;
 const IDLE_FROM_NS: u64 = 500_000_000;
 /// Largest number of discarded bytes per run that is harmless: those of a deleted log file.
 const DISCARDED_ABOVE: u64 = 1 << 20;
+/// The fix for writes to the disk while fathom was idle, if no thread was seen that may have caused them.
+const QUIET_FIX: &str = "Wait until the disk is quiet (`iotop -o` and `pidstat -d 1` show who writes), and \
+                         measure again. D01 shows whether other processes also used the disk during the runs.";
 
 pub(super) const FS_HOUSEKEEPING: Check = Check {
     id: CheckId::D03,
@@ -46,18 +49,18 @@ pub(super) const FS_HOUSEKEEPING: Check = Check {
          since the thread may work on another disk. More than {idle}/s written to the \
          disk while fathom was idle (for {watched} or longer), if D01 found no other process during the \
          runs: biased (a fresh ext4 of 4 GB writes 11 MB/s for seconds). More than {discarded} discarded per \
-         run without trims: a note.",
+         run without trims: a note, which names the mount option `discard` if the file system has it.",
         idle = show_bytes(IDLE_BYTES_PER_S as u64),
         discarded = show_bytes(DISCARDED_ABOVE),
         watched = Ns(IDLE_FROM_NS as f64)
     ),
     provoke: "mkfs.ext4 -E lazy_itable_init=1 /dev/X && mount -o init_itable=10000 /dev/X /mnt && fathom run \
               /mnt",
-    fix: "Wait until the thread has ended (`ps -e | grep -e lazyinit -e balance -e scrub`), and measure \
-          again.",
-    accept: "Accept it if your machine always does that. To avoid it, make the file system with `-E \
-             lazy_itable_init=0,lazy_journal_init=0`, mount without `discard`, and use fstrim between \
-             measurements.",
+    fix: "Wait until the disk is quiet (`iotop -o`, `pidstat -d 1`), and until a thread that the finding \
+          names has ended (`ps -e | grep -e lazyinit -e balance`). Measure again.",
+    accept: "Accept it if your machine always does that. For the next new file system, \
+             `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0` avoids it. Mount without `discard`, and use \
+             fstrim between measurements.",
     applies: |case| case.on_device(),
     ask: Ask::After(&[CheckId::D01], check_fs_housekeeping),
     #[cfg(test)]
@@ -78,33 +81,31 @@ fn check_fs_housekeeping(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let mut numbers = evidence([("idle_write_bytes_per_s", idle.unwrap_or(f64::NAN))]);
     if let Ok(Some((thread, action))) = active_thread {
         let mut sentence = format!("The kernel thread {thread} {action}.");
-        let disk_was_quiet = idle.is_some_and(|rate| rate <= IDLE_BYTES_PER_S);
+        let disk_was_quiet = was_quiet_while_idle(case);
         if disk_was_quiet {
             sentence += " This disk was quiet while fathom was idle, so the thread may work on another disk.";
         }
         let severity = if disk_was_quiet { Severity::Note } else { Severity::Biases };
-        return Detail::new(severity, sentence, numbers).found();
+        let fix = format!("Wait until the thread has ended (`ps -e | grep {thread}`), and measure again.");
+        return Detail::new(severity, sentence, numbers).with_fix(fix).found();
     }
     if let Some(rate) = idle.filter(|rate| *rate > IDLE_BYTES_PER_S && !earlier.finds(CheckId::D01)) {
-        return finding!(
+        let hidden = if active_thread.is_err() { "by a kernel thread that fathom cannot see, " } else { "" };
+        return detail!(
             Severity::Biases,
             numbers,
-            "While fathom was idle, {} per second were written to the disk: a file system may still be \
-             initialising.",
+            "{} per second were written to the disk while fathom was idle, by other processes, {hidden}or by \
+             earlier writes still on their way to the disk.",
             show_bytes(rate as u64)
-        );
+        )
+        .with_fix(QUIET_FIX.to_owned())
+        .found();
     }
     let discarded = if case.with_sharers().does(Kind::Trim) { Ok(0) } else { count_discarded_bytes(case) };
     let most = DISCARDED_ABOVE.saturating_mul(case.runs.len() as u64);
     if let Some(discarded) = discarded.as_ref().ok().copied().filter(|bytes| *bytes > most) {
         numbers.insert("discarded_bytes".into(), discarded as f64);
-        return finding!(
-            Severity::Note,
-            numbers,
-            "{} were discarded on the disk during the runs, although the job trims nothing: by the \
-             mount option discard, or by fstrim.",
-            show_bytes(discarded)
-        );
+        return describe_discards(case, discarded, numbers).found();
     }
     active_thread?;
     idle_rate?;
@@ -139,6 +140,41 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
         return Ok(None);
     }
     Ok(Some(written_between(&case.shared_layers()?, start, end)? as f64 * 1e9 / ns as f64))
+}
+
+/// Whether writes to the shared disks are known to be at a harmless rate while fathom was idle. A thread that works then works on another
+/// disk.
+pub(super) fn was_quiet_while_idle(case: &Case) -> bool {
+    matches!(idle_bytes_per_s(case), Ok(Some(rate)) if rate <= IDLE_BYTES_PER_S)
+}
+
+/// Describes discards that no operation of fathom caused, and names the mount option `discard` if a target's file system has it.
+fn describe_discards(case: &Case, discarded: u64, numbers: Evidence) -> Detail {
+    // Btrfs has `discard=async`.
+    let is_discard = |option: &str| option.split('=').next() == Some("discard");
+    let discards = |fs: &&FileSystem| fs.options.split(',').any(is_discard);
+    let mounted = case.file_systems().into_iter().flatten().find(discards);
+    let (cause, fix) = match mounted {
+        Some(fs) => (
+            format!(
+                "{} is mounted with the option discard, so the blocks of deleted files are discarded",
+                fs.mount_point
+            ),
+            "Mention the mount option `discard` with the result, or mount the file system without `discard` \
+             and measure again.",
+        ),
+        None => (
+            "fstrim, another program or another file system discarded them".to_owned(),
+            "Wait until fstrim and other programs that discard blocks have ended, and measure again.",
+        ),
+    };
+    detail!(
+        Severity::Note,
+        numbers,
+        "{} were discarded on the disk, although no operation of fathom discards blocks: {cause}.",
+        show_bytes(discarded)
+    )
+    .with_fix(fix.to_owned())
 }
 
 /// Returns the bytes discarded on the shared disks in all runs, or 0 if the kernel does not count them.
@@ -424,6 +460,13 @@ fn with_thread(line: &str) -> Record {
 #[cfg(test)]
 fn idle(bytes: u64) -> Record {
     let mut record = Fixture::honest().record();
+    add_idle_watch(&mut record, bytes);
+    record
+}
+
+/// Adds an idle watch of two seconds with `bytes` bytes written.
+#[cfg(test)]
+pub(super) fn add_idle_watch(record: &mut Record, bytes: u64) {
     for (moment, at_ns, sectors) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 2_000_000_000, bytes / 512)]
     {
         let mut snapshot = record.runs[0].evidence[0].clone();
@@ -432,7 +475,6 @@ fn idle(bytes: u64) -> Record {
         snapshot.files.insert("/sys/block/vda/stat".into(), Ok(text));
         record.evidence.push(snapshot);
     }
-    record
 }
 
 #[test]
@@ -445,7 +487,17 @@ fn a_thread_counts_only_for_its_own_file_system() {
 #[test]
 fn writes_during_the_idle_watch_bias() {
     assert_eq!(FS_HOUSEKEEPING.severity(&idle(1 << 20)), None);
-    assert_eq!(FS_HOUSEKEEPING.severity(&idle(20 << 20)), Some(Severity::Biases));
+    let Ok(Answer::Finding(f)) = FS_HOUSEKEEPING.answer(&idle(20 << 20)) else { panic!("silent") };
+    // No kernel thread was seen, so the finding names none.
+    assert_eq!(f.severity, Severity::Biases);
+    assert!(f.sentence.contains("by other processes, or by earlier writes"), "{}", f.sentence);
+    assert!(f.fix.is_some_and(|fix| fix.contains("D01") && !fix.contains("thread")), "{}", f.sentence);
+    let mut hidden = idle(20 << 20);
+    for snapshot in hidden.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+        snapshot.files.insert(HOUSEKEEPERS.into(), Err("not visible".into()));
+    }
+    let Ok(Answer::Finding(f)) = FS_HOUSEKEEPING.answer(&hidden) else { panic!("silent") };
+    assert!(f.sentence.contains("a kernel thread that fathom cannot see"), "{}", f.sentence);
 }
 
 #[test]
@@ -469,8 +521,9 @@ fn a_thread_that_does_not_write_to_this_disk_is_a_note() {
 
 #[test]
 fn discarded_blocks_are_a_note() {
-    let after = |sectors: &str| {
+    let after_with = |sectors: &str, options: &str| {
         let mut record = Fixture { runs: 1, ..Fixture::honest() }.record();
+        record.header.hosts[0].places[0].file_system.as_mut().unwrap().options = options.into();
         let stop = record.runs[0].evidence.iter_mut().find(|s| s.moment == Moment::Stop).unwrap();
         let text = stop.files["/sys/block/vda/stat"].clone().unwrap();
         let mut fields: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -478,9 +531,16 @@ fn discarded_blocks_are_a_note() {
         stop.files.insert("/sys/block/vda/stat".into(), Ok(fields.join(" ")));
         FS_HOUSEKEEPING.answer(&record)
     };
+    let after = |sectors: &str| after_with(sectors, "rw,relatime,nodiscard");
     assert!(matches!(after("2048"), Ok(Answer::Holds(..))));
     let Ok(Answer::Finding(f)) = after("4096") else { panic!("silent") };
     assert!(f.severity == Severity::Note && f.sentence.starts_with("2 MiB"), "{}", f.sentence);
+    assert!(f.sentence.contains("fstrim") && !f.sentence.contains("option"), "{}", f.sentence);
+    for options in ["rw,discard", "rw,discard=async,ssd"] {
+        let Ok(Answer::Finding(f)) = after_with("4096", options) else { panic!("silent") };
+        assert!(f.sentence.contains("is mounted with the option discard"), "{}", f.sentence);
+        assert!(f.fix.is_some_and(|fix| fix.contains("without `discard`")), "{}", f.sentence);
+    }
     assert!(after("x").is_err());
 }
 

@@ -87,24 +87,32 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
         );
         // Operations above the device wait for the limit, and more operations would change nothing.
         let is_limited = matches!(earlier.answer(CheckId::D04), Some(Ok(Answer::Finding(f))) if f.severity == Severity::Biases);
-        let busy_share = share(device.busy_ms as f64, ms);
+        let busy_share = case.busiest_share(&case.top_layers()?)?;
         let fix = if is_limited { Some(LIFT_THE_LIMIT.into()) } else { fix_above_device(case, busy_share) };
         return depth_finding(sentence, device_depth, fix, numbers);
     }
     holds("The queue was as deep as requested.", numbers)
 }
 
-/// Returns the fix for operations that wait above a device with this busy share. If the workers had CPU time to spare, more
-/// workers change nothing, because enough operations were in flight.
+/// Returns the fix for operations that wait above the device. `busy_share` is that of the busiest device. If the workers had CPU time to
+/// spare, more workers change nothing, because enough operations were in flight.
 fn fix_above_device(case: &Case, busy_share: f64) -> Option<String> {
     if !has_spare_cpu(case) {
         return specific_fix(case);
     }
     let cause = if busy_share >= HEADROOM_BELOW.0 {
         "The device was busy, so its queue may be full: compare its nr_requests with --depth."
+    } else if case.syncs() && case.on_block_devices() {
+        "The device had headroom too. Syncs are the likely cause: compare with the same job without them."
+    } else if case.syncs() {
+        "The device had headroom too. The rest of the time was spent in the file system and its journal, which \
+         a sync waits for."
     } else if case.may_hide_limits() {
         "The device had headroom too. A limit that fathom cannot see is likely, such as that of a cgroup \
          outside a container: check `io.max` or `blkio.throttle.*` there, or measure outside the container."
+    } else if case.on_block_devices() {
+        "The device had headroom too. Its I/O scheduler or another part of the block layer may hold operations \
+         back: compare with the scheduler `none` (queue/scheduler)."
     } else {
         "The device had headroom too. A limit or a lock of the file system is likely: compare with reads of \
          the device itself."
@@ -128,7 +136,7 @@ fn specific_fix(case: &Case) -> Option<String> {
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
         // Some limits let the submission wait, so that the queue is never full.
-        let hidden = if has_spare_cpu(case) && case.may_hide_limits() {
+        let hidden = if has_spare_cpu(case) && !case.syncs() && case.may_hide_limits() {
             " If that does not raise the rate, a limit that fathom cannot see is likely, such as that of a \
              cgroup outside a container."
         } else {
@@ -463,6 +471,78 @@ fn operations_that_wait_above_the_device_are_found() {
     // With four neighbours merged into each request, a quarter of the queue is all of it.
     let merged = Fixture { device_time_share: 0.9, merged: 4, ..Fixture::honest() };
     assert_eq!(DEPTH_NOT_REACHED.severity(&merged.record()), None);
+}
+
+/// The fix if operations wait above the device. `change` changes the record.
+#[cfg(test)]
+fn fix_of_waiting(fixture: Fixture, change: impl Fn(&mut model::record::Record)) -> String {
+    let mut record = Fixture { device_time_share: 0.1, ..fixture }.record();
+    change(&mut record);
+    match DEPTH_NOT_REACHED.answer(&record) {
+        Ok(Answer::Finding(f)) => f.fix.unwrap_or_default(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_fix_names_the_cause_that_the_job_allows() {
+    use model::job::Cache;
+    use model::plan::Role;
+    let contain = |record: &mut model::record::Record| {
+        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+            snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
+        }
+    };
+    let stable = || Fixture { cache: Cache::DirectDsync, ..Fixture::honest_write() };
+    let journal = fix_of_waiting(stable(), contain);
+    assert!(
+        journal.contains("journal, which a sync waits for") && !journal.contains("cannot see"),
+        "{journal}"
+    );
+    let synced = fix_of_waiting(Fixture { role: Role::Device, ..stable() }, contain);
+    assert!(synced.contains("Syncs are the likely cause") && !synced.contains("journal"), "{synced}");
+    // Here the submission waits, so that the queue is never full.
+    let blocked = fix_of_waiting(stable(), |record| {
+        contain(record);
+        for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
+            stream.depth_ns /= 4;
+        }
+    });
+    assert!(blocked.contains("more --workers") && !blocked.contains("cannot see"), "{blocked}");
+    let device = || Fixture { role: Role::Device, ..Fixture::honest() };
+    let raw = fix_of_waiting(device(), |_| ());
+    assert!(raw.contains("scheduler") && !raw.contains("file system"), "{raw}");
+    let hidden = fix_of_waiting(device(), contain);
+    assert!(hidden.contains("cannot see is likely"), "{hidden}");
+    let file = fix_of_waiting(Fixture::honest(), |_| ());
+    assert!(file.contains("lock of the file system"), "{file}");
+}
+
+#[test]
+fn several_devices_are_as_busy_as_the_busiest() {
+    // Runs of one second on two disks. Each disk was busy for `ms`.
+    let fix_at = |ms: u64| {
+        fix_of_waiting(Fixture::honest(), |record| {
+            let place = &mut record.header.hosts[0].places[0];
+            let mut second = place.layers[0].clone();
+            second.name = "vdb".into();
+            second.number = "254:16".into();
+            second.stat_file = "/sys/block/vdb/stat".into();
+            place.layers.push(second);
+            place.tops.push(1);
+            for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
+                let busy = if snapshot.moment == Moment::Stop { ms } else { 0 };
+                let idle = format!("0 0 0 0 0 0 0 0 0 {busy} 0 0 0 0 0 0 0");
+                snapshot.files.insert("/sys/block/vdb/stat".into(), Ok(idle));
+                let Some(Ok(text)) = snapshot.files.get_mut("/sys/block/vda/stat") else { continue };
+                let mut fields: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+                fields[9] = busy.to_string();
+                *text = fields.join(" ");
+            }
+        })
+    };
+    assert!(fix_at(600).contains("had headroom"), "{}", fix_at(600));
+    assert!(fix_at(950).contains("its queue may be full"), "{}", fix_at(950));
 }
 
 #[test]

@@ -21,8 +21,9 @@ pub(super) const BIMODAL: Check = Check {
     formula: formula!(
         "On a logarithmic axis of quarter octaves, smoothed over neighbours, the check looks for a valley at \
          most {MAX_VALLEY} times as high as the lower of the neighbouring peaks, with at least {share} of the \
-         operations on each side and medians at least a factor of {MIN_RATIO} apart. Fewer than {fewest} \
-         operations are not checked. Runs with a step (E02) have two levels and are reported there.",
+         operations on each side and medians at least a factor of {MIN_RATIO} apart. Not checked if a \
+         direction has fewer than {fewest} operations, unless another direction has two groups. Runs with a \
+         step (E02) have two levels and are reported there.",
         share = Share(MIN_GROUP_SHARE),
         fewest = show_count(MIN_OPS as f64)
     ),
@@ -84,12 +85,17 @@ fn need_ops_of_each_direction(case: &Case, fewest: u64) -> Known<()> {
         // The capture decides the directions of a replay.
         let is_planned = stream.replay.is_none() && stream.kinds().any(|planned| planned == kind);
         if ops < fewest && (ops > 0 || is_planned) {
-            return Err(format!(
-                "only {} {}s completed in the measured windows, and {} are needed",
-                show_count(ops as f64),
-                kind.word(),
-                show_count(fewest as f64)
-            ));
+            let word = kind.word();
+            let completed = match ops {
+                0 => format!("no {word}"),
+                1 => format!("only 1 {word}"),
+                _ => format!("only {} {word}s", show_count(ops as f64)),
+            };
+            let needed = match fewest {
+                1 => String::new(),
+                _ => format!(", and {} are needed", show_count(fewest as f64)),
+            };
+            return Err(format!("{completed} completed in the measured windows{needed}"));
         }
     }
     Ok(())
@@ -142,11 +148,14 @@ fn check_tail_unsupported(case: &Case) -> Known<Answer> {
         return holds("There are enough operations for the percentiles of the table.", numbers);
     };
     let names: Vec<&str> = withheld.iter().map(|(name, _)| *name).collect();
+    let operations = match fewest {
+        1 => "1 operation is".to_owned(),
+        _ => format!("{} operations are", show_count(fewest as f64)),
+    };
     detail!(
         Severity::Note,
         numbers,
-        "{} operations are too few for p{}, which would depend on single operations: withheld.",
-        show_count(fewest as f64),
+        "{operations} too few for p{}, which would depend on single operations: withheld.",
         names.join(" and p")
     )
     .with_fix(format!(
@@ -182,7 +191,8 @@ pub(in crate::checks) const COORDINATED_OMISSION: Check = Check {
          {OMITTED_FROM} times the 99th percentile of operations, at least {long} of the waiting time \
          ({short} in less than {LONG_S} seconds of measuring) is in excess of {STALL_MEDIANS} times \
          the median, and the stalled operations fill the queue at least {STALLS_FROM} times. E02 \
-         reports runs with a step instead. Fewer than {fewest} operations are not checked.",
+         reports runs with a step instead. Not checked if a direction has fewer than \
+         {fewest} operations, unless another direction has such stalls.",
         long = Share(STALLED_FROM[0]),
         short = Share(STALLED_FROM[1]),
         fewest = show_count(FEWEST_OPS_FOR_STALLS as f64)
@@ -362,10 +372,20 @@ fn with_writes(mut record: model::record::Record, ops: u64) -> model::record::Re
 
 #[test]
 fn a_direction_with_too_few_operations_never_holds_and_hides_no_finding() {
-    let honest = || Fixture::honest().record();
-    for (check, few) in [(TAIL_UNSUPPORTED, 0), (BIMODAL, 0), (BIMODAL, 100), (COORDINATED_OMISSION, 100)] {
+    let honest = || Fixture { runs: 1, ..Fixture::honest() }.record();
+    for (check, few, completed) in [
+        (TAIL_UNSUPPORTED, 0, "no write completed in the measured windows"),
+        (BIMODAL, 0, "no write completed in the measured windows, and 1,000 are needed"),
+        (BIMODAL, 1, "only 1 write completed in the measured windows, and 1,000 are needed"),
+        (BIMODAL, 100, "only 100 writes completed in the measured windows, and 1,000 are needed"),
+        (
+            COORDINATED_OMISSION,
+            100,
+            "only 100 writes completed in the measured windows, and 1,000 are needed",
+        ),
+    ] {
         let answer = check.answer(&with_writes(honest(), few));
-        let names_writes = answer.as_ref().is_err_and(|why| why.contains("writes completed"));
+        let names_writes = answer.as_ref().is_err_and(|why| why == completed);
         assert!(names_writes, "{}: {answer:?}", check.id);
         let enough = check.answer(&with_writes(honest(), 10_000));
         assert!(matches!(enough, Ok(Answer::Holds(..))), "{}: {enough:?}", check.id);
