@@ -6,12 +6,12 @@
 //! same name.
 //!
 //! For `-h`, [`shorten`] changes the help that clap prints: flags in [`SHOWN`] get one line, except
-//! in the commands where they mean something else ([`OTHER_MEANING`]); other settings of jobs,
+//! in the commands where they mean something else ([`has_other_meaning`]); other settings of jobs,
 //! flags in [`HIDDEN`] and exit codes are left out. All other flags remain.
 
 use super::Cli;
 use crate::cli::shared_flags::find_check;
-use crate::cli::usage_error::LIKENESS;
+use crate::cli::usage_error::{LIKENESS, has_other_meaning};
 use crate::failure::Failure;
 use crate::stdout;
 use clap::{Command, CommandFactory};
@@ -191,20 +191,6 @@ const HIDDEN: [&str; 33] = [
     "p99_9", "spec_file", "cycle", "step", "pattern", "skipped", "list_specs", "exhaustive", "targets", "memory", "shift_hosts",
 ];
 
-/// Flags that mean something else in these commands than in [`SHOWN`], or than the setting of jobs with this name. In these commands, `-h`
-/// shows the first paragraph of `--help`.
-const OTHER_MEANING: [(&str, &[&str]); 9] = [
-    ("bs", &["api", "sweep", "verify"]),
-    ("check", &["fit"]),
-    ("cold", &["time"]),
-    ("explain", &["show"]),
-    ("output", &["capture", "export", "fit"]),
-    ("target", &["list"]),
-    ("time", &["capture", "verify"]),
-    ("until", &["list"]),
-    ("verbose", &["compare"]),
-];
-
 /// Heading of all flags in `-h`.
 const HEADING: &str = "Flags";
 
@@ -220,13 +206,11 @@ fn shorten_command(command: Command) -> Command {
     let codes = if has_exit_codes { ", and the exit codes" } else { "" };
     command.after_help(format!("`fathom {name} --help` explains every flag{codes}.")).mut_args(|arg| {
         let id = arg.get_id().as_str().to_owned();
-        let has_other_meaning =
-            OTHER_MEANING.iter().any(|(flag, commands)| *flag == id && commands.contains(&name.as_str()));
         if arg.is_hide_set() || arg.is_positional() {
             return arg;
         }
         match SHOWN.iter().find(|(shown, _)| *shown == id) {
-            _ if has_other_meaning => arg.help_heading(HEADING),
+            _ if has_other_meaning(&id, &name) => arg.help_heading(HEADING),
             Some((_, line)) => {
                 arg.help(*line).hide_possible_values(true).hide_default_value(true).help_heading(HEADING)
             }
@@ -302,7 +286,9 @@ fn every_chapter_is_found_by_its_names() {
 #[test]
 fn terms_of_reports_are_in_the_glossary() {
     assert_eq!(find_term("no such term"), None);
-    for term in ["headline", "void", "cell", "depth", "valid", "INVALID", "suspect", "p99", "ledger"] {
+    let terms = ["headline", "void", "cell", "depth", "valid", "INVALID", "suspect", "p99", "ledger"];
+    let answers = ["TIED", "CANNOT TELL", "no difference seen", "synced"];
+    for term in terms.into_iter().chain(answers) {
         let meaning = find_term(term).unwrap_or_default();
         assert!(
             meaning.to_lowercase().contains(&term.to_lowercase()) && meaning.lines().count() == 1,

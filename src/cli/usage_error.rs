@@ -3,7 +3,7 @@
 //! clap finds the error. [`advise`] rewrites these kinds:
 //! 1. an unknown option: another tool's option, a different spelling, a command or a value typed as
 //!    an option, a negative value, an extra argument, or the most similar option;
-//! 2. an unknown command: a recipe, a file to measure, or the most similar command;
+//! 2. an unknown command: a recipe, a file to show, run or measure, or the most similar command;
 //! 3. an invalid value of an option: the values that resemble it, or all if none does;
 //! 4. a missing argument or second value: the complete line;
 //! 5. a needless value, or two options that conflict: what to leave out.
@@ -13,12 +13,16 @@
 //! [`find_long_dash`] finds options that were pasted from a web page.
 
 use super::{Cli, find_tool};
+use crate::capture::capture_file::is_capture;
+use crate::files::{self, Small};
 use crate::recipes::RECIPES;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use dialect::options::{How, ToolOption};
+use dialect::{MAX_FILE_BYTES, detect_tool, language_of_path};
 use model::name;
 use model::profile::{PROFILES, Profile};
+use model::record::MAGIC;
 use model::spec::foreign::Tool;
 use model::spec::keys::{self, Counterpart, Key, TARGET};
 use model::spec::number::any_of;
@@ -59,9 +63,11 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
             }
             let similar = typed(ContextKind::SuggestedArg)
                 .filter(|similar| strsim::normalized_damerau_levenshtein(option, similar) >= LIKENESS);
-            let advice = flag_of_fathom(option)
+            let advice = complete_fio_line(words)
+                .or_else(|| flag_of_fathom(option))
                 .or_else(|| explain_other_name(option, words, command))
                 .or_else(|| explain_needless(option, words, command))
+                .or_else(|| explain_watch_option(option, words, command))
                 .or_else(|| explain_option(option, words))
                 .or_else(|| argument_as_option(option, words, command))
                 .or_else(|| compare_targets(option, words, command))
@@ -78,27 +84,7 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
         }
         ErrorKind::InvalidSubcommand => {
             let word = typed(ContextKind::InvalidSubcommand)?;
-            let rest = words.iter().skip_while(|typed| *typed != word).skip(1);
-            let rest: Vec<String> = rest.cloned().collect();
-            let bench = || complete_line(&["bench", word], &rest);
-            let instead = match word {
-                "version" => "fathom --version".to_owned(),
-                "iostat" | "iotop" | "top" => "fathom watch".to_owned(),
-                "plot" | "graph" => "fathom show last -o page.html".to_owned(),
-                "slow" | "why" | "check" => complete_line(&["doctor"], &rest),
-                _ if RECIPES.iter().any(|recipe| recipe.name == word) => {
-                    let recipe = complete_line(&["recipe", word], &rest);
-                    if Path::new(word).exists() {
-                        format!("{recipe}, or {} to measure the existing {word}", bench())
-                    } else {
-                        recipe
-                    }
-                }
-                _ if Path::new(word).exists() => bench(),
-                _ => typed(ContextKind::SuggestedSubcommand)
-                    .map_or_else(|| "fathom --help".to_owned(), |similar| complete_line(&[similar], &rest)),
-            };
-            Some(format!("unknown command '{word}': type {instead}"))
+            Some(explain_unknown_command(word, words))
         }
         ErrorKind::InvalidValue => {
             let (option, value) = (typed(ContextKind::InvalidArg)?, typed(ContextKind::InvalidValue)?);
@@ -152,6 +138,108 @@ fn describe_error(error: &clap::Error, words: &[String], command: Option<&clap::
         }
         _ => None,
     }
+}
+
+/// Names what to type instead of an unknown command.
+fn explain_unknown_command(word: &str, words: &[String]) -> String {
+    let rest: Vec<String> = words.iter().skip_while(|typed| *typed != word).skip(1).cloned().collect();
+    let exists = Path::new(word).exists();
+    let bench = || complete_line(&["bench", word], &rest);
+    let instead = match word {
+        "version" => "fathom --version".to_owned(),
+        "iostat" | "iotop" | "top" => "fathom watch".to_owned(),
+        "plot" | "graph" => "fathom show last -o page.html".to_owned(),
+        "slow" | "why" | "check" => complete_line(&["doctor"], &rest),
+        "report" | "open" | "view" if !exists && rest.is_empty() => "fathom show last".to_owned(),
+        "report" | "open" | "view" if !exists => complete_line(&["show"], &rest),
+        "steady" if !exists => complete_line(&["run", "--until", "steady"], &rest),
+        "info" if !exists => {
+            let devices = complete_line(&["devices"], &rest);
+            format!("{devices} for the disks, or fathom show last for the last report")
+        }
+        _ if RECIPES.iter().any(|recipe| recipe.name == word) => {
+            let recipe = complete_line(&["recipe", word], &rest);
+            if exists { format!("{recipe}, or {} to measure the existing {word}", bench()) } else { recipe }
+        }
+        _ => complete_for_file(word, &rest).unwrap_or_else(|| match most_similar_command(word) {
+            _ if exists => bench(),
+            Some(similar) => complete_line(&[similar.as_str()], &rest),
+            None => "fathom --help".to_owned(),
+        }),
+    };
+    format!("unknown command '{word}': type {instead}")
+}
+
+/// Returns the command that a typed word resembles most. Typing errors rarely change the first letter, so a command with the same first
+/// letter is preferred.
+fn most_similar_command(word: &str) -> Option<String> {
+    const SAME_FIRST_LETTER: f64 = 0.1;
+    let word = word.to_lowercase();
+    let likeness = |name: &str| {
+        let is_first = name.chars().next() == word.chars().next();
+        strsim::normalized_damerau_levenshtein(&word, name) + if is_first { SAME_FIRST_LETTER } else { 0.0 }
+    };
+    let cli = Cli::command();
+    let names = cli.get_subcommands().map(clap::Command::get_name);
+    let best = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(best) >= LIKENESS).then(|| best.to_owned())
+}
+
+/// Returns the command line for a file that is a report, a session, a capture or a job file; `None` for other files. The content decides
+/// or, if it was not read, the extension.
+fn complete_for_file(word: &str, rest: &[String]) -> Option<String> {
+    let path = Path::new(word);
+    let content = match files::read_if_small(path, MAX_FILE_BYTES as u64) {
+        Small::Read(content) => content,
+        Small::Large | Small::Unreadable => Vec::new(),
+        Small::NotRegular => return None,
+    };
+    let has_extension = |known: &str| path.extension().is_some_and(|typed| typed.eq_ignore_ascii_case(known));
+    let is_report = || {
+        let json: serde_json::Value = serde_json::from_slice(&content).unwrap_or_default();
+        json.get("fathom").is_some()
+    };
+    let is_shown = if content.is_empty() {
+        has_extension("json") || has_extension("fathom")
+    } else {
+        content.starts_with(MAGIC.as_bytes()) || is_report()
+    };
+    if is_shown || is_capture(path) {
+        return Some(complete_line(&["show", word], rest));
+    }
+    // An existing TOML file may belong to any program.
+    let language =
+        language_of_path(path).filter(|found| content.is_empty() || found.tool != dialect::Tool::Fathom);
+    let tool = detect_tool(&content).or(language.map(|language| language.tool))?;
+    let run = complete_line(&["run", word], rest);
+    if tool != dialect::Tool::Fio {
+        return Some(run);
+    }
+    let line: Vec<String> = std::iter::once(word.to_owned()).chain(rest.iter().cloned()).collect();
+    let fio = complete_line(&["fio", word], rest);
+    Some(if rest.is_empty() {
+        format!("{fio} for fio's output, or {run} for fathom's report")
+    } else if accepts("run", &line) {
+        run
+    } else {
+        fio
+    })
+}
+
+/// Suggests `fathom fio` for fio's command line without its name.
+fn complete_fio_line(words: &[String]) -> Option<String> {
+    let line = words.get(1..).filter(|line| line.first().is_some_and(|word| word.starts_with("--")))?;
+    let names = || {
+        let options = line.iter().filter_map(|word| word.strip_prefix("--"));
+        options.map(|option| option.split('=').next().unwrap_or(option))
+    };
+    let is_of_fio = |name: &str| {
+        let mut all = dialect::fio::options::OPTIONS.iter().chain(dialect::fio::options::OWN);
+        all.any(|option| option.name == name || option.aliases.contains(&name))
+    };
+    // Each job of a command line of fio begins with its name.
+    let is_job = names().any(|name| name == "name") && names().all(is_of_fio);
+    is_job.then(|| format!("these are fio's options; type fathom fio {}", name::line(line)))
 }
 
 /// Returns the valid values that a typed word resembles; all valid values if there is none. The
@@ -209,7 +297,7 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
 /// Other names of flags that the table of keys does not have. Each has the flag, and a value to suggest if the user typed none that fits;
 /// the value of a switch is empty.
 #[rustfmt::skip]
-const OTHER_NAMES: [(&str, &str, &str); 17] = [
+const OTHER_NAMES: [(&str, &str, &str); 19] = [
     ("output-format", "format",     "json"),
     ("baseline",  "against",        "last"),
     ("write",     "destroy",        "NAME"),
@@ -224,12 +312,33 @@ const OTHER_NAMES: [(&str, &str, &str); 17] = [
     ("progress",  "no-live",        ""),
     ("v",         "verbose",        ""),
     ("dry-run",   "explain",        ""),
+    ("steady",    "until",          "steady"),
+    ("until-steady", "until",       "steady"),
     // sysbench
     ("file-total-size", "size",     "1g"),
     ("file-block-size", "bs",       "16k"),
     ("num-threads", "workers",      "4"),
     ("max-time",  "time",           "60s"),
 ];
+
+/// Flags that mean something else in these commands than in [`SHOWN`], or than the setting of jobs with this name. In these commands, `-h`
+/// shows the first paragraph of `--help`.
+const OTHER_MEANING: [(&str, &[&str]); 9] = [
+    ("bs", &["api", "sweep", "verify"]),
+    ("check", &["fit"]),
+    ("cold", &["time"]),
+    ("explain", &["show"]),
+    ("output", &["capture", "export", "fit"]),
+    ("target", &["list"]),
+    ("time", &["capture", "verify"]),
+    ("until", &["list"]),
+    ("verbose", &["compare"]),
+];
+
+/// Whether a flag means something else in this command.
+pub(super) fn has_other_meaning(flag: &str, command: &str) -> bool {
+    OTHER_MEANING.iter().any(|(other, commands)| *other == flag && commands.contains(&command))
+}
 
 /// Options of other programs that fathom does not need, with the reason.
 const NEEDLESS: [(&[&str], &str); 2] = [
@@ -259,6 +368,13 @@ fn explain_other_name(option: &str, words: &[String], command: Option<&clap::Com
     let (typed, value) = find_typed(option, words)?;
     let command = command?;
     let takes = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    let prints_plan = || takes("explain") && !has_other_meaning("explain", command.get_name());
+    if typed == "dry-run" && !prints_plan() {
+        return None;
+    }
+    if typed.ends_with("steady") && has_other_meaning("until", command.get_name()) {
+        return None;
+    }
     let of_name = || OTHER_NAMES.iter().filter(|(name, ..)| *name == typed);
     let Some((_, flag, example)) = of_name().find(|(_, flag, _)| takes(flag)) else {
         let (_, flag, _) = of_name().find(|(name, ..)| keys::find(name).is_none())?;
@@ -298,7 +414,12 @@ fn explain_needless(option: &str, words: &[String], command: Option<&clap::Comma
     // `fathom delete` has --yes.
     let mut flags = command?.get_arguments().filter_map(clap::Arg::get_long);
     let is_flag = flags.any(|flag| names.contains(&flag));
-    (!is_flag).then(|| format!("leave it out: {why}"))
+    let in_ioping = if typed == "y" {
+        "; ioping's -y (data sync) is `fathom run --cache dsync`, and -D -y is `fathom run --cache direct-dsync`"
+    } else {
+        ""
+    };
+    (!is_flag).then(|| format!("leave it out: {why}{in_ioping}"))
 }
 
 /// Suggests how to compare targets for `--compare A B` in a command that measures and does not take it.
@@ -384,7 +505,64 @@ fn explain_extra_argument(argument: &str, error: &clap::Error) -> String {
 /// An argument has the name of an option if they are at least this similar, from 0 to 1.
 const LIKENESS_OF_ARGUMENT: f64 = 0.8;
 
-/// Suggests `fathom watch 1` for `fathom watch --interval 1`: the option has the name of an argument, which is typed without a flag.
+/// Returns the argument of `fathom watch` that an option stands for, also in other tools.
+fn watch_argument(word: &str) -> Option<&'static str> {
+    let name = word.strip_prefix('-')?.trim_start_matches('-').split('=').next()?;
+    let upper = name.to_uppercase();
+    let is_alike =
+        |known: &&str| strsim::normalized_damerau_levenshtein(&upper, known) >= LIKENESS_OF_ARGUMENT;
+    match name {
+        "n" => Some("INTERVAL"),
+        "once" => Some("COUNT"),
+        _ => ["INTERVAL", "COUNT"].into_iter().find(is_alike),
+    }
+}
+
+/// Suggests `fathom watch . 2 5` for `fathom watch --interval 2 --count 5 .`: the numbers follow the targets.
+fn explain_watch_option(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
+    command.filter(|command| command.get_name() == "watch")?;
+    let argument = watch_argument(option)?;
+    let value = |wanted: &str| {
+        let typed = words.iter().find(|word| watch_argument(word) == Some(wanted))?;
+        find_typed(typed, words)?.1.filter(|value| parse_duration_ns(value).is_ok())
+    };
+    let is_interval = |pair: &&[String]| !pair[0].starts_with('-') && parse_duration_ns(&pair[1]).is_ok();
+    let typed_number = || words.windows(2).find(is_interval).map(|pair| pair[1].as_str());
+    let is_once = words.iter().any(|word| word == "--once");
+    let count = if is_once { Some("1") } else { value("COUNT") };
+    let needs_count = argument == "COUNT";
+    let default = if needs_count { "1" } else { "INTERVAL" };
+    let interval = value("INTERVAL").or_else(typed_number).unwrap_or(default);
+    let count =
+        count.or(needs_count.then_some("COUNT")).map_or_else(String::new, |count| format!(" {count}"));
+    Some(format!("{argument} has no flag; type fathom watch {}{interval}{count}", watched_targets(words)))
+}
+
+/// Returns the targets in a command line of `fathom watch`, each with a space after it.
+fn watched_targets(line: &[String]) -> String {
+    let cli = Cli::command();
+    let takes_value = |flag: &str| {
+        let is_named = |argument: &clap::Arg| {
+            let short = argument.get_short().map(|letter| format!("-{letter}"));
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            short.as_deref() == Some(flag) || long.as_deref() == Some(flag)
+        };
+        let watch = cli.find_subcommand("watch");
+        watch.is_some_and(|w| w.get_arguments().any(|a| a.get_action().takes_values() && is_named(a)))
+    };
+    let mut before = "";
+    let mut targets = String::new();
+    for word in line.iter().skip_while(|word| *word != "watch").skip(1) {
+        let is_number = parse_duration_ns(word).is_ok();
+        if !word.starts_with('-') && !is_number && !takes_value(before) {
+            targets += &format!("{} ", name::line(std::slice::from_ref(word)));
+        }
+        before = word;
+    }
+    targets
+}
+
+/// Suggests `fathom show last` for `fathom show --session last`: the option has the name of an argument, which is typed without a flag.
 fn argument_as_option(option: &str, words: &[String], command: Option<&clap::Command>) -> Option<String> {
     let command = command?;
     let (name, value) = find_typed(option, words)?;
@@ -394,11 +572,8 @@ fn argument_as_option(option: &str, words: &[String], command: Option<&clap::Com
     let is_alike =
         |known: &&str| strsim::normalized_damerau_levenshtein(&name, known) >= LIKENESS_OF_ARGUMENT;
     let argument = names.into_iter().find(is_alike)?;
-    // The count of `fathom watch` follows its interval.
-    let interval = (argument == "COUNT").then(|| "1".to_owned());
     let value = value.map_or_else(|| argument.to_owned(), |value| name::line(&[value.to_owned()]));
-    let line: Vec<String> = interval.into_iter().chain([value]).collect();
-    Some(format!("{argument} has no flag; type fathom {} {}", command.get_name(), line.join(" ")))
+    Some(format!("{argument} has no flag; type fathom {} {value}", command.get_name()))
 }
 
 /// Returns the name of an option as typed, without dashes, and its value: after `=`, or the next word unless that is an option.
@@ -506,7 +681,7 @@ fn explain_option(flag: &str, words: &[String]) -> Option<String> {
     }
     if let Some(key) = keys::find(&name.replace('_', "-")) {
         let value = if key.is_switch() { "true" } else { values.first().copied().unwrap_or_default() };
-        return Some(describe_key(key, value, word.starts_with(&spelling(key)), command));
+        return Some(describe_key(key, value, word.starts_with(&spelling(key)), command, words));
     }
     if let Some(advice) = explain_fio_option(name) {
         return Some(advice);
@@ -559,7 +734,7 @@ fn explain_handling(tool: Tool, option: &ToolOption, typed: &str) -> String {
 }
 
 /// Options of ioping, each with fathom's key. Without a value of the key, the number in the next word is the value.
-const IOPING: [(&str, &str, Option<&str>); 7] = [
+const IOPING: [(&str, &str, Option<&str>); 8] = [
     ("s", "bs", None),
     ("S", "size", None),
     ("w", "time", None),
@@ -567,6 +742,7 @@ const IOPING: [(&str, &str, Option<&str>); 7] = [
     ("C", "cache", Some("buffered")),
     ("D", "cache", Some("direct")),
     ("W", "rw", Some("randwrite")),
+    ("Y", "cache", Some("sync")),
 ];
 
 /// Explains a letter with ioping's value, which is a word of its own. DISKSPD's values directly follow the letter.
@@ -595,16 +771,45 @@ fn explain_ioping_option(
 /// Explains a letter that means something else in DISKSPD than in hdparm and ioping, if its value is not DISKSPD's.
 fn explain_letter(letter: &str, value: Option<&str>) -> Option<String> {
     let value = value?;
-    match letter {
+    let pace = match letter {
         "t" | "T" if value.starts_with('/') => {
             let line = name::line(&["hdparm".into(), format!("-{letter}"), value.into()]);
-            Some(format!("for hdparm's -{letter} type fathom time -- {line}"))
+            return Some(format!("for hdparm's -{letter} type fathom time -- {line}"));
         }
         // DISKSPD's size of a file is glued to the letter.
-        "c" | "i" | "R" => {
-            Some(format!("for ioping's -{letter} type fathom run --rw randread --depth 1 --rate 10"))
-        }
-        _ => None,
+        "c" => " --rate 10".to_owned(),
+        "i" => rate_of_interval(value)?,
+        // A rate test has no pauses.
+        "R" => " --time 3s".to_owned(),
+        _ => return None,
+    };
+    Some(format!("for ioping's -{letter} type fathom run --rw randread --depth 1{pace}"))
+}
+
+/// Returns the flag for one operation in each interval, with a space before it; empty for an interval of 0. `None` if the interval is not
+/// valid, or the rate rounds to 0.
+fn rate_of_interval(interval: &str) -> Option<String> {
+    let ns = parse_duration_ns(interval).ok()?;
+    if ns == 0 {
+        return Some(String::new());
+    }
+    let rate = (1e15 / ns as f64).round() / 1e6;
+    (rate > 0.0).then(|| format!(" --rate {rate}"))
+}
+
+#[test]
+fn an_interval_of_ioping_is_a_rate() {
+    for (interval, flag) in [
+        ("1", Some(" --rate 1")),
+        ("0.1", Some(" --rate 10")),
+        ("250ms", Some(" --rate 4")),
+        ("3", Some(" --rate 0.333333")),
+        ("0", Some("")),
+        ("0.0", Some("")),
+        ("9999999", None),
+        ("d", None),
+    ] {
+        assert_eq!(rate_of_interval(interval).as_deref(), flag, "{interval}");
     }
 }
 
@@ -631,7 +836,10 @@ fn advise_time(command: &str, value: &str, line: &[String]) -> Option<String> {
         )),
         "watch" => {
             let seconds = parse_duration_ns(value).ok()?.div_ceil(1_000_000_000).max(1);
-            Some(format!("fathom watch 1 {seconds}, which is an interval of 1 s and the number of intervals"))
+            let targets = watched_targets(line);
+            Some(format!(
+                "fathom watch {targets}1 {seconds}, which is an interval of 1 s and the number of intervals"
+            ))
         }
         _ => None,
     }
@@ -692,10 +900,11 @@ fn describe_equivalent(equivalent: &Counterpart, command: Option<&str>, line: &[
 }
 
 /// Describes a key of fathom that was spelt differently, or that this command does not accept. `is_spelt`: the user typed its exact name.
-fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>) -> String {
+/// `line` is the typed command line.
+fn describe_key(key: &Key, value: &str, is_spelt: bool, command: Option<&str>, line: &[String]) -> String {
     let words = to_words(key, &[value.to_owned()]);
     let for_watch = command.filter(|command| *command == "watch" && key.name == "time");
-    if let Some(advice) = for_watch.and_then(|command| advise_time(command, value, &[])) {
+    if let Some(advice) = for_watch.and_then(|command| advise_time(command, value, line)) {
         return format!("type {advice}");
     }
     match command {
@@ -924,12 +1133,18 @@ fn tips_name_flag_value_and_command() {
         ("run --output-format=normal", "here it is --format; type --format json"),
         ("bench -t /dev/vda", "for hdparm's -t type fathom time -- hdparm -t /dev/vda"),
         ("run -c 10 d", "for ioping's -c type fathom run --rw randread --depth 1 --rate 10"),
-        ("run -i 1 d", "for ioping's -i type fathom run --rw randread --depth 1 --rate 10"),
+        ("run -i 1 d", "for ioping's -i type fathom run --rw randread --depth 1 --rate 1"),
+        ("bench -i 0.1 d", "for ioping's -i type fathom run --rw randread --depth 1 --rate 10"),
+        ("run -i 250ms d", "for ioping's -i type fathom run --rw randread --depth 1 --rate 4"),
+        ("run -i 3 d", "for ioping's -i type fathom run --rw randread --depth 1 --rate 0.333333"),
+        ("run -i 0 d", "for ioping's -i type fathom run --rw randread --depth 1"),
+        ("run -R d", "for ioping's -R type fathom run --rw randread --depth 1 --time 3s"),
         ("run -s 4k d", "ioping's -s is --bs; type --bs 4k"),
         ("limit -S 64m d", "ioping's -S is --size; type --size 64m"),
         ("recipe etcd -w 10", "ioping's -w is --time; type --time 10s"),
         ("run -D d", "ioping's -D is --cache; type --cache direct"),
         ("run -W d", "ioping's -W is --rw; type --rw randwrite"),
+        ("run -Y d", "ioping's -Y is --cache; type --cache sync"),
         ("bench -s 4k d", "ioping's -s is --bs, which fathom bench does not take; type fathom run --bs 4k"),
         ("run -D500 d", "only `fathom diskspd` has DISKSPD's -D500 (IOPS of each thread on each target"),
         ("run -nope d", "unknown option '-n': type fathom run --help for the options of this command"),
@@ -946,14 +1161,52 @@ fn tips_name_flag_value_and_command() {
         ("run -v d", "unknown option '-v': type --verbose"),
         ("list -q", "here it is --quiet; fathom list does not take it; type it with fathom bench"),
         ("run --dry-run d", "unknown option '--dry-run': type --explain"),
+        ("layers --dry-run d", "unknown option '--dry-run': type --explain"),
+        ("show --dry-run last", "unknown option '--dry-run': type fathom show --help for the options"),
+        ("list --dry-run", "unknown option '--dry-run': type fathom list --help for the options"),
+        ("delete --dry-run x", "unknown option '--dry-run': type fathom delete --help for the options"),
         ("run -y d", "leave it out: fathom asks no questions, and overwrites only a file or device that"),
+        ("limit -y d", "; ioping's -y (data sync) is `fathom run --cache dsync`, and -D -y is `fathom run"),
         ("bench --yes d", "unknown option '--yes': leave it out: fathom asks no questions"),
         ("run --color=never d", "leave it out: only a terminal gets colours; the environment variable"),
         ("limit --no-color d", "unknown option '--no-color': leave it out: only a terminal gets colours"),
         ("run --file-total-size=4G d", "here it is --size; type --size 4G"),
         ("run --file-block-size=16384 d", "here it is --bs; type --bs 16384"),
         ("run --num-threads=8 d", "here it is --workers; type --workers 8"),
-        ("watch vol --time 3s", "type fathom watch 1 3"),
+        ("watch vol --time 3s", "type fathom watch vol 1 3"),
+        ("watch -o load.prom vol --runtime=10", "type fathom watch vol 1 10"),
+        ("watch -n 1 .", "INTERVAL has no flag; type fathom watch . 1"),
+        ("watch --interval 2 .", "INTERVAL has no flag; type fathom watch . 2"),
+        ("watch --interval=2 --count 5 vda vdb", "type fathom watch vda vdb 2 5"),
+        ("watch --count 3 m", "COUNT has no flag; type fathom watch m 1 3"),
+        ("watch m 2 --count 3", "COUNT has no flag; type fathom watch m 2 3"),
+        ("watch --once .", "COUNT has no flag; type fathom watch . 1 1"),
+        ("run --until-steady", "here it is --until; type --until steady"),
+        ("run --steady d", "here it is --until; type --until steady"),
+        ("list --steady", "unknown option '--steady': type fathom list --help for the options"),
+        ("steady d", "type fathom run --until steady d"),
+        ("mix.fio", "type fathom fio mix.fio for fio's output, or fathom run mix.fio for fathom's report"),
+        ("mix.fio --runs 3", "type fathom run mix.fio --runs 3"),
+        ("mix.fio --output-format=json", "type fathom fio mix.fio --output-format=json"),
+        ("examples/jobs/oltp.toml --runs 3", "type fathom run examples/jobs/oltp.toml --runs 3"),
+        ("r.json", "type fathom show r.json"),
+        ("crates/report/tests/golden/valid.json", "type fathom show crates/report/tests/golden/valid.json"),
+        ("20261121-161226-1.fathom", "type fathom show 20261121-161226-1.fathom"),
+        ("report r.json", "type fathom show r.json"),
+        ("open last", "type fathom show last"),
+        ("view", "type fathom show last"),
+        ("docter d", "type fathom doctor d"),
+        ("comapre a b", "type fathom compare a b"),
+        ("expalin A01", "type fathom explain A01"),
+        ("Wathc", "type fathom watch"),
+        ("qqqq", "unknown command 'qqqq': type fathom --help"),
+        ("info", "type fathom devices for the disks, or fathom show last for the last report"),
+        (
+            "--name=x --rw=randread --bs=4k --filename=F",
+            "these are fio's options; type fathom fio --name=x --rw=randread --bs=4k --filename=F",
+        ),
+        ("--ioengine=libaio --name x --output-format=json", "type fathom fio --ioengine=libaio --name x"),
+        ("--name=x --depth 3", "unknown option '--name': the flag is --name"),
         ("top", "unknown command 'top': type fathom watch"),
         ("plot last", "type fathom show last -o page.html"),
         ("slow vol", "type fathom doctor vol"),
