@@ -427,9 +427,7 @@ mod tests {
     #[test]
     fn a_container_may_hide_cgroup_limits() {
         let mut observation = in_order();
-        for snapshot in [&mut observation.start, &mut observation.end] {
-            snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
-        }
+        observation.machine.facts.insert(LIMITS.into(), Err("not visible".into()));
         let hidden = answer_about(&observation, "I/O limits");
         assert_eq!((hidden.outcome, hidden.check), (Outcome::NotChecked, Some(CheckId::D04)), "{hidden:?}");
         observation.machine.facts.insert(LIMITS.into(), Ok("/g/io.max: 8:0 rbps=1048576".into()));

@@ -254,20 +254,18 @@ impl Runner<'_> {
         let mut wall_ns = 0;
         // Reap ended orphans too, until only running ones are left.
         loop {
-            if exit.is_none() {
-                // Wait without reaping. An error means that there are no children, and then there is nothing to reap either.
-                let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-                let _ = retry_on_intr(|| waitid(WaitId::All, options));
-            }
-            // The kernel may reuse the process id once the command is reaped, so no signal may be passed on until the id is cleared.
-            let mut running = self.signalled.command();
-            let Ok(Some(ended)) = sys::process::wait(false) else { break };
+            // Wait without reaping. The kernel may reuse the process id once the command is reaped, so no signal may be passed on until
+            // the id is cleared. A filter of system calls may refuse this call; then only `wait` waits.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let has_ended = exit.is_some() || retry_on_intr(|| waitid(WaitId::All, options)).is_ok();
+            let running = has_ended.then(|| self.signalled.command());
+            let Ok(Some(ended)) = sys::process::wait(!has_ended) else { break };
             usage.user_ns += ended.user_ns;
             usage.system_ns += ended.system_ns;
             usage.peak_bytes = usage.peak_bytes.max(ended.peak_bytes);
             if ended.pid == pid {
                 wall_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                *running = None;
+                *running.unwrap_or_else(|| self.signalled.command()) = None;
                 exit = Some(ended.code.map_or(Exit::Signal(ended.signal), Exit::Code));
             }
         }

@@ -365,7 +365,8 @@ fn limiter_above_device(
             format!("{only}; the rest was spent in the file system and its journal, which a sync waits for.");
         return Ok(limiter_of("file system", sentence, numbers));
     }
-    if !case.stream.cache.is_direct() {
+    // A buffered write that is made stable at once is not written back later.
+    if !case.stream.cache.is_direct() && !case.syncs() {
         return Err(format!(
             "the page cache reads ahead and writes back later, so only {times} was spent in the device"
         ));

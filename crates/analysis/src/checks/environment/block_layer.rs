@@ -40,17 +40,16 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
          the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
-         an unknown part of the stack, or if nothing was found in what seems to be a container (the target is \
-         in an overlay, or the kernel's threads are hidden): the limits of outer cgroups are not visible \
-         there. Limits of devices do not apply to a network file system, or to one of a \
-         virtual machine's host.",
+         an unknown part of the stack, or if no limit was found and cgroups above fathom are not visible, as \
+         in a container. Limits of devices do not apply to a network file system, or to one of a virtual \
+         machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
         burst = Ns(BURST_NS)
     ),
     provoke: "mkdir /sys/fs/cgroup/blkio/slow && echo '254:0 400' > /sys/fs/cgroup/blkio/slow/blkio.throttle.read_iops_device\n\
               echo $$ > /sys/fs/cgroup/blkio/slow/cgroup.procs && fathom run --rw randread .",
-    fix: "Start fathom outside the cgroup (`systemd-run --scope`, or move the shell), or lift the limit.",
+    fix: "Raise or lift the limit, or start fathom outside the cgroup (`systemd-run --scope`, or move the shell).",
     accept: "Accept it if the limit belongs to what you want to measure.",
     applies: |case| case.on_device(),
     ask: Ask::Alone(check_io_limit_configured),
@@ -116,13 +115,7 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
             ));
         }
-        if case.places().any(may_use_devices) && case.may_hide_limits() {
-            return not_checked(
-                "no cgroup that fathom can see limits these operations, but fathom seems to run in a container, \
-                 which hides the limits of the cgroups outside it",
-            );
-        }
-        return holds("No cgroup that fathom can see limits these operations.", evidence([]));
+        return holds("No cgroup limits these operations.", evidence([]));
     }
     if let Some((limit, rate)) = find_reached_limit(case, &limits) {
         return finding!(
@@ -552,8 +545,9 @@ fn check_scheduler_effects(case: &Case) -> Known<Answer> {
 /// 0)`, each with the command that restores the default.
 fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> {
     let change = |file: &str, now: &str, defaults: &[&str]| {
-        let command = format!("`echo {} > /sys/block/{}/queue/{file}`", defaults[0], layer.name);
-        (format!("{file} {now} (default {})", defaults.join(" or ")), command)
+        let command = |default: &&str| format!("`echo {default} > /sys/block/{}/queue/{file}`", layer.name);
+        let commands: Vec<String> = defaults.iter().map(command).collect();
+        (format!("{file} {now} (default {})", defaults.join(" or ")), commands.join(" or "))
     };
     let mut out = Vec::new();
     let schedulers = layer.queue.get("scheduler");
@@ -696,25 +690,15 @@ fn limits_of_an_unknown_device_are_not_checked() {
 }
 
 #[test]
-fn a_container_may_hide_limits_but_leaves_the_verdict_valid() {
+fn hidden_limits_are_not_checked_and_leave_the_verdict() {
     use crate::{Judging, judge};
-    let contained = |text: &str, kind: &'static str| {
-        let mut record = limited(text);
-        record.header.hosts[0].places[0].file_system.as_mut().unwrap().kind = kind.into();
-        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-            snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
-        }
-        record
-    };
-    let hidden = IO_LIMIT_CONFIGURED.answer(&contained("", "ext4"));
-    assert!(hidden.as_ref().is_err_and(|why| why.contains("outside it")), "{hidden:?}");
-    let overlay = IO_LIMIT_CONFIGURED.answer(&Fixture { kind: "overlay", ..Fixture::honest() }.record());
-    assert!(overlay.is_err(), "{overlay:?}");
-    let seen = IO_LIMIT_CONFIGURED.severity(&contained("/c/io.max: 254:0 riops=10000", "ext4"));
-    assert_eq!(seen, Some(Severity::Biases));
-    assert!(matches!(IO_LIMIT_CONFIGURED.answer(&contained("", "nfs4")), Ok(Answer::Holds(..))));
+    let mut hidden = Fixture::honest().record();
+    let why = "the cgroups above /sys/fs/cgroup are not visible";
+    hidden.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Err(why.into()));
+    let answer = IO_LIMIT_CONFIGURED.answer(&hidden);
+    assert!(answer.as_ref().is_err_and(|told| told.contains(why)), "{answer:?}");
     let verdict = |record| judge(&record, &Judging::default()).results[0].verdict;
-    assert_eq!(verdict(contained("", "ext4")), verdict(Fixture::honest().record()));
+    assert_eq!(verdict(hidden), verdict(Fixture::honest().record()));
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! attempt was undisturbed (biased).
 
 use super::block_layer::reaches_limit;
-use super::file_system::{FRESH_EXT4_THREAD, find_active_thread, was_quiet_while_idle};
+use super::file_system::{FRESH_EXT4_THREAD, find_active_thread};
 use crate::checks::HEADROOM_BELOW;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
@@ -80,9 +80,8 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     // Of equally bad disks take the first, which is the topmost.
     let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
     if let Some(worst) = worst {
-        // Such threads mostly write, and they also write while fathom is idle.
-        let is_possible = worst.mostly_writes() && !was_quiet_while_idle(case);
-        let thread = find_active_thread(case).ok().flatten().filter(|_| is_possible);
+        // Such threads mostly write.
+        let thread = find_active_thread(case).ok().flatten().filter(|_| worst.mostly_writes());
         let found = thread.map_or_else(|| worst.finding(), |thread| worst.finding_with(thread));
         return Ok(Answer::Finding(found));
     }
@@ -199,7 +198,7 @@ impl ForeignIo {
             FOREIGN_IO.fix
         );
         if thread == FRESH_EXT4_THREAD {
-            fix += " For the next new file system, `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0` \
+            fix += " For the next new file system, `mkfs.ext4 -E lazy_itable_init=0` \
                     avoids it.";
         }
         found.with_fix(fix)
@@ -471,8 +470,6 @@ fn describe_disturbed_runs(runs: &[&CaseRun]) -> String {
 }
 
 #[cfg(test)]
-use super::file_system::add_idle_watch;
-#[cfg(test)]
 use crate::fixture::Fixture;
 
 #[cfg(test)]
@@ -623,31 +620,20 @@ fn the_sentence_has_the_share_that_decides() {
 #[test]
 fn a_kernel_thread_that_may_have_caused_the_writes_is_named() {
     // Slot 0 of the disk's statistics has reads, slot 4 has writes.
-    let found_after = |idle_bytes: Option<u64>, slot: usize, thread: &str| {
+    let found = |slot: usize, thread: &str| {
         let kind = if thread.starts_with("btrfs") { "btrfs" } else { "ext4" };
         let fixture = Fixture { kind, ..Fixture::honest() };
         let mut record = traffic::with_foreign_requests(&fixture, slot, 9_000);
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
             snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Ok(format!("9: {thread}\n")));
         }
-        if let Some(bytes) = idle_bytes {
-            add_idle_watch(&mut record, bytes);
-        }
         let Ok(Answer::Finding(f)) = FOREIGN_IO.answer(&record) else { panic!("silent") };
         (f.sentence, f.fix.unwrap_or_default())
     };
-    let found = |slot: usize, thread: &str| found_after(None, slot, thread);
     let (sentence, fix) = found(4, FRESH_EXT4_THREAD);
     assert!(sentence.contains("ext4lazyinit is still writing"), "{sentence}");
     assert!(fix.starts_with(FOREIGN_IO.fix) && fix.contains("`ps -e | grep ext4lazyinit`"), "{fix}");
-    assert!(fix.ends_with("`mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0` avoids it."), "{fix}");
-    // A disk that was quiet while fathom was idle is not the disk on which the thread works.
-    let (sentence, fix) = found_after(Some(20 << 20), 4, FRESH_EXT4_THREAD);
-    assert!(sentence.contains("ext4lazyinit") && fix.contains("ext4lazyinit"), "{sentence} {fix}");
-    for thread in [FRESH_EXT4_THREAD, "btrfs-balance"] {
-        let (sentence, fix) = found_after(Some(1 << 20), 4, thread);
-        assert!(!sentence.contains("kernel thread") && fix.is_empty(), "{sentence} {fix}");
-    }
+    assert!(fix.ends_with("`mkfs.ext4 -E lazy_itable_init=0` avoids it."), "{fix}");
     let (sentence, fix) = found(4, "btrfs-balance");
     assert!(sentence.contains("btrfs-balance is moving") && !fix.contains("lazy_"), "{sentence} {fix}");
     // Reads, and a thread that always exists, have another cause.

@@ -447,9 +447,7 @@ fn operations_that_wait_above_the_device_are_found() {
     assert!(idle.starts_with("More --workers are unlikely to help") && !idle.contains("container"), "{idle}");
     // In a container, a limit outside of it is likely.
     let mut contained = throttled.record();
-    for snapshot in contained.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-        snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
-    }
+    contained.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Err("not visible".into()));
     let hidden = fix_of(&contained);
     assert!(hidden.contains("A limit that fathom cannot see is likely"), "{hidden}");
     // Such a limit may also let the submission wait.
@@ -489,9 +487,7 @@ fn the_fix_names_the_cause_that_the_job_allows() {
     use model::job::Cache;
     use model::plan::Role;
     let contain = |record: &mut model::record::Record| {
-        for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-            snapshot.files.insert(model::evidence::HOUSEKEEPERS.into(), Err("not visible".into()));
-        }
+        record.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Err("not visible".into()));
     };
     let stable = || Fixture { cache: Cache::DirectDsync, ..Fixture::honest_write() };
     let journal = fix_of_waiting(stable(), contain);
