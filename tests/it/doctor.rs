@@ -146,7 +146,7 @@ fn cgroup_limit_is_found_only_inside_the_cgroup() {
     let text = wait(&mut stage.command(&enter, "doctor", &disk.dir)).stdout;
     let (_, list) = text.split_once("Before you measure:\n").unwrap();
     let parts =
-        [". I/O limits (may limit the rate, D04): ", "100,000 IOPS", "\n     -> start fathom outside"];
+        [". I/O limits (may limit the rate, D04): ", "100,000 IOPS", "\n     -> raise or lift the limit"];
     for part in parts {
         assert!(list.contains(part), "{part}: {text}");
     }
