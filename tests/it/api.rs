@@ -87,7 +87,8 @@ fn time_budget_is_announced_and_kept() {
     for row in rows(&report) {
         let result = &report["results"][row["result"].as_u64().unwrap() as usize];
         let runs = result["runs"].as_array().unwrap().len();
-        assert!((3..=10).contains(&runs), "{runs}: {row:#}");
+        // 15 s have room for 16 runs of at least 300 ms of each of the three rows.
+        assert!((3..=16).contains(&runs), "{runs}: {row:#}");
     }
     let answered = ["advice", "no_advice"].map(|key| report["api"][key].as_array().map_or(0, Vec::len));
     assert_eq!(answered.iter().sum::<usize>(), 1, "one work has one answer: {:#}", report["api"]);

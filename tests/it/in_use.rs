@@ -608,7 +608,7 @@ fn several_names_of_a_file_are_one_target() {
     assert!(depth <= 8.1, "{depth} in flight");
     let report = once.report();
     assert_eq!(report.answers("A15")[0]["evidence"]["span_bytes"].as_f64(), Some(33_554_432.0), "{report:?}");
-    let text = stage.fathom(&words, Path::new(""));
+    let text = stage.fathom(&format!("{words} --verbose"), Path::new(""));
     assert!(unwrapped(&text.stdout).contains("are the same target, which is used once"), "{text:?}");
     // Two different files are two targets.
     let second = stage.file("second", 32);

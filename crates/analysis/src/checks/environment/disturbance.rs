@@ -12,7 +12,7 @@
 //! attempt was undisturbed (biased).
 
 use super::block_layer::reaches_limit;
-use super::file_system::{FRESH_EXT4_THREAD, find_active_thread};
+use super::file_system::find_active_thread;
 use crate::checks::HEADROOM_BELOW;
 use crate::checks::prelude::*;
 use crate::figures::traffic;
@@ -193,14 +193,10 @@ impl ForeignIo {
     fn finding_with(&self, (thread, action): (&str, &str)) -> Detail {
         let mut found = self.finding();
         found.sentence += &format!(" The kernel thread {thread} {action}, and may have caused this.");
-        let mut fix = format!(
+        let fix = format!(
             "{} If the traffic continues, wait until the thread has ended (`ps -e | grep {thread}`).",
             FOREIGN_IO.fix
         );
-        if thread == FRESH_EXT4_THREAD {
-            fix += " For the next new file system, `mkfs.ext4 -E lazy_itable_init=0` \
-                    avoids it.";
-        }
         found.with_fix(fix)
     }
 
@@ -630,14 +626,13 @@ fn a_kernel_thread_that_may_have_caused_the_writes_is_named() {
         let Ok(Answer::Finding(f)) = FOREIGN_IO.answer(&record) else { panic!("silent") };
         (f.sentence, f.fix.unwrap_or_default())
     };
-    let (sentence, fix) = found(4, FRESH_EXT4_THREAD);
+    let (sentence, fix) = found(4, "ext4lazyinit");
     assert!(sentence.contains("ext4lazyinit is still writing"), "{sentence}");
     assert!(fix.starts_with(FOREIGN_IO.fix) && fix.contains("`ps -e | grep ext4lazyinit`"), "{fix}");
-    assert!(fix.ends_with("`mkfs.ext4 -E lazy_itable_init=0` avoids it."), "{fix}");
     let (sentence, fix) = found(4, "btrfs-balance");
-    assert!(sentence.contains("btrfs-balance is moving") && !fix.contains("lazy_"), "{sentence} {fix}");
+    assert!(sentence.contains("btrfs-balance is moving"), "{sentence} {fix}");
     // Reads, and a thread that always exists, have another cause.
-    for (slot, thread) in [(0, FRESH_EXT4_THREAD), (4, "kswapd0")] {
+    for (slot, thread) in [(0, "ext4lazyinit"), (4, "kswapd0")] {
         let (sentence, fix) = found(slot, thread);
         assert!(!sentence.contains("kernel thread") && fix.is_empty(), "{sentence} {fix}");
     }

@@ -16,13 +16,11 @@ use model::evidence::{HOUSEKEEPERS, MOUNT_STATS, Room};
 use model::machine::FileSystem;
 use model::plan::Role;
 
-/// The kernel thread that writes the inode tables after `mkfs.ext4`.
-pub(super) const FRESH_EXT4_THREAD: &str = "ext4lazyinit";
 /// Recorded kernel threads that exist only while they work for a file system: start of the name, file system, and work.
 /// Other threads, such as `btrfs-cleaner`, exist as long as the mount. Programs and work queues, such as those that scrub,
 /// are not recorded.
 const WORKERS: &[(&str, &str, &str)] = &[
-    (FRESH_EXT4_THREAD, "ext4", "is still writing the inode tables of a fresh ext4"),
+    ("ext4lazyinit", "ext4", "is still writing the inode tables of a fresh ext4"),
     ("btrfs-balance", "btrfs", "is moving the blocks of btrfs"),
 ];
 /// Harmless rate of writes to the disk while fathom is idle, in bytes per second. A journal commit and a log line are
