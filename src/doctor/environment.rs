@@ -8,7 +8,9 @@ use crate::doctor::{Observation, fine, name_answer, problem};
 use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::BusyProcess;
 use model::Known;
-use model::evidence::{BlockFlow, BlockStat, GOVERNORS, LIBRARIES, LIMITS, SLEEPS, meminfo_bytes};
+use model::evidence::{
+    BlockFlow, BlockStat, GOVERNORS, LIBRARIES, LIMITS, SLEEPS, hides_outer_cgroups, meminfo_bytes,
+};
 use model::finding::{CheckId, DoctorAnswer, Outcome, Severity};
 use model::units::{GIB, MIB, show_bytes, show_count, show_ns, show_rate, show_share};
 use sys::error_advice::advice;
@@ -106,6 +108,10 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
     let memory = limits_in("/memory.")
         .map(|limits| format!("A parent cgroup limits memory, including the page cache: {limits}."));
     let (severity, check, sentence, with) = match (cpu, memory) {
+        (None, None) if hides_outer_cgroups(text) => {
+            let why = "no visible cgroup sets one, but those above them are hidden, as in a container";
+            return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11);
+        }
         (None, None) => return DoctorAnswer::ok(ABOUT, "No parent cgroup sets one."),
         (None, Some(memory)) => (Severity::Note, CheckId::D14, memory, "--cache direct"),
         (Some(cpu), None) => (Severity::Biases, CheckId::D11, cpu, "fewer --workers"),
@@ -430,6 +436,14 @@ mod tests {
         observation.machine.facts.insert(LIMITS.into(), Err("not visible".into()));
         let hidden = answer_about(&observation, "I/O limits");
         assert_eq!((hidden.outcome, hidden.check), (Outcome::NotChecked, Some(CheckId::D04)), "{hidden:?}");
+        // The topmost visible cgroup is not the root, and has a limit of another kind or none.
+        observation
+            .machine
+            .facts
+            .insert(LIMITS.into(), Ok("/g/memory.max: 9000\n/g/cgroup.type: domain".into()));
+        assert_eq!(answer_about(&observation, "I/O limits").outcome, Outcome::NotChecked);
+        observation.machine.facts.insert(LIMITS.into(), Ok("/g/cgroup.type: domain".into()));
+        assert_eq!(answer_about(&observation, "CPU and memory limits").outcome, Outcome::NotChecked);
         observation.machine.facts.insert(LIMITS.into(), Ok("/g/io.max: 8:0 rbps=1048576".into()));
         assert_eq!(answer_about(&observation, "I/O limits").outcome, Outcome::Finding);
     }

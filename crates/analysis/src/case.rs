@@ -11,7 +11,7 @@ use ledger::charged_twice;
 use model::Known;
 use model::evidence::{
     BlockFlow, BlockStat, CgroupIo, Extents, LIMITS, Moment, Probe, Snapshot, TargetState, cgroup_v1,
-    cgroup_v2,
+    cgroup_v2, hides_outer_cgroups,
 };
 use model::fleet::FleetRank;
 use model::histogram::Histogram;
@@ -348,15 +348,12 @@ impl<'a> Case<'a> {
     fn find_switched_off(&self) -> BTreeMap<String, u32> {
         let files: BTreeSet<String> =
             self.places().flat_map(|place| &place.layers).filter_map(Layer::iostats_file).collect();
-        let first_run = |file: &String| {
-            let is_off = |s: &Snapshot| s.text(file).is_ok_and(|text| text.trim() == "0");
-            self.runs.iter().find(|ran| ran.run.evidence.iter().any(is_off)).map(|ran| ran.run.start.repeat)
+        let with_first_run = |file: String| {
+            let is_off = |s: &Snapshot| s.text(&file).is_ok_and(|text| text.trim() == "0");
+            let first = self.runs.iter().find(|ran| ran.run.evidence.iter().any(is_off))?.run.start.repeat;
+            Some((file, first))
         };
-        files
-            .into_iter()
-            .filter_map(|file| Some((first_run(&file)?, file)))
-            .map(|(run, file)| (file, run))
-            .collect()
+        files.into_iter().filter_map(with_first_run).collect()
     }
 
     /// Returns each layer once that `select` picks for the place of a target, even without valid counters.
@@ -953,7 +950,8 @@ impl<'a> Case<'a> {
 
     /// Whether cgroups may have limits that fathom cannot see, as in a container.
     pub(crate) fn may_hide_limits(&self) -> bool {
-        self.machine.is_some_and(|m| matches!(m.facts.get(LIMITS), Some(Err(_))))
+        let limits = self.machine.and_then(|machine| machine.facts.get(LIMITS));
+        limits.is_some_and(|limits| limits.as_ref().map_or(true, |text| hides_outer_cgroups(text)))
     }
 
     /// Whether a disk is virtual, as far as known.

@@ -28,7 +28,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
-    // Runs that cannot decide decide nothing if a finding is accepted. Acceptance only helps if it shows a number.
+    // An answer that is open stays open if a finding is accepted. `--accept` then only helps if a number is withheld.
     let is_undecided = matches!(answer.word, AnswerWord::CannotTell | AnswerWord::Inconclusive);
     let accept = if ids.is_empty() || is_undecided && !is_invalid(report) {
         String::new()

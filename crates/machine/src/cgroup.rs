@@ -302,16 +302,13 @@ const V2_LIMIT_FILES: [&str; 7] =
 /// for each.
 ///
 /// # Errors
-/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read or
-/// cgroups above are hidden. These are ignored if another file has a limit.
+/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read. An
+/// unreadable file is ignored if another file has a limit.
 pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     // A limit in another hierarchy must not hide that the limits on I/O are unknown.
     let own_version_1 = groups.own_and_above("blkio", 1).transpose()?;
     let all_version_2 = groups.own_and_above("", 2).filter(|_| own_version_1.is_none()).transpose()?;
-    // Every cgroup of version 2 except the root has this file. Version 1 applies only the limits of the present cgroup.
-    let top = all_version_2.and_then(|dirs| dirs.into_iter().last());
-    let top_below_root = top.filter(|top| root.has(&format!("{top}/cgroup.type")));
     let mut found = LimitTexts::default();
     for limit in V1_LIMITS {
         // Version 1 applies only the limits of the present cgroup.
@@ -324,13 +321,13 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     for file in V2_LIMIT_FILES {
         found.add(root, groups.own_and_above("", 2), file);
     }
-    let hidden = top_below_root.map(|top| {
-        format!("the cgroups above {top} are not visible, as in a container, and may have limits")
-    });
-    match found.unreadable.or(hidden) {
-        Some(why) if found.text.is_empty() => Err(why),
-        _ => Ok(found.text),
+    if let Some(why) = found.unreadable.filter(|_| found.text.is_empty()) {
+        return Err(why);
     }
+    // Every cgroup of version 2 except the root has this file. Version 1 applies only the limits of the present cgroup.
+    let top = all_version_2.and_then(|dirs| dirs.into_iter().last());
+    let kind = top.map(|top| format!("{top}/cgroup.type")).and_then(|file| Some((root.word(&file)?, file)));
+    Ok(found.text + &kind.map_or_else(String::new, |(kind, file)| format!("{file}: {kind}\n")))
 }
 
 /// Returns the path of the `cpu.stat` that counts the throttled time of this process: that of the
@@ -691,13 +688,10 @@ mod limits_tests {
         let limits = |files: &[(&str, &str)]| read_limits(&Root::at(machine(files).path().to_owned()));
         let container =
             [V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/cgroup.procs", ""), ("/cg/cgroup.type", "domain\n")];
-        let hidden = limits(&container);
-        assert!(
-            hidden.as_ref().is_err_and(|why| why.starts_with("the cgroups above /cg are not visible")),
-            "{hidden:?}"
-        );
-        let limited = [&container[..], &[("/cg/io.max", "8:0 riops=9\n")]].concat();
-        assert_eq!(limits(&limited), Ok("/cg/io.max: 8:0 riops=9\n".to_owned()));
+        assert_eq!(limits(&container), Ok("/cg/cgroup.type: domain\n".to_owned()));
+        // A limit on memory does not tell that nothing limits block I/O.
+        let limited = [&container[..], &[("/cg/memory.max", "9000\n")]].concat();
+        assert_eq!(limits(&limited), Ok("/cg/memory.max: 9000\n/cg/cgroup.type: domain\n".to_owned()));
         // Version 1 applies only the limits of the present cgroup.
         let mounts = "31 1 0:27 / /b rw - cgroup cgroup rw,blkio\n32 1 0:28 / /cg rw - cgroup2 a rw\n";
         let version_1 = [

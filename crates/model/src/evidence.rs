@@ -454,8 +454,14 @@ pub fn disk_lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
 /// Fact, also in snapshots: the limits that fathom's cgroup and the cgroups above it set. Each line is `PATH: LINE`,
 /// from one of these files: `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on,
 /// `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`,
-/// `memory.limit_in_bytes`.
+/// `memory.limit_in_bytes`; and from `cgroup.type` of the topmost visible cgroup, if it is not the root (version 2).
 pub const LIMITS: &str = "limits of the cgroups above us";
+
+/// Whether cgroups are hidden that may have more limits than this text of [`LIMITS`], as in a container.
+pub fn hides_outer_cgroups(limits: &str) -> bool {
+    limits.contains("/cgroup.type: ")
+}
+
 /// Fact: how the CPUs choose their frequency.
 pub const GOVERNORS: &str = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
 /// Fact: the enabled sleep states of the first CPU, with their wake-up latency in us.

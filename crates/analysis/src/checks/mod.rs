@@ -26,7 +26,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use environment::block_layer::{LimitUnit, ONE_TO_ONE, hard_limits, most_iops};
+pub(crate) use environment::block_layer::{
+    LimitUnit, ONE_TO_ONE, OUTER_CGROUPS_HIDDEN, hard_limits, most_iops,
+};
 pub use environment::clock::EXPENSIVE_CLOCK_PS;
 pub(crate) use environment::cpu::{
     CPU_BOUND_ABOVE, CPU_WAIT_ABOVE, busiest_worker_cpu_share, waited_for_cpu,

@@ -6,13 +6,13 @@
 use super::figures::{self, snapshot_at};
 use crate::checks::{
     ARRIVED_FROM, Answer as CheckAnswer, CACHED_ABOVE, CPU_WAIT_ABOVE, Detail, Evidence, FOREIGN_ABOVE,
-    show_part,
+    OUTER_CGROUPS_HIDDEN, show_part,
 };
 use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::findings;
 use model::Known;
 use model::command::{Command, CommandRun, FilesState, NamedFiles};
-use model::evidence::{BACKLOG_BYTES, LIMITS, Moment};
+use model::evidence::{BACKLOG_BYTES, LIMITS, Moment, hides_outer_cgroups};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::record::{CommandRecord, Record};
 use model::report::Limiter;
@@ -341,11 +341,13 @@ fn check_backlog(run: &CommandRun) -> Known<CheckAnswer> {
 
 fn check_limit(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Known<CheckAnswer> {
     let start = snapshot_at(seen.run, Moment::Start);
-    start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
+    let limits = start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
-    found_if(limiter.name == "throttle", Severity::Biases, || {
-        format!("The run reached a limit: {}.", limiter.sentence)
-    })
+    let is_reached = limiter.name == "throttle";
+    if !is_reached && hides_outer_cgroups(limits) {
+        return Err(OUTER_CGROUPS_HIDDEN.into());
+    }
+    found_if(is_reached, Severity::Biases, || format!("The run reached a limit: {}.", limiter.sentence))
 }
 
 fn check_cpu_wait(run: &CommandRun) -> Known<CheckAnswer> {

@@ -9,10 +9,10 @@
 //! 4. Read-ahead that no operation used is fathom's own traffic.
 
 pub(crate) use crate::case::AMPLIFICATION;
-use crate::case::{Amount, COUNTS_AT_ALL, Case, amplified, share};
+use crate::case::{Amount, COUNTS_AT_ALL, Case, amplified};
 use crate::threshold::Share;
 use model::Known;
-use model::evidence::{BlockFlow, CgroupIo, Moment};
+use model::evidence::{BlockFlow, CgroupIo};
 use model::job::{Advice, Kind, Pattern, Stream};
 use model::machine::{Layer, LayerKind, Place};
 use model::plan::Role;
@@ -93,20 +93,8 @@ fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
         unattributed_bytes: excess(device.write, own.write).bytes.saturating_sub(write.bytes),
         total: device.total(),
         is_inferred: own.is_inferred,
-        busy_share: busy_share(case, &disks)?,
+        busy_share: case.busiest_share(&disks)?,
     })
-}
-
-/// Returns the share of the runs' time in which a request was in flight, on the busiest of these disks.
-fn busy_share(case: &Case, disks: &[&Layer]) -> Known<f64> {
-    let mut ms = 0.0;
-    for ran in case.runs.iter() {
-        ms +=
-            ran.snapshot(Moment::Stop)?.at_ns.saturating_sub(ran.snapshot(Moment::Start)?.at_ns) as f64 / 1e6;
-    }
-    let busy = disks.iter().map(|disk| Ok(case.counted(&[disk])?.busy_ms as f64));
-    let busiest = busy.collect::<Known<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
-    Ok(share(busiest, ms))
 }
 
 /// Whether each request of fathom is one request of the device. Only then can requests of others be
@@ -286,7 +274,7 @@ impl LowerDisk<'_> {
             unattributed_bytes,
             total: done.total(),
             is_inferred,
-            busy_share: busy_share(case, &[self.disk])?,
+            busy_share: case.busiest_share(&[self.disk])?,
         })
     }
 }
@@ -397,7 +385,7 @@ fn traffic_below_a_loop_device_is_unknown_without_charges() {
     let charged_below = |bytes_per_run: u64| {
         let mut record = Fixture::honest_loop().record();
         for snapshot in record.runs.iter_mut().flat_map(|r| &mut r.evidence) {
-            let charge = if snapshot.moment == Moment::Start { 0 } else { bytes_per_run };
+            let charge = if snapshot.moment == model::evidence::Moment::Start { 0 } else { bytes_per_run };
             for text in snapshot.files.values_mut().filter_map(|t| t.as_mut().ok()) {
                 if text.contains("254:0 Read") {
                     let above = text.lines().filter(|l| !l.starts_with("254:0")).map(str::to_owned);

@@ -96,6 +96,10 @@ impl Limit {
     }
 }
 
+/// The reason of D04 if no visible cgroup limits I/O, but cgroups above them are hidden.
+pub(crate) const OUTER_CGROUPS_HIDDEN: &str =
+    "no visible cgroup limits I/O, but those above them are hidden, as in a container";
+
 /// The limits of the target's devices.
 #[derive(Default)]
 struct Limits {
@@ -114,6 +118,9 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
             return Err(format!(
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
             ));
+        }
+        if case.places().any(may_use_devices) && case.may_hide_limits() {
+            return not_checked(OUTER_CGROUPS_HIDDEN);
         }
         return holds("No cgroup limits these operations.", evidence([]));
     }
@@ -697,6 +704,16 @@ fn hidden_limits_are_not_checked_and_leave_the_verdict() {
     hidden.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Err(why.into()));
     let answer = IO_LIMIT_CONFIGURED.answer(&hidden);
     assert!(answer.as_ref().is_err_and(|told| told.contains(why)), "{answer:?}");
+    for text in ["/cg/cgroup.type: domain\n", "/cg/memory.max: 9000\n/cg/cgroup.type: domain\n"] {
+        let answer = IO_LIMIT_CONFIGURED.answer(&limited(text));
+        assert_eq!(answer, Err(OUTER_CGROUPS_HIDDEN.into()), "{text}");
+        let nfs = Fixture { kind: "nfs4", ..Fixture::honest() };
+        let mut remote = nfs.record();
+        remote.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Ok(text.into()));
+        assert!(!matches!(IO_LIMIT_CONFIGURED.answer(&remote), Err(why) if why == OUTER_CGROUPS_HIDDEN));
+    }
+    let seen = limited("/cg/io.max: 254:0 riops=10000\n/cg/cgroup.type: domain\n");
+    assert_eq!(IO_LIMIT_CONFIGURED.severity(&seen), Some(Severity::Biases));
     let verdict = |record| judge(&record, &Judging::default()).results[0].verdict;
     assert_eq!(verdict(hidden), verdict(Fixture::honest().record()));
 }

@@ -13,7 +13,7 @@
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{path_values, quota_pauses, stolen_ticks};
 use crate::strategy::disturbed::STOLEN_ABOVE;
-use model::evidence::{CPU_STAT, GOVERNORS, LIMITS, NODES, SLEEPS};
+use model::evidence::{CPU_STAT, GOVERNORS, LIMITS, NODES, SLEEPS, hides_outer_cgroups};
 use model::job::{MemoryNodes, Placement};
 use model::record::{PREPARES_AHEAD, WorkerEnd};
 use std::ops::RangeInclusive;
@@ -426,7 +426,9 @@ pub(super) fn paused_ns(case: &Case) -> f64 {
 /// Whether the limits of the cgroups are known and none of them limits the CPU.
 fn has_no_quota(case: &Case) -> bool {
     let limits = case.machine.ok_or_else(String::new).and_then(|m| m.fact(LIMITS));
-    limits.is_ok_and(|text| !text.contains("cpu.max") && !text.contains("cpu.cfs_quota"))
+    limits.is_ok_and(|text| {
+        !text.contains("cpu.max") && !text.contains("cpu.cfs_quota") && !hides_outer_cgroups(text)
+    })
 }
 
 /// The governor that always requests the highest frequency.
