@@ -123,7 +123,8 @@ pub(crate) fn read_host_facts(root: &Root) -> BTreeMap<String, Known<String>> {
         (evidence::LIBRARIES, mapped_libraries(root)),
         (
             evidence::PAGE_REPORTING,
-            root.matches(evidence::PAGE_REPORTING).and_then(|paths| root.first_lines(&paths)),
+            root.matches(&evidence::PAGE_REPORTING.replace('*', "page_reporting*"))
+                .and_then(|paths| root.first_lines(&paths)),
         ),
         (evidence::CORES, root.matches(evidence::CORES).and_then(|paths| root.first_lines(&paths))),
         (evidence::PACKAGES, root.matches(evidence::PACKAGES).and_then(|paths| root.first_lines(&paths))),

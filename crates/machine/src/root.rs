@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Maximum size of a kernel file in bytes. The mappings of a large database take up to 26 MB (262,144 lines).
 const MAX_FILE_BYTES: u64 = 32 << 20;
@@ -211,16 +212,22 @@ impl Root {
     }
 }
 
+/// Mounts of `/sys` and of its directories that show devices, found once: a machine has thousands of files there.
+static SYS_MOUNTS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let dirs = DEVICES.iter().map(|dir| Path::new("/sys").join(dir)).chain([PathBuf::from("/sys")]);
+    dirs.filter_map(|dir| mount_id(&dir)).collect()
+});
+
 /// Returns whether a path below `/sys` is covered by another mount: a file system, or another part of sysfs.
 /// Kernels before 5.8 do not report this.
 fn is_covered(path: &Path) -> bool {
-    let mount = |path: &Path| {
-        let metadata = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        (metadata.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(metadata.stx_mnt_id)
-    };
-    let Some(there) = mount(path) else { return false };
-    let expected = DEVICES.iter().map(|dir| Path::new("/sys").join(dir)).chain([PathBuf::from("/sys")]);
-    expected.filter_map(|dir| mount(&dir)).all(|id| id != there)
+    mount_id(path).is_some_and(|there| !SYS_MOUNTS.contains(&there))
+}
+
+/// Returns the kernel's id of the mount that a path is on; `None` if it is not known.
+fn mount_id(path: &Path) -> Option<u64> {
+    let metadata = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    (metadata.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(metadata.stx_mnt_id)
 }
 
 /// Formats a raw device number as `major:minor`.
