@@ -1,7 +1,7 @@
 //! `fathom api`: its flags.
 
 use crate::cli::shared_flags::{BudgetArgs, Measuring, OUTPUT, ReportArgs, WHAT, check_job, target_parser};
-use crate::cli::usage_error::LIKENESS;
+use crate::cli::usage_error::{likeness, most_similar};
 use crate::failure::Failure;
 use crate::interfaces::{self, INTERFACES, Interface};
 use crate::request::{ApiSpec, Request, Work};
@@ -83,10 +83,8 @@ fn parse_size(text: &str) -> Result<u32, String> {
 
 fn parse_interface(text: &str) -> Result<&'static Interface, String> {
     interfaces::find(text.trim()).ok_or_else(|| {
-        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(name, text);
         let names = INTERFACES.iter().map(|interface| interface.name);
-        let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        let nearest = nearest.filter(|name| likeness(name) >= LIKENESS);
+        let nearest = most_similar(names, |name| likeness(name, text));
         let similar = nearest.map_or_else(|| ";".into(), |name| format!("; did you mean '{name}'?"));
         format!("there is no interface '{text}'{similar} `fathom api --list` prints all")
     })

@@ -11,7 +11,7 @@
 
 use super::Cli;
 use crate::cli::shared_flags::find_check;
-use crate::cli::usage_error::{LIKENESS, has_other_meaning};
+use crate::cli::usage_error::{has_other_meaning, likeness, most_similar};
 use crate::failure::Failure;
 use crate::stdout;
 use clap::{Command, CommandFactory};
@@ -119,9 +119,7 @@ fn explain_unknown_topic(topic: &str, cli: &clap::Command) -> String {
     }
     let commands = cli.get_subcommands().map(|command| command.get_name().to_owned());
     let topics = commands.chain(CHAPTERS.iter().flat_map(Chapter::names));
-    let likeness = |name: &String| strsim::normalized_damerau_levenshtein(topic, name);
-    let nearest = topics.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let nearest = nearest.filter(|name| likeness(name) >= LIKENESS);
+    let nearest = most_similar(topics, |name| likeness(topic, name));
     let similar =
         nearest.map_or_else(String::new, |name| format!("; the most similar is `fathom help {name}`"));
     format!("there is no command or chapter '{shown}'{similar}; `fathom help` lists all")

@@ -3,7 +3,7 @@
 //! Also has the headings of `--help`, which are in the same order for every command. Headings of job settings come from the table of
 //! keys.
 
-use crate::cli::usage_error::{self, LIKENESS};
+use crate::cli::usage_error::{self, likeness, most_similar};
 use crate::failure::Failure;
 use crate::files::output::{self, Replace};
 use crate::live::ProgressMode;
@@ -600,16 +600,12 @@ pub(super) fn find_check(typed: &str) -> Result<CheckPage, String> {
     }
     // A typed `O`, `I` or `L` in an id is probably a digit.
     let figures = word.replace('O', "0").replace(['I', 'L'], "1");
-    let likeness = |c: &CheckPage| {
-        let id = strsim::normalized_damerau_levenshtein(&figures, &c.id.to_string());
-        id.max(strsim::normalized_damerau_levenshtein(&word, c.name))
-    };
     let named: Vec<String> = pages()
         .filter(|c| c.name.split('_').any(|part| part == word))
         .map(|c| format!("{} {}", c.id, c.name))
         .collect();
-    let nearest = pages().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let nearest = nearest.filter(|c| likeness(c) >= LIKENESS);
+    let nearest =
+        most_similar(pages(), |c| likeness(&figures, &c.id.to_string()).max(likeness(&word, c.name)));
     let similar = match nearest {
         _ if !named.is_empty() => format!("; this word is in {}", named.join(", ")),
         Some(c) => format!("; the nearest is {} {}", c.id, c.name),

@@ -48,6 +48,29 @@ fn names_of_other_tools_are_explained_in_every_command() {
     }
 }
 
+#[test]
+fn an_interval_of_ioping_is_a_rate() {
+    for (interval, flag) in [
+        ("1", Some(" --rate 1")),
+        ("0.1", Some(" --rate 10")),
+        ("250ms", Some(" --rate 4")),
+        ("3", Some(" --rate 0.333333")),
+        ("0", Some("")),
+        ("0.0", Some("")),
+        ("9999999", None),
+        ("d", None),
+    ] {
+        assert_eq!(rate_of_interval(interval).as_deref(), flag, "{interval}");
+    }
+}
+
+#[test]
+fn only_a_name_that_is_similar_enough_is_suggested() {
+    let similar = |typed: &str| most_similar(["bench", "sweep"].into_iter(), |name| likeness(typed, name));
+    assert_eq!([similar("benhc"), similar("swep"), similar("zzz")], [Some("bench"), Some("sweep"), None]);
+    assert_eq!(most_similar(iter::empty::<&str>(), |name| likeness("bench", name)), None);
+}
+
 /// Returns the command lines that a message suggests, without those that have a placeholder such as `N`. An option alone continues the
 /// typed command.
 fn suggested_lines<'m>(message: &'m str, typed: &[&str]) -> impl Iterator<Item = String> + 'm {
@@ -143,6 +166,16 @@ fn tips_name_flag_value_and_command() {
         ("bench --profile cmd", "type cdm"),
         ("run --depth 1-8", "fathom run measures one value; type fathom sweep --depth 1..8"),
         ("limit --workers 1,2,4", "fathom limit measures one value; type fathom sweep --workers 1,2,4"),
+        (
+            "api --rw read,write",
+            "fathom api measures one value; type fathom api --rw read, then repeat it with write; without --rw it measures several patterns",
+        ),
+        ("api --depth 1,2,4", "type fathom api --depth 1, then repeat it with 2, 4"),
+        (
+            "layers --rw randread,randwrite",
+            "type fathom layers --rw randread, then repeat it with randwrite; without",
+        ),
+        ("api --depth 1..8", "fathom api measures one value; type fathom sweep --depth 1..8"),
         ("sweep --depth 1-8", "'1-8' is not a value of --depth <COUNTS>: type --depth 1..8"),
         ("sweep --bs 4k-64k", "type --bs 4k..64k"),
         ("run --mix 70:30", "'70:30' is not a value of --mix <READ%>: type --mix 70"),
@@ -218,6 +251,14 @@ fn tips_name_flag_value_and_command() {
         ("watch vol --time 3s", "type fathom watch vol 1 3"),
         ("watch -o load.prom vol --runtime=10", "type fathom watch vol 1 10"),
         ("watch -n 1 .", "INTERVAL has no flag; type fathom watch . 1"),
+        ("watch -n1", "INTERVAL has no flag; type fathom watch 1"),
+        ("watch -n0.5 m", "INTERVAL has no flag; type fathom watch m 0.5"),
+        ("watch -1", "INTERVAL has no flag; type fathom watch 1"),
+        ("watch -x1 5 m", "INTERVAL has no flag; type fathom watch -x m 1 5"),
+        ("watch -d1", "INTERVAL has no flag; type fathom watch -d 1"),
+        ("watch -d1 -n3", "INTERVAL has no flag; type fathom watch -d 1 3"),
+        ("watch -d 2 -n 3", "INTERVAL has no flag; type fathom watch -d 2 3"),
+        ("watch -xtn500ms", "INTERVAL has no flag; type fathom watch -xt 500ms"),
         ("watch --interval 2 .", "INTERVAL has no flag; type fathom watch . 2"),
         ("watch --interval=2 --count 5 vda vdb", "type fathom watch vda vdb 2 5"),
         ("watch --count 3 m", "COUNT has no flag; type fathom watch m 1 3"),
