@@ -51,6 +51,9 @@ pub struct ToolOutput {
     /// Remarks about the options. They are printed only with a text format: on standard error
     /// before the measurement, or at the end of the output file.
     pub remarks: Vec<String>,
+    /// Lines that announce the files to make, in the tool's format. They are printed only with a text format: before the final output, so
+    /// that a job that is refused does not print them.
+    pub announcements: Vec<String>,
     /// Whether the job measures anything. If not, it only makes files for later invocations.
     pub measures: bool,
     /// Whether to print no progress.
@@ -69,6 +72,7 @@ impl ToolOutput {
             status_on_signal: false,
             job_files,
             remarks: job.remarks.clone(),
+            announcements: job.announcements.clone(),
             measures: true,
             quiet: false,
         }
@@ -212,8 +216,8 @@ fn render(report: &Report, tool_output: &ToolOutput) -> Result<Vec<u8>, Failure>
     Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Writes the final output and fathom's verdict. A file gets the intermediate outputs again, then the
-/// final one. A text file ends with the verdict, because programs that let fio write a file mistake
+/// Writes the final output and fathom's verdict. A file gets the intermediate outputs again, between the
+/// announcements and the final output. A text file ends with the verdict, because programs that let fio write a file mistake
 /// text on standard error for a failure. For text on standard output, and for Iometer, the verdict
 /// goes to standard error.
 fn write_output(
@@ -222,10 +226,11 @@ fn write_output(
     to: Option<(&Outlet, &Rules)>,
     intermediate: Vec<u8>,
 ) -> Result<(), Failure> {
-    let bytes = render(report, tool_output)?;
+    let announcements = tool_output.announcements.iter().filter(|_| tool_output.is_text());
+    let announced: String = announcements.map(|line| name::visible(line).into_owned() + "\n").collect();
+    let mut bytes = [announced.into_bytes(), intermediate, render(report, tool_output)?].concat();
     match to {
         Some((outlet, rules)) => {
-            let mut bytes = [intermediate, bytes].concat();
             if tool_output.is_text() {
                 let remarks = tool_output.remarks.iter().map(|remark| format!("fathom: {remark}\n"));
                 bytes.extend(remarks.collect::<String>().bytes());

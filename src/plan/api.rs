@@ -213,8 +213,8 @@ pub(super) fn interface_jobs(
     let guarded = target::guard_writing(request, root, &given, &path, found.role);
     let may_write = match guarded {
         // The user permitted writing to the target by name, so report why it is refused.
-        Err(why) if !request.destroy.is_empty() => return Err(why),
-        other => other.map_err(|why| why.message().to_owned()),
+        Err(why) if !request.destroy.is_empty() => return Err(why.into()),
+        other => other.map_err(|why| why.to_string()),
     };
     if let Some(work) = works.iter().find(|w| u64::from(w.block_bytes) > span) {
         return Err(Failure::Usage(format!(

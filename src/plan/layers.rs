@@ -153,9 +153,9 @@ impl Setup<'_> {
         {
             // The user permitted writing to the target by name, so report why it is refused.
             if !self.request.destroy.is_empty() {
-                return Err(why);
+                return Err(why.into());
             }
-            add_missing(jobs, self.base_name(), rw, why.message());
+            add_missing(jobs, self.base_name(), rw, &why.to_string());
             return Ok(());
         }
         let direct = self.add_layer(rw, Cache::Direct, "direct", below, jobs);

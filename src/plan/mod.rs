@@ -89,8 +89,10 @@ pub fn plan(request: &Request) -> Result<Planned, Failure> {
     }
     engine::replace_denied(request, &mut drafts, denial, &mut origins)?;
     let mut targets = Targets::new(request, &root);
-    let mut jobs: Vec<Job> =
-        drafts.into_iter().map(|job| targets.assign_targets(job, &mut origins)).collect::<Result<_, _>>()?;
+    let jobs: Result<Vec<Job>, Failure> =
+        drafts.into_iter().map(|job| targets.assign_targets(job, &mut origins)).collect();
+    targets.refuse_not_named()?;
+    let mut jobs = jobs?;
     let is_quick = matches!(request.work, Work::Profile(BenchSpec { quick: true, .. }));
     let (runs, strategy) = if is_quick {
         origins.record("--runs", "1", "--quick");

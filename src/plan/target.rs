@@ -18,6 +18,7 @@ use crate::request::Request;
 use crate::{capture, files};
 use dialect::{MAX_FILE_BYTES, Tool, detect_tool, language_of_path};
 use engine::source::own_blocks;
+use machine::error::{MachineError, NotNamed};
 use machine::root::Root;
 use machine::{file_systems, test_file};
 use model::job::{
@@ -44,7 +45,21 @@ pub(super) struct Targets<'a> {
     no_target: Option<Target>,
     /// Whether a file or device of the user is overwritten.
     is_overwriting: bool,
+    /// The targets that the job would overwrite, but that `--destroy` does not name. The job is refused for all of them at once.
+    not_named: Vec<RefusedTarget>,
 }
+
+/// A target that the job would overwrite, but that `--destroy` does not name.
+struct RefusedTarget {
+    /// Its place in `Targets::known`.
+    index: usize,
+    /// Whether the job itself writes the target, and not only its preconditioning.
+    is_written: bool,
+    why: NotNamed,
+}
+
+/// Maximum number of targets that a refusal lists.
+const MAX_LISTED: usize = 10;
 
 /// A target and its place.
 pub(super) struct PlacedTarget {
@@ -57,7 +72,23 @@ const NO_TARGET: usize = usize::MAX;
 
 impl<'a> Targets<'a> {
     pub(super) fn new(request: &'a Request, root: &'a Root) -> Self {
-        Self { request, root, known: Vec::new(), no_target: None, is_overwriting: false }
+        let (known, not_named) = (Vec::new(), Vec::new());
+        Self { request, root, known, no_target: None, is_overwriting: false, not_named }
+    }
+
+    /// Refuses the job if it would overwrite targets that `--destroy` does not name.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with all of these targets.
+    pub(super) fn refuse_not_named(&self) -> Result<(), Failure> {
+        let text = match self.not_named.as_slice() {
+            [] => return Ok(()),
+            [only] => only.why.message.clone(),
+            all => describe_not_named(all),
+        };
+        let refusal = Failure::Usage(text);
+        let is_written = self.not_named.iter().any(|one| one.is_written);
+        Err(if is_written { refusal } else { crate::plan::explain_refusal(refusal) })
     }
 
     /// Gives every stream of a job its targets.
@@ -225,15 +256,20 @@ impl<'a> Targets<'a> {
                 )));
             }
             if writes || is_preconditioned {
-                guard_writing(self.request, self.root, typed_path, &path, target.role)
-                    .map_err(|why| if writes { why } else { crate::plan::explain_refusal(why) })?;
-                // Unless the user named the file, only fathom's mark on it permits the write.
-                let named: Vec<PathBuf> =
-                    self.request.destroy.iter().map(|typed| name::path(typed)).collect();
-                target.only_by_mark |=
-                    !is_named(&named, &path) && is_of_earlier_call(self.request, &path, target.role);
-                self.is_overwriting = true;
-                inspect_opened(self.root, typed_path, &path, target, place)?;
+                match guard_writing(self.request, self.root, typed_path, &path, target.role) {
+                    Ok(()) => {
+                        // Unless the user named the file, only fathom's mark on it permits the write.
+                        let named: Vec<PathBuf> =
+                            self.request.destroy.iter().map(|typed| name::path(typed)).collect();
+                        target.only_by_mark |=
+                            !is_named(&named, &path) && is_of_earlier_call(self.request, &path, target.role);
+                        self.is_overwriting = true;
+                        inspect_opened(self.root, typed_path, &path, target, place)?;
+                    }
+                    Err(why) => note_not_named(&mut self.not_named, index, writes, why).map_err(|why| {
+                        if writes { why.into() } else { crate::plan::explain_refusal(why.into()) }
+                    })?,
+                }
             }
         }
         target.writable |= is_preconditioned;
@@ -320,9 +356,13 @@ impl<'a> Targets<'a> {
             target.bytes = target.bytes.max(was.bytes);
             machine::test_file::check_room(path, target.bytes)?;
         } else if writes {
-            guard_writing(self.request, self.root, path, path, target.role)?;
-            self.is_overwriting = true;
-            inspect_opened(self.root, path, path, target, place)?;
+            match guard_writing(self.request, self.root, path, path, target.role) {
+                Ok(()) => {
+                    self.is_overwriting = true;
+                    inspect_opened(self.root, path, path, target, place)?;
+                }
+                Err(why) => note_not_named(&mut self.not_named, index, true, why)?,
+            }
         }
         target.writable |= writes;
         target.block_bytes = target.block_bytes.max(was.block_bytes);
@@ -422,6 +462,7 @@ impl<'a> Targets<'a> {
         jobs: &mut [Job],
         has_separate_jobs: bool,
     ) -> Result<(Vec<Target>, Vec<Place>), Failure> {
+        self.refuse_not_named()?;
         // A command line of another tool may have permission for targets that it does not use, because an environment variable may permit
         // them for many calls.
         let is_foreign = self.request.is_of_other_tool();
@@ -694,6 +735,39 @@ fn is_of_earlier_call(request: &Request, path: &Path, role: Role) -> bool {
     request.is_of_other_tool() && role == Role::File && machine::mark::is_ours(path)
 }
 
+/// Notes a target that `--destroy` does not name, once. Returns any other refusal.
+fn note_not_named(
+    all: &mut Vec<RefusedTarget>,
+    index: usize,
+    is_written: bool,
+    why: MachineError,
+) -> Result<(), MachineError> {
+    let why = match why {
+        MachineError::NotNamed(why) => why,
+        other => return Err(other),
+    };
+    match all.iter_mut().find(|known| known.index == index) {
+        Some(known) => known.is_written |= is_written,
+        None => all.push(RefusedTarget { index, is_written, why }),
+    }
+    Ok(())
+}
+
+/// Describes several targets that `--destroy` does not name: what to type for all of them, then the targets.
+fn describe_not_named(all: &[RefusedTarget]) -> String {
+    let flag = |one: &RefusedTarget| format!("--destroy={}", name::quoted(&one.why.name));
+    let flags: Vec<String> = all.iter().map(flag).collect();
+    let listed = all.iter().take(MAX_LISTED).map(|one| format!("\n  {}", one.why.target));
+    let more = all.len().saturating_sub(MAX_LISTED);
+    let rest = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    format!(
+        "writing would overwrite the content of {} targets; if you want that, add {}{}{rest}",
+        all.len(),
+        flags.join(" "),
+        listed.collect::<String>()
+    )
+}
+
 /// First check of write permission. The second one is made when the target is opened. Both use `machine::safety`.
 pub(super) fn guard_writing(
     request: &Request,
@@ -701,7 +775,7 @@ pub(super) fn guard_writing(
     typed_path: &Path,
     path: &Path,
     role: Role,
-) -> Result<(), Failure> {
+) -> Result<(), MachineError> {
     let unseen = is_named(&request.unseen_users, path);
     let allowed = |destroy: Option<&str>| match role {
         Role::File => machine::safety::may_write_file(root, typed_path, path, destroy, unseen),
@@ -709,7 +783,7 @@ pub(super) fn guard_writing(
         Role::Made | Role::None => Ok(()),
     };
     if is_of_earlier_call(request, path, role) {
-        return Ok(allowed(Some(&name::text(path)))?);
+        return allowed(Some(&name::text(path)));
     }
     let mut refusal = None;
     for name in &request.destroy {
@@ -718,10 +792,7 @@ pub(super) fn guard_writing(
             Err(e) => refusal = refusal.or(Some(e)),
         }
     }
-    match refusal {
-        Some(e) => Err(e.into()),
-        None => Ok(allowed(None)?),
-    }
+    refusal.map_or_else(|| allowed(None), Err)
 }
 
 /// The directory of a path; the current directory if the path is only a name.
@@ -1093,4 +1164,40 @@ fn tool_of_extension(typed_path: &Path) -> Option<Tool> {
     let extension = typed_path.extension()?;
     let of_fio = extension.eq_ignore_ascii_case(OTHER_FIO_EXTENSION).then_some(Tool::Fio);
     language_of_path(typed_path).map(|language| language.tool).or(of_fio)
+}
+
+#[test]
+fn a_refusal_lists_each_target_that_destroy_does_not_name() {
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let (request, mut all) = (Request::default(), Vec::new());
+    let mut add = |index: usize, file: &str| {
+        let path = dir.path().join(file);
+        std::fs::write(&path, "of another program").unwrap_or_else(|e| panic!("{e}"));
+        let Err(why) = guard_writing(&request, &Root::real(), &path, &path, Role::File) else {
+            panic!("{file} may be written")
+        };
+        note_not_named(&mut all, index, true, why).unwrap_or_else(|e| panic!("{e}"));
+        describe_not_named(&all)
+    };
+    add(0, "a b");
+    // Another stream uses the same file.
+    add(0, "a b");
+    let text = add(1, "c\n");
+    let shown = name::shown(dir.path());
+    assert_eq!(
+        text,
+        format!(
+            "writing would overwrite the content of 2 targets; if you want that, add --destroy='{shown}/a b' \
+             --destroy=$'{shown}/c\\x0a'\n  {shown}/a b\n  {shown}/c\\x0a"
+        )
+    );
+    let mut text = String::new();
+    for index in 2..13 {
+        text = add(index, &format!("f{index}"));
+    }
+    assert!(text.lines().next().is_some_and(|first| first.ends_with("/f12")), "{text}");
+    assert!(text.lines().count() == 12 && text.ends_with("\n  and 3 more"), "{text}");
+    let mut none = Vec::new();
+    let missing = guard_writing(&request, &Root::real(), dir.path(), dir.path(), Role::File);
+    assert!(missing.is_err_and(|why| note_not_named(&mut none, 0, true, why).is_err() && none.is_empty()));
 }

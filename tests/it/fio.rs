@@ -222,6 +222,30 @@ fn user_files_are_written_only_when_allowed() {
 }
 
 #[test]
+fn one_refusal_names_all_files_and_new_files_are_announced() {
+    let stage = Stage::shared();
+    let folder = stage.folder("here");
+    let words = |name: &str| {
+        format!("--name={name} --rw=write --bs=64k --size=2m --nrfiles=2 --directory={}", folder.display())
+    };
+    let files = ["a.0.0", "a.0.1"].map(|file| folder.join(file).display().to_string());
+    for file in &files {
+        std::fs::write(file, vec![7; 1 << 20]).unwrap();
+    }
+    let [first, second] = &files;
+    let all = format!("--destroy={first} --destroy={second}\n  {first}\n  {second}\n");
+    let refused = fio(&stage, &words("a"));
+    assert!(refused.code == Some(1) && refused.stderr.ends_with(&all), "{refused:?}");
+    assert!(refused.stdout.is_empty(), "{refused:?}");
+    let refused = stage.fathom(&format!("run {first} {second} --rw write --time 1s"), Path::new(""));
+    assert!(refused.code == Some(2) && refused.stderr.ends_with(&all), "{refused:?}");
+    let made = fio(&stage, &words("b"));
+    assert!(made.stdout.starts_with("b: Laying out IO files (2 files / total 2MiB)\nb: (g=0): "), "{made:?}");
+    let terse = fio(&stage, &format!("{} --minimal", words("c")));
+    assert!(terse.stdout.starts_with("3;fio-"), "{terse:?}");
+}
+
+#[test]
 fn fadvise_hints_match_the_options() {
     let stage = Stage::shared();
     if tool(&[&"strace", &"-V"]).is_err() {

@@ -23,13 +23,27 @@ pub enum MachineError {
     /// The machine or its owner does not allow it.
     #[error("{0}")]
     Refused(String),
+    /// `--destroy` does not name a file or device whose content a write would destroy.
+    #[error("{}", .0.message)]
+    NotNamed(NotNamed),
+}
+
+/// A file or device that `--destroy` does not name, so it is not overwritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotNamed {
+    /// What happened, and what to type.
+    pub message: String,
+    /// The name to type after `--destroy`, as text that can represent any bytes.
+    pub name: String,
+    /// The file or device, for a list of several. The reason follows if fathom's mark on the file is void.
+    pub target: String,
 }
 
 impl MachineError {
     /// Returns the class of the error.
     pub fn class(&self) -> Class {
         match self {
-            Self::Usage(_) => Class::Usage,
+            Self::Usage(_) | Self::NotNamed(_) => Class::Usage,
             Self::Refused(_) => Class::Refused,
         }
     }
@@ -57,9 +71,31 @@ impl MachineError {
                 "{shown} cannot be {what}: the kernel reports it as in use, perhaps mounted in a container; \
                  find its user with `lsof` or `findmnt`"
             )),
-            _ => Self::Refused(format!("{shown} cannot be {what}: {error}{}", sys::cause(error))),
+            _ => Self::Refused(format!(
+                "{shown} cannot be {what}: {error}{}",
+                likely_cause(error).unwrap_or_else(|| sys::cause(error))
+            )),
         }
     }
+}
+
+/// Returns the likely cause of an error of a path or a device, after a semicolon, with what to do.
+fn likely_cause(error: &io::Error) -> Option<&'static str> {
+    use rustix::io::Errno;
+    Some(match Errno::from_io_error(error)? {
+        Errno::NOTDIR => "; a part of the path is a file and no directory: name a path that exists",
+        Errno::LOOP => "; its symbolic links lead in a circle: name the file itself",
+        Errno::NAMETOOLONG => "; name a shorter path, or change into its directory first",
+        Errno::NXIO | Errno::NODEV => {
+            "; the node exists, but its device does not: it was removed or has no driver (`fathom devices` lists all devices)"
+        }
+        Errno::NOMEDIUM => "; the drive has no medium: insert one",
+        Errno::IO => "; the device or its connection may have failed: `dmesg` shows what the kernel reported",
+        Errno::STALE | Errno::NOTCONN | Errno::TIMEDOUT | Errno::HOSTDOWN => {
+            "; the server of its file system does not answer, or has removed it: check the server, or mount the file system again"
+        }
+        _ => return None,
+    })
 }
 
 /// Returns the text of the error without the number that `io::Error` adds.
@@ -78,4 +114,19 @@ fn the_class_follows_from_the_kind_of_error() {
     let denied = MachineError::at(path, "accessed", &io::ErrorKind::PermissionDenied.into());
     assert_eq!((absent.class(), denied.class()), (Class::Usage, Class::Refused));
     assert!(denied.to_string().contains("permission denied"));
+}
+
+#[test]
+fn errors_of_paths_and_devices_have_a_likely_cause() {
+    use rustix::io::Errno;
+    let message = |errno: Errno| MachineError::at(Path::new("/dev/x"), "opened", &errno.into()).to_string();
+    for (errno, cause) in [
+        (Errno::NOTDIR, "; a part of the path is a file"),
+        (Errno::NXIO, "; the node exists, but its device does not"),
+        (Errno::NOMEDIUM, "; the drive has no medium"),
+        (Errno::IO, "`dmesg` shows what the kernel reported"),
+        (Errno::MFILE, "`ulimit -n` shows the limit"),
+    ] {
+        assert!(message(errno).contains(cause), "{}", message(errno));
+    }
 }

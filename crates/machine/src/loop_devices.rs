@@ -116,7 +116,12 @@ pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     if root.word(&format!("/sys/class/block/{name}/dev")).is_some_and(|shown| shown != number) {
         return Err(at(format!("this node is of another device, {number}")));
     }
-    sys::ioctl::loop_status(&file).map_err(|e| at(describe(&e)))
+    sys::ioctl::loop_status(&file).map_err(|e| match rustix::io::Errno::from_io_error(&e) {
+        Some(rustix::io::Errno::NXIO) => {
+            at("no file is attached to it (`losetup -a` lists those with a file)".into())
+        }
+        _ => at(describe(&e)),
+    })
 }
 
 /// Returns the file or block device that a loop device reported.

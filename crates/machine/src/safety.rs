@@ -11,7 +11,7 @@
 //!
 //! Test files that fathom makes are in `test_file`.
 
-use crate::error::{MachineError, describe};
+use crate::error::{MachineError, NotNamed, describe};
 use crate::in_use::Use;
 use crate::processes::Sight;
 use crate::root::{Root, number_of};
@@ -41,8 +41,8 @@ static CLAIMED: Mutex<BTreeMap<String, File>> = Mutex::new(BTreeMap::new());
 /// `--unseen-users` names the device.
 ///
 /// # Errors
-/// Refuses a device that is used, holds a signature or is read-only; [`MachineError::Usage`] if `--destroy`
-/// does not name it, or `path` is not a block device.
+/// Refuses a device that is used, holds a signature or is read-only; [`MachineError::NotNamed`] if `--destroy`
+/// does not name it; [`MachineError::Usage`] if `path` is not a block device.
 pub fn may_write_device(
     root: &Root,
     path: &Path,
@@ -56,24 +56,25 @@ pub fn may_write_device(
         let probe = open_exclusively(root, path, &number, false)?;
         refuse_signature(path, &probe)?;
     }
-    let serial = stack::serial(root, &name);
+    let (serial, target) = (stack::serial(root, &name), name::shown(path));
     let Some(typed) = destroy else {
-        let best = serial.unwrap_or(name);
-        return Err(MachineError::Usage(format!(
-            "writing would destroy all data on {}; if you want that, type --destroy '{best}'",
-            name::shown(path)
-        )));
+        let name = serial.unwrap_or(name);
+        let message = format!(
+            "writing would destroy all data on {target}; if you want that, type --destroy={}",
+            name::quoted(&name)
+        );
+        return Err(MachineError::NotNamed(NotNamed { message, name, target }));
     };
     // The typed path may be another node of the same device.
     let names_path = || typed.starts_with('/') && is_same(Path::new(typed), path);
     if serial.as_deref() == Some(typed) || typed == name || Path::new(typed) == path || names_path() {
         return Ok(());
     }
-    let serial = serial.map_or_else(String::new, |s| format!("its serial number '{s}' or "));
-    Err(MachineError::Usage(format!(
-        "--destroy '{typed}' does not name {}, so nothing is written; type {serial}its name '{name}'",
-        name::shown(path)
-    )))
+    let serial_advice = serial.as_ref().map_or_else(String::new, |s| format!("its serial number '{s}' or "));
+    let message = format!(
+        "--destroy '{typed}' does not name {target}, so nothing is written; type {serial_advice}its name '{name}'"
+    );
+    Err(MachineError::NotNamed(NotNamed { message, name: serial.unwrap_or(name), target }))
 }
 
 /// Opens a block device. This is the second check: before the first opening for writing, everything is
@@ -260,7 +261,7 @@ fn holds_data_of_others(file: &File) -> bool {
 /// # Errors
 ///
 /// Refuses a file that is in use, or that this user may not write; [`MachineError::Usage`] if the path is
-/// not a regular file, or if the file has content and `--destroy` does not name it.
+/// not a regular file; [`MachineError::NotNamed`] if the file has content and `--destroy` does not name it.
 pub fn may_write_file(
     root: &Root,
     typed: &Path,
@@ -290,15 +291,19 @@ pub fn may_write_file(
         return Ok(());
     }
     let mut what = destroy.map_or_else(String::new, |d| format!("--destroy '{d}' names another file; "));
+    let name = name::text(typed);
+    let shown = name::shown(typed);
+    let mut target = shown.clone();
     if let Some(why) = crate::mark::void_because(path) {
         what += &format!("{why}: ");
+        target += &format!(": {why}");
     }
-    Err(MachineError::Usage(format!(
-        "{what}writing would overwrite the content of {}; if you want that, type --destroy '{}', \
+    let message = format!(
+        "{what}writing would overwrite the content of {shown}; if you want that, type --destroy={}, \
          otherwise name its directory, and fathom creates its own file there",
-        name::shown(typed),
-        name::shown(typed)
-    )))
+        name::quoted(&name)
+    );
+    Err(MachineError::NotNamed(NotNamed { message, name, target }))
 }
 
 /// Whether two paths lead to the same file or device.

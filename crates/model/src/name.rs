@@ -119,11 +119,13 @@ fn escape(text: &str, which: impl Fn(char) -> bool, by: impl Fn(&mut String, cha
     Cow::Owned(out)
 }
 
-/// Quotes a word if a shell would interpret it.
+/// Quotes a word if a shell would interpret it. A word with private characters of [`text()`] is quoted as `$'a\x0a'`.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
+    } else if word.chars().any(|c| byte_of_stand_in(c).is_some()) {
+        format!("$'{}'", visible(&word.replace('\\', r"\\").replace('\'', r"\'")))
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
@@ -180,4 +182,5 @@ fn quoted_words_survive_a_shell() {
     let words = ["run", "--mix", "70%", "it's a disk", "", "$HOME"].map(str::to_owned);
     assert_eq!(line(&words), r"run --mix 70% 'it'\''s a disk' '' '$HOME'");
     assert_eq!(line(&[]), "");
+    assert_eq!(quoted(&text(OsStr::from_bytes(b"it's\\a\xff\n"))), r"$'it\'s\\a\xff\x0a'");
 }

@@ -5,9 +5,11 @@ use crate::fio::access;
 use crate::fio::access::ParsedRw;
 use crate::fio::job_file::{Environment, Fault, Job, Times, is_time_based, visible};
 use crate::fio::value::Size;
-use model::job::{Create, Filling, Order, PerKind, Positions, Sizes};
-use model::spec::StreamSpec;
+use model::job::{Clones, Create, Filling, Order, PerKind, Positions, Sizes};
 use model::spec::number::MAX_TARGETS;
+use model::spec::{JobSpec, StreamSpec};
+use model::units::MIB;
+use std::collections::BTreeMap;
 
 /// Sets the region of each file, how missing files are created, and what ends the job. Returns the
 /// distance between the starts of clones.
@@ -479,6 +481,68 @@ fn set_end(
         (None, None) => stream.passes = Some(loops),
     }
     Ok(())
+}
+
+/// The lines in which fio announces the files that it makes or extends, one for each clone of a job. `from` has the index of each stream's
+/// job. With `create_on_open` fio makes files without a line.
+pub(super) fn layout_lines(
+    spec: &JobSpec,
+    jobs: &[Job],
+    from: &[Vec<usize>],
+    environment: &dyn Environment,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut lengths: BTreeMap<&str, u64> = BTreeMap::new();
+    for (stream, at) in spec.streams().zip(from.iter().flatten()) {
+        let (Some(create), Some(job)) = (stream.create, jobs.get(*at)) else { continue };
+        if job.on("create_on_open", false).is_ok_and(|on| on) {
+            continue;
+        }
+        let clones = if stream.resolved.clones == Some(Clones::Own) { stream.resolved.workers } else { 1 };
+        let of_clone = stream.target.len() / clones.max(1) as usize;
+        for targets in stream.target.chunks(of_clone.max(1)) {
+            let (mut count, mut total) = (0_u64, 0_u64);
+            for (index, path) in targets.iter().enumerate() {
+                let bytes = stream.create_bytes.get(index).copied().unwrap_or(create.bytes);
+                let length =
+                    lengths.entry(path).or_insert_with(|| environment.length(path).unwrap_or_default());
+                if *length < bytes && !environment.is_device(path) {
+                    *length = bytes;
+                    count += 1;
+                    total = total.saturating_add(bytes);
+                }
+            }
+            let (name, mib) = (job.name(), total / MIB);
+            match count {
+                0 => {}
+                1 => lines.push(format!("{name}: Laying out IO file (1 file / {mib}MiB)")),
+                _ => lines.push(format!("{name}: Laying out IO files ({count} files / total {mib}MiB)")),
+            }
+        }
+    }
+    lines
+}
+
+/// The remark about an offset in percent of files that are missing and are used again after they were made.
+pub(super) fn remarks(jobs: &[Job], environment: &dyn Environment) -> Option<String> {
+    let all_paths = |job: &Job| files(job).map_or_else(|_| Vec::new(), |count| paths(job, 0, count));
+    let is_reused = |(at, job): (usize, &Job)| {
+        let own = all_paths(job);
+        let is_percent = matches!(job.size("offset"), Ok(Some(Size::Percent(percent))) if percent > 0.0);
+        let has_file = job.text("ioengine") != Some("null") && !job.is_replay();
+        if !is_percent || !has_file || own.iter().any(|path| environment.length(path).is_ok()) {
+            return false;
+        }
+        let many = |option: &str| job.count(option, 1).is_ok_and(|count| count.unwrap_or(1) > 1);
+        let has_passes = many("loops") && is_time_based(job).is_ok_and(|on| !on);
+        let earlier = jobs.get(..at).unwrap_or_default();
+        let is_shared = earlier.iter().any(|other| all_paths(other).iter().any(|path| own.contains(path)));
+        has_passes || (many("numjobs") && !own_files(job)) || is_shared
+    };
+    jobs.iter().enumerate().any(is_reused).then(|| {
+        "offset: a percentage of a missing file is 0; in fio it is 0 only until the file exists, so further passes, clones and jobs start later in the file"
+            .into()
+    })
 }
 
 /// Default format of file names.

@@ -142,6 +142,8 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
     spec.remarks.extend(phases::remarks(&jobs));
     spec.remarks.extend(access::remarks(&jobs));
     spec.remarks.extend(replay::remarks(&jobs));
+    spec.remarks.extend(files::remarks(&jobs, environment));
+    spec.announcements = files::layout_lines(&spec, &jobs, &from, environment);
     Ok(spec)
 }
 

@@ -59,6 +59,8 @@ pub struct JobSpec {
     pub op_log: Option<String>,
     /// Remarks about the job file that are not errors.
     pub remarks: Vec<String>,
+    /// Lines in the format of another tool that announce the files to make.
+    pub announcements: Vec<String>,
     /// Options typed in the language of another tool, with an entry for each stream.
     pub typed: Option<Typed>,
     /// Phases in their order; one, or several from a job file.

@@ -536,3 +536,37 @@ fn messages_name_no_flags_of_fathom() {
         );
     }
 }
+
+#[test]
+fn files_to_make_are_announced_as_by_fio() {
+    let lines = |text: &str| job(text).announcements;
+    assert_eq!(lines("[a]\nsize=1500k\n"), ["a: Laying out IO file (1 file / 1MiB)"]);
+    let several = "a: Laying out IO files (3 files / total 3MiB)";
+    assert_eq!(lines("[a]\nsize=4m\nnrfiles=3\n"), [several]);
+    let clones = "[a]\nsize=4m\nnrfiles=2\nnumjobs=2\n";
+    let each = "a: Laying out IO files (2 files / total 4MiB)";
+    assert_eq!(lines(clones), [each, each]);
+    assert_eq!(lines(&format!("{clones}group_reporting\n")), [each, each]);
+    // Clones and jobs of one file: only a larger file is announced again.
+    let one = "a: Laying out IO file (1 file / 4MiB)";
+    assert_eq!(lines("[a]\nfilename=t\nsize=4m\nnumjobs=3\n"), [one]);
+    let both = "[a]\nfilename=t\nsize=4m\n[b]\nfilename=t\nsize=8m\n[c]\nfilename=t\nsize=8m\n";
+    assert_eq!(lines(both), [one, "b: Laying out IO file (1 file / 8MiB)"]);
+    assert_eq!(lines("[a]\nsize=4m\noffset=1m\n"), ["a: Laying out IO file (1 file / 5MiB)"]);
+    for none in ["filename=f", "ioengine=null", "rw=write\ncreate_on_open", "filename=/dev/sdx"] {
+        assert!(lines(&format!("[a]\nsize=1m\n{none}\n")).is_empty(), "{none}");
+    }
+}
+
+#[test]
+fn an_offset_in_percent_of_a_missing_file_that_is_used_again_is_remarked() {
+    let is_remarked =
+        |text: &str| job(text).remarks.iter().any(|remark| remark.contains("percentage of a missing file"));
+    let one = "filesize=4m\noffset=25%\n";
+    assert!(is_remarked(&format!("[a]\n{one}loops=2\n")));
+    assert!(is_remarked(&format!("[a]\nfilename=t\n{one}numjobs=2\n")));
+    assert!(is_remarked(&format!("[a]\nfilename=t\nsize=4m\n[b]\nfilename=t\n{one}")));
+    assert!(!is_remarked(&format!("[a]\n{one}[b]\n{one}numjobs=2\n")), "own files, one pass");
+    assert!(!is_remarked("[a]\nfilename=f\nsize=512k\noffset=25%\nloops=2\n"), "the file exists");
+    assert!(!is_remarked("[a]\nfilesize=4m\noffset=1m\nloops=2\n"), "in bytes");
+}
