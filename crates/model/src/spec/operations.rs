@@ -46,6 +46,17 @@ pub fn random(text: &str) -> Result<Order, String> {
     }
 }
 
+/// Formats how random offsets are drawn for the list of settings in a plan, with the word that the key takes. The description in the
+/// name of a workload starts with "random" instead.
+pub fn show_random(order: &Order) -> String {
+    match order {
+        Order::Random => "uniform".into(),
+        Order::Once => "once".into(),
+        Order::Mixed(percent) => format!("mixed {percent} %"),
+        other => other.describe(),
+    }
+}
+
 fn zones(text: &str) -> Result<Vec<Zone>, String> {
     let mut zones = Vec::new();
     for piece in text.split(',') {
@@ -310,6 +321,20 @@ fn random_orders_are_parsed_by_name() {
         Ok(Order::Zones(vec![zone(90.0, ZoneSize::Bytes(1 << 30)), zone(10.0, ZoneSize::Bytes(100 << 40))]))
     );
     assert!(random("zones:33.3/33.3,33.3/33.3,33.4/33.4").is_ok(), "rounding is accepted");
+}
+
+#[test]
+fn a_plan_shows_the_word_that_random_takes() {
+    for (typed, shown) in [
+        ("once", "once"),
+        ("uniform", "uniform"),
+        ("mixed:30", "mixed 30 %"),
+        ("zipf:1.1", "zipf 1.1"),
+        ("pareto:0.2", "pareto 0.2"),
+        ("normal:10", "normal 10 %"),
+    ] {
+        assert_eq!(random(typed).map(|order| show_random(&order)).as_deref(), Ok(shown));
+    }
 }
 
 #[test]
