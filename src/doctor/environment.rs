@@ -9,7 +9,8 @@ use analysis::idle::{EXPENSIVE_CLOCK_PS, Idle};
 use machine::processes::BusyProcess;
 use model::Known;
 use model::evidence::{
-    BlockFlow, BlockStat, GOVERNORS, LIBRARIES, LIMITS, SLEEPS, hides_outer_cgroups, meminfo_bytes,
+    BlockFlow, BlockStat, GOVERNORS, LIBRARIES, LIMITS, SLEEPS, UNREADABLE_LIMIT, hides_outer_cgroups,
+    meminfo_bytes, unreadable_limits,
 };
 use model::finding::{CheckId, DoctorAnswer, Outcome, Severity};
 use model::units::{GIB, MIB, show_bytes, show_count, show_ns, show_rate, show_share};
@@ -101,13 +102,18 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
         Err(why) => return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11),
     };
     let limits_in = |part: &str| -> Option<String> {
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains(part)).collect();
+        let is_limit = |line: &&str| line.contains(part) && !line.starts_with(UNREADABLE_LIMIT);
+        let lines: Vec<&str> = text.lines().filter(is_limit).collect();
         (!lines.is_empty()).then(|| lines.join("; "))
     };
+    let unreadable = unreadable_limits(text, &["cpu", "memory"]);
     let cpu = limits_in("/cpu.").map(|limits| format!("A parent cgroup limits fathom's CPU time: {limits}."));
     let memory = limits_in("/memory.")
         .map(|limits| format!("A parent cgroup limits memory, including the page cache: {limits}."));
     let (severity, check, sentence, with) = match (cpu, memory) {
+        (None, None) if unreadable.is_some() => {
+            return DoctorAnswer::unknown(ABOUT, unreadable.unwrap_or_default()).check(CheckId::D11);
+        }
         (None, None) if hides_outer_cgroups(text) => {
             let why = "no visible cgroup sets one, but those above them are hidden, as in a container";
             return DoctorAnswer::unknown(ABOUT, why).check(CheckId::D11);
@@ -120,7 +126,8 @@ fn check_cgroup_limits(observation: &Observation) -> DoctorAnswer {
         }
     };
     let fix = format!("measure outside of this cgroup, or with {with}");
-    DoctorAnswer::finding(ABOUT, severity, sentence).with_fix(fix).check(check)
+    let other = unreadable.map_or_else(String::new, |why| format!(" Other {why}."));
+    DoctorAnswer::finding(ABOUT, severity, sentence + &other).with_fix(fix).check(check)
 }
 
 fn check_libraries(observation: &Observation) -> Known<DoctorAnswer> {
@@ -265,6 +272,10 @@ const CPU_FROM: f64 = 0.1;
 const AVAILABLE_FROM: f64 = 0.05;
 /// Largest number of process names shown.
 const MAX_NAMES: usize = 3;
+/// Minimum share of a load that a process causes if the answer names it.
+const NAMED_FROM: f64 = 0.1;
+/// If the visible processes cause less than this share of a load, the answer says so.
+const EXPLAINED_FROM: f64 = 0.5;
 
 pub(super) fn check_other_load(observation: &Observation) -> Vec<DoctorAnswer> {
     let idle = observation.idle();
@@ -294,7 +305,17 @@ fn check_requests(observation: &Observation) -> Known<DoctorAnswer> {
     if in_flight < FOREIGN_FROM {
         return fine(sentence);
     }
-    let busiest = describe_busiest(observation, "moved", |b| b.io_bytes.unwrap_or(0), show_bytes);
+    let busiest = describe_busiest(
+        observation,
+        &Load {
+            total: flow.bytes,
+            did: "moved",
+            by: |b| b.io_bytes.unwrap_or(0),
+            show: show_bytes,
+            hidden: observation.hidden,
+            other_cause: "data that was written to memory earlier, or processes that have ended",
+        },
+    );
     let fix = "stop these processes or wait for them; `iotop -oP` shows them";
     problem(Severity::Biases, format!("{sentence} {busiest}").trim(), fix)
 }
@@ -310,25 +331,43 @@ fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
     Ok(sum)
 }
 
-/// Describes the busiest processes by one measure; empty if none is busy.
-fn describe_busiest(
-    observation: &Observation,
-    did: &str,
+/// A load whose causes are looked for among the processes.
+struct Load {
+    /// The whole load, in the unit of `by`.
+    total: u64,
+    /// What the processes did, as a verb.
+    did: &'static str,
+    /// The part of a process.
     by: fn(&BusyProcess) -> u64,
     show: fn(u64) -> String,
-) -> String {
-    let Ok(busy) = &observation.busy else { return String::new() };
-    let mut most: Vec<&BusyProcess> = busy.iter().filter(|b| by(b) > 0).collect();
+    /// Number of listed processes whose part is hidden.
+    hidden: usize,
+    /// What may cause the load without showing as a process.
+    other_cause: &'static str,
+}
+
+/// Names the processes that cause at least [`NAMED_FROM`] of a load, or explains why no process does.
+fn describe_busiest(observation: &Observation, load: &Load) -> String {
+    let Load { total, did, by, show, hidden, other_cause } = *load;
+    let busy = match &observation.busy {
+        Ok(busy) => busy,
+        Err(why) => return format!("The processes that cause it are not known: {why}."),
+    };
+    let is_relevant = |b: &&BusyProcess| by(b) > 0 && by(b) as f64 >= NAMED_FROM * total as f64;
+    let mut most: Vec<&BusyProcess> = busy.iter().filter(is_relevant).collect();
     most.sort_by_key(|b| std::cmp::Reverse(by(b)));
     let names: Vec<String> =
         most.iter().take(MAX_NAMES).map(|b| format!("{} ({}) {}", b.name, b.pid, show(by(b)))).collect();
-    // The CPU time of listed processes is never hidden.
-    let hidden = if did == "moved" { observation.hidden } else { 0 };
+    let names = names.join(", ");
+    let explained: u64 = busy.iter().map(by).sum();
+    let is_explained = explained > 0 && explained as f64 >= EXPLAINED_FROM * total as f64;
     match (names.is_empty(), observation.sight.explain(hidden)) {
-        (false, None) => format!("Most {did}: {}.", names.join(", ")),
-        (false, Some(why)) => format!("Most {did} among the visible processes: {}; {why}.", names.join(", ")),
+        (false, Some(why)) => format!("Most {did} among the visible processes: {names}; {why}."),
+        (false, None) if is_explained => format!("Most {did}: {names}."),
+        (false, None) => format!("Most {did}: {names}. The larger part has another cause: {other_cause}."),
+        (true, None) if is_explained => "Many processes cause it, each less than a tenth.".into(),
         (true, Some(why)) => format!("No visible process explains it: {why}."),
-        (true, None) => String::new(),
+        (true, None) => format!("No process explains it. Likely causes are {other_cause}."),
     }
 }
 
@@ -338,8 +377,24 @@ fn check_cpu(observation: &Observation) -> Known<DoctorAnswer> {
     if busy < CPU_FROM {
         return fine(sentence);
     }
-    let busiest = describe_busiest(observation, "used", |b| b.cpu_ms, |ms| format!("{ms} ms"));
-    let fix = "stop these processes or wait for them; `top` shows them";
+    // A line for each CPU follows the line of all CPUs.
+    let stat = observation.end.text("/proc/stat")?;
+    let is_cpu = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| !rest.starts_with(' '));
+    let cpus = stat.lines().filter(is_cpu).count().max(1);
+    let busiest = describe_busiest(
+        observation,
+        &Load {
+            total: (busy * cpus as f64 * observation.watched_ns() as f64 / 1e6) as u64,
+            did: "used",
+            by: |b| b.cpu_ms,
+            show: |ms| format!("{ms} ms"),
+            // The CPU time of listed processes is never hidden.
+            hidden: 0,
+            other_cause: "interrupts, or processes that started or ended meanwhile",
+        },
+    );
+    let fix =
+        "stop this load or wait until it has ended; `top` shows the processes, and interrupts as hi and si";
     problem(Severity::Biases, format!("{sentence} {busiest}").trim(), fix)
 }
 
@@ -446,6 +501,23 @@ mod tests {
         assert_eq!(answer_about(&observation, "CPU and memory limits").outcome, Outcome::NotChecked);
         observation.machine.facts.insert(LIMITS.into(), Ok("/g/io.max: 8:0 rbps=1048576".into()));
         assert_eq!(answer_about(&observation, "I/O limits").outcome, Outcome::Finding);
+    }
+
+    #[test]
+    fn unreadable_limits_are_not_checked_and_are_named_next_to_a_finding() {
+        const UNREADABLE: &str = "unreadable: /g/cpu.max (permission denied)\n";
+        let about = "CPU and memory limits";
+        let unknown = with_fact(LIMITS, &format!("/g/io.max: 8:0 rbps=1\n{UNREADABLE}"), about);
+        assert_eq!(
+            (unknown.outcome, unknown.check),
+            (Outcome::NotChecked, Some(CheckId::D11)),
+            "{unknown:?}"
+        );
+        let found = with_fact(LIMITS, &format!("/g/memory.max: 9000\n{UNREADABLE}"), about);
+        assert_eq!((found.outcome, found.check), (Outcome::Finding, Some(CheckId::D14)), "{found:?}");
+        assert!(found.sentence.contains("9000") && found.sentence.contains("/g/cpu.max (permission denied)"));
+        let io = with_fact(LIMITS, &format!("/g/memory.max: 9000\n{UNREADABLE}"), "I/O limits");
+        assert_eq!(io.outcome, Outcome::Holds, "{io:?}");
     }
 
     #[test]
@@ -562,9 +634,14 @@ mod neighbours_tests {
         let mut observation = in_order();
         observation.end.files.insert(stat.into(), Ok(at(3000)));
         let busy = |name: &str, io_bytes| BusyProcess { pid: 7, name: name.into(), cpu_ms: 1, io_bytes };
-        observation.busy = Ok(vec![busy("cp", Some(4096)), busy("dd", Some(8192)), busy("top", Some(0))]);
+        // The disk moved 360 KiB.
+        let kib = |n: u64| Some(n << 10);
+        observation.busy = Ok(vec![busy("cp", kib(90)), busy("dd", kib(180)), busy("log", kib(30))]);
         let named = answer_about(&observation, "requests of others").sentence;
-        assert!(named.ends_with("Most moved: dd (7) 8 KiB, cp (7) 4 KiB."), "{named}");
+        assert!(named.ends_with("Most moved: dd (7) 180 KiB, cp (7) 90 KiB."), "{named}");
+        observation.busy = Ok(vec![busy("log", kib(30))]);
+        let unnamed = answer_about(&observation, "requests of others").sentence;
+        assert!(!unnamed.contains("log") && unnamed.contains("written to memory earlier"), "{unnamed}");
         observation.busy = Ok(vec![busy("dd", None)]);
         let mut explained = |hidden, in_namespace, is_root| {
             (observation.hidden, observation.sight) = (hidden, Sight { in_namespace, is_root });
@@ -601,6 +678,35 @@ mod neighbours_tests {
             with(stat, &format!("cpu  {most} 0 0 {most} {most} 0 0 0\n"), "CPU").outcome,
             Outcome::Holds
         );
+    }
+
+    #[test]
+    fn only_processes_that_explain_the_cpu_time_are_named() {
+        let mut observation = in_order();
+        // Two CPUs were busy for 30 % of 3 s: 1800 ms.
+        observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
+        let stat = "cpu  180 0 0 420 0 0 0 0\ncpu0 90 0 0 210 0 0 0 0\ncpu1 90 0 0 210 0 0 0 0\n";
+        observation.end.files.insert("/proc/stat".into(), Ok(stat.into()));
+        let mut sentence = |busy: &[(&str, u64)]| {
+            let process = |(name, cpu_ms): &(&str, u64)| BusyProcess {
+                pid: 7,
+                name: (*name).into(),
+                cpu_ms: *cpu_ms,
+                io_bytes: None,
+            };
+            observation.busy = Ok(busy.iter().map(process).collect());
+            answer_about(&observation, "CPU").sentence
+        };
+        assert_eq!(
+            sentence(&[("init", 30)]),
+            "30 % of all CPU time was used. No process explains it. Likely causes are interrupts, or \
+             processes that started or ended meanwhile."
+        );
+        assert!(sentence(&[("cc", 1700), ("init", 30)]).ends_with("Most used: cc (7) 1700 ms."));
+        let partly = sentence(&[("cc", 300), ("init", 30)]);
+        assert!(partly.contains("Most used: cc (7) 300 ms. The larger part has another cause"), "{partly}");
+        let many: Vec<(&str, u64)> = vec![("cc", 100); 17];
+        assert!(sentence(&many).ends_with("Many processes cause it, each less than a tenth."));
     }
 
     #[test]

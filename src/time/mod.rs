@@ -216,6 +216,9 @@ const OF_TERMINAL: [i32; 3] = [SIGHUP, SIGINT, SIGQUIT];
 /// Passes the signals of other processes on to the running command. A signal of the terminal reaches the command without fathom, except
 /// if the command has left fathom's process group, as `timeout` does. A command in a session of its own, as after `setsid`, gets none: it
 /// has left the terminal.
+///
+/// A signal of a process to the whole group reaches the command twice. The kernel does not show whether a signal was for the group or for
+/// fathom alone, and a lost signal is worse than one that arrives twice.
 fn pass_on_signals(signalled: &Arc<Signalled>) -> Result<(), Failure> {
     let shared = Arc::clone(signalled);
     signals::pass_on(move |signal, is_from_process| match *shared.command() {

@@ -10,8 +10,8 @@ use crate::runs;
 use ledger::charged_twice;
 use model::Known;
 use model::evidence::{
-    BlockFlow, BlockStat, CgroupIo, Extents, LIMITS, Moment, Probe, Snapshot, TargetState, cgroup_v1,
-    cgroup_v2, hides_outer_cgroups,
+    BlockFlow, BlockStat, CgroupIo, Extents, IO_LIMIT_KINDS, LIMITS, Moment, Probe, Snapshot, TargetState,
+    cgroup_v1, cgroup_v2, hides_outer_cgroups, unreadable_limits,
 };
 use model::fleet::FleetRank;
 use model::histogram::Histogram;
@@ -20,7 +20,7 @@ use model::machine::{Cgroup, FileSystem, Layer, LayerKind, Machine, Place};
 use model::plan::{Role, Target};
 use model::record::{Ceiling, OpenLoop, Record, Run, RunEnd, StreamEnd, SyncFailure, WorkerEnd};
 use model::units::{show_count, show_share};
-pub(crate) use sharing::{AMPLIFICATION, UNDECIDED, amplified, new_page_bytes};
+pub(crate) use sharing::{AMPLIFICATION, amplified, new_page_bytes};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -951,7 +951,9 @@ impl<'a> Case<'a> {
     /// Whether cgroups may have limits that fathom cannot see, as in a container.
     pub(crate) fn may_hide_limits(&self) -> bool {
         let limits = self.machine.and_then(|machine| machine.facts.get(LIMITS));
-        limits.is_some_and(|limits| limits.as_ref().map_or(true, |text| hides_outer_cgroups(text)))
+        let is_incomplete =
+            |text: &String| hides_outer_cgroups(text) || unreadable_limits(text, IO_LIMIT_KINDS).is_some();
+        limits.is_some_and(|limits| limits.as_ref().map_or(true, is_incomplete))
     }
 
     /// Whether a disk is virtual, as far as known.

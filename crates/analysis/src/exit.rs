@@ -2,10 +2,13 @@
 
 use crate::compare;
 use crate::studies;
-use crate::verdict::{NamedIds, fix_or_accept, is_withheld_by_others, relabelled, unaccepted_ids};
+use crate::verdict::{
+    NamedIds, deciding_command, fix_or_accept, is_withheld_by_others, relabelled, unaccepted_ids,
+};
 use model::comparison::Pair;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::report::{AnswerWord, CountsAs, Ending, Measured, Report, ReportAnswer, Verdict};
+use std::collections::BTreeSet;
 
 /// Returns the printed answer of a report, whose first word agrees with the exit code. `None` if the report has no
 /// answer: then the verdict is printed. If the answer is PASS and the verdict SUSPECT, the sentence explains why both
@@ -33,7 +36,11 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let accept = if ids.is_empty() || is_undecided && !is_invalid(report) {
         String::new()
     } else {
-        format!(" {}", fix_or_accept(&ids))
+        let accepted: BTreeSet<&CheckId> =
+            report.results.iter().flat_map(|result| &result.accepted).collect();
+        let has_hosts = report.fleet.is_some();
+        let command = deciding_command(report.session.as_deref(), &report.command, has_hosts, accepted);
+        format!(" {}", fix_or_accept(&ids, &command))
     };
     let sentence = match answer.word {
         AnswerWord::Fail | AnswerWord::Invalid => return Some(answer),
@@ -194,7 +201,7 @@ fn the_first_word_and_the_exit_code_always_agree() {
     let gates = [AnswerWord::Pass, AnswerWord::Fail, AnswerWord::Inconclusive, AnswerWord::Invalid];
     let outcomes = || gates.into_iter().chain(studies).map(Some).chain([None]);
     let counts = [None, Some(CountsAs::Pass), Some(CountsAs::Fail)];
-    let mut first_words = std::collections::BTreeSet::new();
+    let mut first_words = BTreeSet::new();
     for mut record in records {
         record.header.plan.fail_if = model::spec::conditions::conditions("iops<1").unwrap();
         for accept in accepts {
@@ -290,13 +297,20 @@ fn all_findings_that_must_be_accepted_are_named_at_once() {
     let reason = first_reason(&answer).unwrap_or_default();
     assert!(reason.starts_with("A04 HOLES_READ invalidates holes: "), "{}", answer.sentence);
     let ids = "Remove the cause and repeat, or type --accept A01 --accept A04 (A01 CACHE_SERVED, A04 HOLES_READ) to \
-               decide on this number all the same.";
+               decide all the same.";
     assert!(answer.sentence.contains(ids), "{}", answer.sentence);
     // Without the holes, the load does not count, and the relabelled headline decides.
     let answer = printed(&[CheckId::A04]);
     let reason = first_reason(&answer).unwrap_or_default();
     assert!(reason.starts_with("A01 CACHE_SERVED relabels first: "), "{}", answer.sentence);
     assert!(answer.sentence.contains("or type --accept A01 to"), "{}", answer.sentence);
+    // The command of a kept session also has the accepted finding.
+    let kept =
+        Judging { accept: vec![CheckId::A04], session: Some("/s/1.fathom".into()), ..Judging::default() };
+    let answer = Some(ReportAnswer { word: AnswerWord::Fastest, sentence: String::new() });
+    let answer = printed_answer(&Report { answer, ..judge(&record, &kept) }).unwrap();
+    let typed = "or type `fathom show 1 --accept A04 --accept A01` to";
+    assert!(answer.sentence.contains(typed), "{}", answer.sentence);
     assert_eq!(printed(&[CheckId::A01, CheckId::A04]).word, AnswerWord::Fastest);
 }
 

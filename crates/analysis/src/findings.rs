@@ -13,9 +13,11 @@ use crate::{case, checks, fleet};
 use model::Known;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::job::Phase;
+use model::name;
 use model::record::Record;
 use model::report::Measured;
 use model::units::{show_count, show_rate};
+use std::collections::BTreeSet;
 
 /// A case with the answers of all checks.
 pub(crate) struct CaseAnswers<'a> {
@@ -148,7 +150,9 @@ pub(crate) fn to_checked(
         Ok(Answer::Holds(sentence, numbers)) => {
             (Outcome::Holds, None, sentence.to_string(), String::new(), numbers.clone())
         }
-        Err(why) => (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new()),
+        Ok(Answer::Undecided(why)) | Err(why) => {
+            (Outcome::NotChecked, None, why.clone(), String::new(), Evidence::new())
+        }
     };
     Some(Checked {
         id,
@@ -321,6 +325,41 @@ pub(crate) fn moves_nothing(case: &Case) -> Option<&'static str> {
     }
 }
 
+/// Returns the words of the flags that accept findings.
+pub(crate) fn accept_words<'i>(ids: impl IntoIterator<Item = &'i CheckId>) -> Vec<String> {
+    ids.into_iter().flat_map(|id| ["--accept".to_owned(), id.to_string()]).collect()
+}
+
+/// Returns the flags that accept findings: `--accept D01 --accept D08`.
+pub(crate) fn accept_flags<'i>(ids: impl IntoIterator<Item = &'i CheckId>) -> String {
+    accept_words(ids).join(" ")
+}
+
+/// The commands of fathom that imitate another tool, so they have no `--accept`.
+const IMITATIONS: [&str; 3] = ["fio", "diskspd", "iometer"];
+
+/// Returns the command line that measured, with the base name of the program, to add `--accept` to. Empty if it is not
+/// known or has no such flag, and for several hosts, because the user typed it after a launcher such as `mpirun`.
+pub(crate) fn measuring_command(command: &[String], has_hosts: bool) -> Vec<String> {
+    let [program, subcommand, ..] = command else { return Vec::new() };
+    if has_hosts || IMITATIONS.contains(&subcommand.as_str()) {
+        return Vec::new();
+    }
+    let program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    std::iter::once(program).chain(command.iter().skip(1).cloned()).collect()
+}
+
+/// Returns what to type to accept findings: the command with the flags, or only the flags if the command is empty.
+pub(crate) fn typed_acceptance<'i>(command: &[String], ids: impl IntoIterator<Item = &'i CheckId>) -> String {
+    if command.is_empty() {
+        return accept_flags(ids);
+    }
+    // All words after `--` are targets.
+    let end = command.iter().position(|word| word == "--").unwrap_or(command.len());
+    let (before, after) = command.split_at(end);
+    format!("`{}`", name::line(&[before, &accept_words(ids), after].concat()))
+}
+
 /// The checks that need no run, in the order of the catalogue.
 pub(crate) const NEED_NO_RUN: [CheckId; 2] = [CheckId::A04, CheckId::A05];
 
@@ -346,12 +385,15 @@ pub fn find_invalid_before_run(record: &Record, accept: &[CheckId]) -> Option<In
     let what = format!("{id} {} invalidates {} before the first run", check.name, join_names(&names));
     let why = format!("{}: {}", describe_targets(case), found.sentence);
     let fix = found.fix.as_deref().unwrap_or(check.fix);
+    let ids: BTreeSet<CheckId> = invalid.iter().map(|(_, check, _)| check.id).collect();
+    let plan = &record.header.plan;
+    let typed = typed_acceptance(&measuring_command(&plan.command, plan.fleet_rank.is_some()), &ids);
     Some(if invalid.len() == cases.len() {
         InvalidBeforeRun::All(format!(
-            "{what}, so nothing was measured. {why} {fix} To measure all the same, type --accept {id}."
+            "{what}, so nothing was measured. {why} {fix} To measure all the same, type {typed}."
         ))
     } else {
-        InvalidBeforeRun::Some(format!("{what}. {why} Type --accept {id} to see the number all the same."))
+        InvalidBeforeRun::Some(format!("{what}. {why} Type {typed} to see the number all the same."))
     })
 }
 
@@ -509,7 +551,12 @@ fn holes_and_zeros_are_known_before_the_first_run_unless_they_are_accepted_or_wr
         let probe = s.targets[0].probe.as_mut().unwrap().as_mut().unwrap();
         probe.zero_blocks = probe.first_ns.len() as u64;
     });
-    assert!(why(&zeros, &[CheckId::A04]).is_some_and(|why| why.contains("--accept A05")));
+    assert!(why(&zeros, &[CheckId::A04]).is_some_and(|why| why.ends_with(" type --accept A05.")));
+    // The advice is the complete command, if it is known.
+    let mut typed = holes(1.0);
+    typed.header.plan.command = ["/usr/bin/fathom", "run", "--", "a file"].map(str::to_owned).to_vec();
+    let known = why(&typed, &[]).unwrap();
+    assert!(known.ends_with(" type `fathom run --accept A04 -- 'a file'`."), "{known}");
     assert_eq!(why(&zeros, &[CheckId::A05]), None);
     let unknown = prepared(&Fixture { hole_share: 1.0, no_fiemap: true, ..Fixture::honest() }, |_| ());
     assert_eq!(why(&unknown, &[]), None, "unknown extents are no reason");

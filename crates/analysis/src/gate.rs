@@ -49,7 +49,7 @@ const MAX_NAMED: usize = 3;
 /// Decides each condition of the plan for every number that it is about. A condition that names no result is about the answer of the
 /// study ([`Conclusion::subject`]).
 pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) -> Vec<Gate> {
-    let Judged { record, answered, results, counted_checks } = *judged;
+    let Judged { record, answered, results, counted_checks, deciding_command } = *judged;
     let mut all = Vec::new();
     let may_decide_twice = matches!(record.header.plan.strategy, Strategy::Settle { .. });
     for condition in &record.header.plan.fail_if {
@@ -64,7 +64,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
         let before = all.len();
         match &subject {
             Subject::Load(curve, target) => {
-                all.push(gate_of_load(condition, curve, target, results, counted_checks));
+                all.push(gate_of_load(condition, curve, target, judged));
             }
             Subject::Results(about) => {
                 for GatedResult { result, cell_runs } in about {
@@ -81,6 +81,7 @@ pub(crate) fn decide_conditions(judged: &Judged, conclusion: &dyn Conclusion) ->
                             result,
                             cell_runs,
                             counted_checks,
+                            deciding_command,
                         };
                         all.push(number.into_gate());
                     }
@@ -144,6 +145,8 @@ struct GatedNumber<'a> {
     cell_runs: Option<&'a [CellRun]>,
     /// The findings that affect results: all except those that the study expects.
     counted_checks: &'a [Checked],
+    /// The command that decides again; see [`crate::verdict::deciding_command`].
+    deciding_command: &'a [String],
 }
 
 /// A number estimated from its runs.
@@ -164,7 +167,12 @@ impl GatedNumber<'_> {
             _ if self.result.void => {
                 ReportAnswer { word: AnswerWord::Invalid, sentence: self.explain_withheld() }
             }
-            Ok(estimate) => require_true_name(&self.result.name, self.counted_checks, self.decide(estimate)),
+            Ok(estimate) => require_true_name(
+                &self.result.name,
+                self.counted_checks,
+                self.deciding_command,
+                self.decide(estimate),
+            ),
             Err(why) => self.decide_by_counting().unwrap_or_else(|| ReportAnswer {
                 word: AnswerWord::Inconclusive,
                 sentence: format!("{}, {why}.", self.describe_measured()),
@@ -196,7 +204,10 @@ impl GatedNumber<'_> {
                 self.result.name,
                 f.id,
                 f.name,
-                fix_or_accept(&unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED))
+                fix_or_accept(
+                    &unaccepted_ids(&self.result.name, self.counted_checks, NOT_AS_REQUESTED),
+                    self.deciding_command
+                )
             ),
             None => format!("{} has no number: a finding invalidates it.", self.result.name),
         }
@@ -402,7 +413,12 @@ const NOT_AS_REQUESTED: &[Severity] = &[Severity::Invalidates, Severity::Relabel
 
 /// Replaces PASS by `INVALID` if a finding that the user did not accept invalidates or relabels the number. The
 /// condition is about the requested work, not about the page cache, a limit of a cgroup or a smaller depth.
-fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAnswer) -> ReportAnswer {
+fn require_true_name(
+    result: &str,
+    counted_checks: &[Checked],
+    deciding_command: &[String],
+    answer: ReportAnswer,
+) -> ReportAnswer {
     match find_unaccepted_finding(result, counted_checks, NOT_AS_REQUESTED) {
         Some(f) if answer.word == AnswerWord::Pass => ReportAnswer {
             word: AnswerWord::Invalid,
@@ -411,7 +427,7 @@ fn require_true_name(result: &str, counted_checks: &[Checked], answer: ReportAns
                 answer.sentence,
                 f.id,
                 f.name,
-                fix_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED))
+                fix_or_accept(&unaccepted_ids(result, counted_checks, NOT_AS_REQUESTED), deciding_command)
             ),
         },
         _ => answer,
@@ -531,13 +547,8 @@ pub(crate) fn qualify_passed_gates(answer: ReportAnswer, gates: &[Gate], judged:
 }
 
 /// Decides a condition on a load curve. The true rate is between the highest load that meets the target and the lowest that misses it.
-fn gate_of_load(
-    condition: &Condition,
-    curve: &LoadCurve,
-    target: &MetLoad,
-    results: &[Measured],
-    counted_checks: &[Checked],
-) -> Gate {
+fn gate_of_load(condition: &Condition, curve: &LoadCurve, target: &MetLoad, judged: &Judged) -> Gate {
+    let Judged { results, counted_checks, deciding_command, .. } = *judged;
     let limit = &condition.limit;
     let at = |iops: Option<u64>| {
         let point = curve.points.iter().find(|p| Some(p.offered_iops) == iops)?;
@@ -547,7 +558,7 @@ fn gate_of_load(
     let [met, missed] = [target.met_iops, target.missed_iops].map(at);
     let name = met.or(missed).map_or("", |(_, result)| result.name.as_str());
     let answer = decide_load(limit, target, met.map(|m| m.0), missed.map(|m| m.0));
-    let ReportAnswer { word, sentence } = require_true_name(name, counted_checks, answer);
+    let ReportAnswer { word, sentence } = require_true_name(name, counted_checks, deciding_command, answer);
     Gate {
         result: name.to_owned(),
         value: met.map(|m| m.0),

@@ -85,7 +85,7 @@ impl Idle {
                 let fix = as_item(&found.fix.unwrap_or_else(|| check.fix.to_owned()));
                 DoctorAnswer::finding(about, found.severity, found.sentence).with_fix(fix)
             }
-            Err(why) => DoctorAnswer::unknown(about, why),
+            Ok(Answer::Undecided(why)) | Err(why) => DoctorAnswer::unknown(about, why),
         };
         Some(if line.outcome == Outcome::Holds { line } else { line.check(id) })
     }

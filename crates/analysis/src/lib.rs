@@ -119,7 +119,17 @@ fn conclude(record: &Record, options: &Judging) -> Report {
             figures::time_series::add_tails(&answers.case, &mut result.runs);
         }
     }
-    let judged = Judged { record, answered: &answered, results: &results, counted_checks: &counted_checks };
+    let has_hosts = record.fleet.is_some() || header.plan.fleet_rank.is_some();
+    let session = options.session.as_deref();
+    let deciding_command =
+        verdict::deciding_command(session, &header.plan.command, has_hosts, &options.accept);
+    let judged = Judged {
+        record,
+        answered: &answered,
+        results: &results,
+        counted_checks: &counted_checks,
+        deciding_command: &deciding_command,
+    };
     let study = question.conclude(&judged);
     let conclusion = studies::conclusion(&study);
     let quoted = conclusion.quoted(&results);

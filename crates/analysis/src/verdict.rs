@@ -5,7 +5,9 @@
 //!    the headline.
 
 use crate::case::no_run;
-use crate::findings::{CaseAnswers, findings_about, join_names};
+use crate::findings::{
+    CaseAnswers, accept_words, findings_about, join_names, measuring_command, typed_acceptance,
+};
 use crate::limiter;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::record::{Record, RunEnding};
@@ -13,6 +15,7 @@ use model::report::{Counts, CountsAs, Headline, Limiter, Measured, QuotedRate, V
 use model::units::show_count;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The maximum number of results without a number that the counts name.
 const MAX_NAMED: usize = 2;
@@ -229,20 +232,32 @@ pub(crate) fn unaccepted_ids(result: &str, checks: &[Checked], severities: &[Sev
     about_it.filter(|f| !f.accepted).map(|f| (f.id, f.name.clone())).collect()
 }
 
-/// Returns what to type to accept findings: `--accept D01 --accept D08`.
-pub(crate) fn accept_flags<'i>(ids: impl IntoIterator<Item = &'i CheckId>) -> String {
-    ids.into_iter().map(|id| format!("--accept {id}")).collect::<Vec<_>>().join(" ")
+/// Returns the command that decides again on the numbers of a session, with the findings that are already accepted:
+/// `fathom show ID --accept A04`. A session that was not kept must be measured again. Empty if the command for that is
+/// not known.
+pub(crate) fn deciding_command<'i>(
+    session: Option<&str>,
+    command: &[String],
+    has_hosts: bool,
+    accepted: impl IntoIterator<Item = &'i CheckId>,
+) -> Vec<String> {
+    let Some(id) = session.and_then(|file| Path::new(file).file_stem()) else {
+        return measuring_command(command, has_hosts);
+    };
+    let show = ["fathom".to_owned(), "show".to_owned(), id.to_string_lossy().into_owned()];
+    show.into_iter().chain(accept_words(accepted)).collect()
 }
 
-/// Names the flags that accept findings. The caller has already named one finding; several are listed with their
-/// names: `--accept D01 --accept D08 (D01 FOREIGN_IO, D08 RUNQUEUE_WAIT)`.
-pub(crate) fn explained_flags(ids: &NamedIds) -> String {
-    let flags = accept_flags(ids.keys());
+/// Returns what to type to accept findings: the command with the flags, or only the flags if the command is empty. The
+/// caller has already named one finding; several are listed with their names: `--accept D01 --accept D08 (D01
+/// FOREIGN_IO, D08 RUNQUEUE_WAIT)`.
+pub(crate) fn explained_acceptance(ids: &NamedIds, command: &[String]) -> String {
+    let typed = typed_acceptance(command, ids.keys());
     if ids.len() < 2 {
-        return flags;
+        return typed;
     }
     let names: Vec<String> = ids.iter().map(|(id, name)| format!("{id} {name}")).collect();
-    format!("{flags} ({})", names.join(", "))
+    format!("{typed} ({})", names.join(", "))
 }
 
 /// Returns what removes the cause of findings, for use before `and repeat`.
@@ -252,11 +267,11 @@ pub(crate) fn describe_fix(ids: &NamedIds) -> &'static str {
 }
 
 /// Returns how to decide a question on a number that findings invalidate or relabel: the fix first, then what to type
-/// to decide all the same.
-pub(crate) fn fix_or_accept(ids: &NamedIds) -> String {
+/// to decide all the same. `command` comes from [`deciding_command`].
+pub(crate) fn fix_or_accept(ids: &NamedIds, command: &[String]) -> String {
     let fix = describe_fix(ids);
     let fix = fix[..1].to_uppercase() + &fix[1..];
-    format!("{fix} and repeat, or type {} to decide on this number all the same.", explained_flags(ids))
+    format!("{fix} and repeat, or type {} to decide all the same.", explained_acceptance(ids, command))
 }
 
 /// Describes a finding for use after `but`: `C03 FLUSH_TOO_CHEAP: A flush of vda took 36 us: ...`.
@@ -278,6 +293,8 @@ pub(crate) struct Judged<'r> {
     pub(crate) answered: &'r [CaseAnswers<'r>],
     pub(crate) results: &'r [Measured],
     pub(crate) counted_checks: &'r [Checked],
+    /// The command that decides again; see [`deciding_command`].
+    pub(crate) deciding_command: &'r [String],
 }
 
 impl Judged<'_> {
@@ -490,6 +507,34 @@ fn the_unit_follows_the_pattern() {
     let report = judged(&null, &[]);
     assert_eq!(report.verdict, Verdict::Valid, "{}", report.verdict_reason);
     assert_eq!(report.headline.name, "4K random read, depth 32, null engine, no storage");
+}
+
+#[test]
+fn advice_to_accept_is_a_command_to_type() {
+    let advice = |session, command: &[&str], has_hosts, ids: &[(CheckId, &str)]| {
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let ids = ids.iter().map(|(id, name)| (*id, (*name).to_owned())).collect();
+        fix_or_accept(&ids, &deciding_command(session, &command, has_hosts, &[CheckId::B12]))
+    };
+    let (load, holes) = ((CheckId::D01, "FOREIGN_IO"), (CheckId::A04, "HOLES_READ"));
+    let run = ["/usr/bin/fathom", "run", "--fail-if", "p99>1ms", "/data"];
+    // A kept session is not measured again, and accepted findings remain accepted.
+    assert_eq!(
+        advice(Some("/home/me/20260314-150926-4242.fathom"), &run, false, &[load]),
+        "Stop the other load on the disk and repeat, or type `fathom show 20260314-150926-4242 --accept \
+         B12 --accept D01` to decide all the same."
+    );
+    assert_eq!(
+        advice(None, &run, false, &[holes, load]),
+        "Remove the cause and repeat, or type `fathom run --fail-if 'p99>1ms' /data --accept A04 --accept D01` (A04 \
+         HOLES_READ, D01 FOREIGN_IO) to decide all the same."
+    );
+    // The command is not known, it is a part of what was typed, or it has no such flag.
+    let fio = ["fathom", "fio", "job.fio"];
+    for (command, has_hosts) in [(&[][..], false), (&run[..], true), (&fio[..], false)] {
+        let advice = advice(None, command, has_hosts, &[holes]);
+        assert!(advice.contains(" or type --accept A04 to decide"), "{advice}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::file_systems;
 use crate::file_systems::Mount;
 use crate::root::Root;
 use crate::test_file::unique;
+use model::evidence::UNREADABLE_LIMIT;
 use model::machine::Cgroup;
 use model::{Known, name};
 use std::fs::{self, OpenOptions};
@@ -302,8 +303,8 @@ const V2_LIMIT_FILES: [&str; 7] =
 /// for each.
 ///
 /// # Errors
-/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read. An
-/// unreadable file is ignored if another file has a limit.
+/// If the cgroup that limits block I/O is not visible, or if no limit was found and a file could not be read. If another
+/// file has a limit, each unreadable file has a line that begins with [`UNREADABLE_LIMIT`].
 pub(crate) fn read_limits(root: &Root) -> Known<String> {
     let groups = Groups::read(root)?;
     // A limit in another hierarchy must not hide that the limits on I/O are unknown.
@@ -319,10 +320,17 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     found.add(root, groups.own_and_above("cpu", 1), "cpu.cfs_quota_us");
     found.add(root, groups.own_and_above("memory", 1), "memory.limit_in_bytes");
     for file in V2_LIMIT_FILES {
-        found.add(root, groups.own_and_above("", 2), file);
+        let controller = file.split('.').next().map_or("", |name| if name == "io" { "blkio" } else { name });
+        // The limits of a controller are in one version only.
+        if groups.own_and_above(controller, 1).is_none() {
+            found.add(root, groups.own_and_above("", 2), file);
+        }
     }
-    if let Some(why) = found.unreadable.filter(|_| found.text.is_empty()) {
-        return Err(why);
+    if found.text.is_empty() && !found.unreadable.is_empty() {
+        return Err(found.unreadable.join("; "));
+    }
+    for one in &found.unreadable {
+        found.text += &format!("{UNREADABLE_LIMIT}{}\n", one.replace(": ", ", "));
     }
     // Every cgroup of version 2 except the root has this file. Version 1 applies only the limits of the present cgroup.
     let top = all_version_2.and_then(|dirs| dirs.into_iter().last());
@@ -449,11 +457,11 @@ fn controller_name(controller: &str) -> &str {
     if controller.is_empty() { "version 2" } else { controller }
 }
 
-/// Limits that were found, and the first file that could not be read.
+/// Limits that were found, and the files that could not be read, each as `PATH (REASON)`.
 #[derive(Default)]
 struct LimitTexts {
     text: String,
-    unreadable: Option<String>,
+    unreadable: Vec<String>,
 }
 
 impl LimitTexts {
@@ -461,7 +469,7 @@ impl LimitTexts {
         let dirs = match dirs {
             None => return,
             Some(Ok(dirs)) => dirs,
-            Some(Err(why)) => return self.note_unreadable(why),
+            Some(Err(why)) => return self.unreadable.push(format!("{file} ({why})")),
         };
         for dir in dirs {
             let path = format!("{dir}/{file}");
@@ -474,7 +482,7 @@ impl LimitTexts {
                 }
                 // Most cgroups lack the controller, and the root has no limits.
                 Err(_) if !root.has(&path) => {}
-                Err(why) => self.note_unreadable(format!("{path}: {why}")),
+                Err(why) => self.unreadable.push(format!("{path} ({why})")),
             }
         }
     }
@@ -486,10 +494,6 @@ impl LimitTexts {
         {
             self.text += &format!("{dir}/cpu.cfs_period_us: {period}\n");
         }
-    }
-
-    fn note_unreadable(&mut self, why: String) {
-        self.unreadable.get_or_insert(why);
     }
 }
 
@@ -702,6 +706,22 @@ mod limits_tests {
             container[3],
         ];
         assert_eq!(limits(&version_1), Ok(String::new()));
+    }
+
+    #[test]
+    fn an_unreadable_limit_is_named_next_to_the_limits_that_were_read() {
+        let limits = |files: &[(&str, &str)]| read_limits(&Root::at(machine(files).path().to_owned()));
+        // A directory in place of the file cannot be read.
+        let unreadable =
+            [V2, ("/proc/self/cgroup", "0::/a\n"), ("/cg/a/cgroup.procs", ""), ("/cg/a/io.max/x", "")];
+        let alone = limits(&unreadable);
+        assert!(alone.as_ref().is_err_and(|why| why.starts_with("/cg/a/io.max (")), "{alone:?}");
+        let limited = [&unreadable[..], &[("/cg/a/cpu.max", "50000 100000\n")]].concat();
+        let text = limits(&limited).unwrap_or_default();
+        assert!(text.starts_with("/cg/a/cpu.max: 50000 100000\nunreadable: /cg/a/io.max ("), "{text}");
+        let why = model::evidence::unreadable_limits(&text, &["io", "blkio"]).unwrap_or_default();
+        assert!(why.contains("could not be read: /cg/a/io.max ("), "{why}");
+        assert_eq!(model::evidence::unreadable_limits(&text, &["cpu", "memory"]), None);
     }
 
     #[test]

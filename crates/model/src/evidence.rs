@@ -454,8 +454,28 @@ pub fn disk_lines(text: &str) -> impl Iterator<Item = DiskLine<'_>> {
 /// Fact, also in snapshots: the limits that fathom's cgroup and the cgroups above it set. Each line is `PATH: LINE`,
 /// from one of these files: `io.max`, `io.latency`, `io.weight` other than its default, `io.cost.qos` that is on,
 /// `blkio.throttle.*_device`, `cpu.max`, `cpu.cfs_quota_us` with `cpu.cfs_period_us`, `memory.max`, `memory.high`,
-/// `memory.limit_in_bytes`; and from `cgroup.type` of the topmost visible cgroup, if it is not the root (version 2).
+/// `memory.limit_in_bytes`; and from `cgroup.type` of the topmost visible cgroup, if it is not the root (version 2). A
+/// file that could not be read has a line that begins with [`UNREADABLE_LIMIT`].
 pub const LIMITS: &str = "limits of the cgroups above us";
+
+/// The beginning of a line of [`LIMITS`] about a file that could not be read. `PATH (REASON)` follows.
+pub const UNREADABLE_LIMIT: &str = "unreadable: ";
+
+/// The first parts of the names of files with limits on I/O.
+pub const IO_LIMIT_KINDS: &[&str] = &["io", "blkio"];
+/// The first parts of the names of all files with limits.
+pub const ALL_LIMIT_KINDS: &[&str] = &["io", "blkio", "cpu", "memory"];
+
+/// Describes the unreadable files in a text of [`LIMITS`]; `None` if all files were read. `kinds` are the first parts of the names of the
+/// files that matter, such as `io`.
+pub fn unreadable_limits(limits: &str, kinds: &[&str]) -> Option<String> {
+    let is_of_kind = |file: &&str| {
+        kinds.iter().any(|kind| file.starts_with(&format!("{kind}.")) || file.contains(&format!("/{kind}.")))
+    };
+    let unreadable = limits.lines().filter_map(|line| line.strip_prefix(UNREADABLE_LIMIT));
+    let all: Vec<&str> = unreadable.filter(is_of_kind).collect();
+    (!all.is_empty()).then(|| format!("limits of cgroups could not be read: {}", all.join("; ")))
+}
 
 /// Whether cgroups are hidden that may have more limits than this text of [`LIMITS`], as in a container.
 pub fn hides_outer_cgroups(limits: &str) -> bool {

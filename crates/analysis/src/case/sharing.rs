@@ -25,9 +25,6 @@ const METADATA_READ_BYTES: u64 = 128 << 10;
 /// Bytes that ext4 and xfs may write to the device for each written byte, because of inodes and journal.
 pub(crate) const AMPLIFICATION: f64 = 1.5;
 
-/// Start of the reason of a check whose evidence is complete, but whose figures do not decide.
-pub(crate) const UNDECIDED: &str = "fathom cannot tell";
-
 /// A count of bytes that is known within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -244,20 +241,10 @@ impl<'a> Case<'a> {
         Ok(self.not_alone(&self.sharers(&tops), &tops))
     }
 
-    /// Returns the error "fathom cannot tell `what`", with the streams that share the devices of this stream.
-    pub(crate) fn cannot_tell<T>(&self, what: &str) -> Known<T> {
-        Err(format!("{} {what}: {}", self.start_of_open_reason(), self.why_shared()?))
-    }
-
-    /// Returns the start of the reason of a check that depends on the kernel's counts of workers and has no answer: [`UNDECIDED`], unless
-    /// a run lacks counts.
-    pub(crate) fn start_of_open_reason(&self) -> &'static str {
+    /// Whether the kernel's counts of all workers are known.
+    pub(crate) fn has_worker_counts(&self) -> bool {
         let mut workers = self.runs.iter().flat_map(|ran| &ran.end.workers);
-        if workers.all(|worker| worker.io.is_ok()) {
-            UNDECIDED
-        } else {
-            "without the kernel's counts of all workers, fathom does not know"
-        }
+        workers.all(|worker| worker.io.is_ok())
     }
 
     /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request

@@ -14,7 +14,7 @@ mod storage_reached;
 #[cfg(test)]
 mod tests;
 
-use crate::case::{Case, CaseRun, UNDECIDED};
+use crate::case::{Case, CaseRun};
 use crate::threshold::Share;
 use model::Known;
 use model::finding::{CheckId, Severity};
@@ -150,15 +150,15 @@ impl Check {
     ///    evidence for at most [`MAX_REASONS`] reasons: more reasons come from figures, which change with the runs.
     /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
     ///
-    /// No run is left out if the figures of all runs do not decide: such a reason starts with [`UNDECIDED`], or it states
-    /// figures, so that a single run has another reason.
+    /// No run is left out if the figures of all runs do not decide: the answer is [`Answer::Undecided`], or its reason states
+    /// figures, so that a single run has another reason. An undecided answer becomes an error here.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
-        let answer = self.ask_about(case, answers);
-        let Err(first_why) = &answer else { return answer };
-        // The figures of all runs leave the answer open, so to leave runs out would be a choice of runs.
-        if first_why.starts_with(UNDECIDED) {
-            return answer;
-        }
+        let first_why = match self.ask_about(case, answers) {
+            Err(why) => why,
+            // The figures of all runs leave the answer open, so to leave runs out would be a choice of runs.
+            Ok(Answer::Undecided(why)) => return Err(why),
+            decided => return decided,
+        };
         let (mut all, mut why) = (Arc::clone(&case.runs), first_why.clone());
         for _ in 0..MAX_REASONS {
             let has_other_answer = |runs: &&[CaseRun]| {
@@ -169,7 +169,7 @@ impl Check {
             let part: Arc<[CaseRun]> = groups.filter(has_other_answer).flatten().copied().collect();
             let read = part.len();
             if read == 0 || read == all.len() {
-                return answer;
+                break;
             }
             all = Arc::clone(&part);
             match self.ask_about(&case.with_runs(part), answers) {
@@ -178,11 +178,11 @@ impl Check {
                         &format!(" Only {read} of {} runs were checked: {first_why}.", case.runs.len());
                     return found.found();
                 }
-                Err(next) if !next.starts_with(UNDECIDED) => why = next,
-                Ok(_) | Err(_) => return answer,
+                Err(next) => why = next,
+                Ok(_) => break,
             }
         }
-        answer
+        Err(first_why)
     }
 
     fn ask_about(&self, case: &Case, answers: &Answers) -> Known<Answer> {
@@ -246,6 +246,8 @@ pub enum Answer {
     Finding(Detail),
     /// The check does not apply to this result.
     DoesNotApply,
+    /// The evidence is complete, but its figures do not decide, for this reason. `Check::ask` returns the reason as an error.
+    Undecided(String),
 }
 
 /// The details of a finding.
@@ -314,6 +316,33 @@ pub(crate) fn show_part(share: f64) -> String {
 /// Returns the answer "not checked" with its reason.
 pub(crate) fn not_checked<T>(why: &str) -> Known<T> {
     Err(why.to_owned())
+}
+
+/// Returns the answer of a check whose figures do not decide `question`. See [`Answer::Undecided`].
+#[allow(clippy::unnecessary_wraps, reason = "the other answers of checks may be errors")]
+pub(crate) fn undecided(question: &str) -> Known<Answer> {
+    Ok(Answer::Undecided(format!("fathom cannot tell {question}")))
+}
+
+/// Returns the answer of a check whose figures do not decide `question` because of `why`. The figures depend on the kernel's counts of
+/// workers.
+///
+/// # Errors
+/// If a run lacks these counts.
+pub(crate) fn undecided_by_workers(case: &Case, question: &str, why: &str) -> Known<Answer> {
+    if case.has_worker_counts() {
+        undecided(&format!("{question}: {why}"))
+    } else {
+        Err(format!("without the kernel's counts of all workers, fathom does not know {question}: {why}"))
+    }
+}
+
+/// Returns the answer of a check whose figures do not decide `question` because other streams share the devices.
+///
+/// # Errors
+/// As [`undecided_by_workers`], and if the layers below the target are unknown.
+pub(crate) fn undecided_by_sharing(case: &Case, question: &str) -> Known<Answer> {
+    undecided_by_workers(case, question, &case.why_shared()?)
 }
 
 /// Builds evidence from pairs. Leaves out numbers that are not finite, because JSON cannot express them.

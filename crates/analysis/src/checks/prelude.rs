@@ -5,11 +5,11 @@ pub(super) use super::{
     sum_over_runs,
 };
 pub(crate) use crate::case::{
-    Amount, Case, CaseRun, UNDECIDED, cgroup_slot, flow_of, no_run, requested_depth, share, split_known,
+    Amount, Case, CaseRun, cgroup_slot, flow_of, no_run, requested_depth, share, split_known,
 };
 pub(crate) use crate::checks::{
     Answer, Ask, Check, Detail, Earlier, Evidence, Rename, detail, evidence, finding, formula, holds,
-    not_checked, show_part,
+    not_checked, show_part, undecided, undecided_by_sharing, undecided_by_workers,
 };
 pub(crate) use crate::threshold::{Ns, Share};
 pub(crate) use model::Known;

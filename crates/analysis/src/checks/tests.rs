@@ -1,9 +1,8 @@
 //! Tests of all checks: each fires on its fixture and stays silent on honest records, and each decides about a single
 //! stream when two streams run at the same time, on one disk or on two.
 
-use crate::case::UNDECIDED;
 use crate::case::{Case, cases};
-use crate::checks::{Answer, Answers, Ask, Check, Detail, Earlier, all, evidence, hosts};
+use crate::checks::{Answer, Answers, Ask, Check, Detail, Earlier, all, evidence, hosts, undecided};
 use crate::findings::ask_all;
 use crate::fixture::{Fixture, two_streams, two_streams_on_two_disks, without_worker_counts};
 use crate::{Judging, judge};
@@ -247,19 +246,36 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
     assert!(sentence.starts_with("1 runs. Only 1 of 5 runs were checked: run "), "{answer:?}");
     // The figures of all runs do not decide. Fewer runs would, but that would be a choice of runs.
-    let undecided = ask_with(|case| match case.runs.len() {
+    let answer = ask_with(|case| match case.runs.len() {
         5 => Err("the runs vary too much".into()),
         1 => Err("one run does not vary".into()),
         _ => found("decided"),
     });
-    assert_eq!(undecided, Err("the runs vary too much".into()));
+    assert_eq!(answer, Err("the runs vary too much".into()));
     // The reason of a single run is the same.
-    let open = format!("{UNDECIDED} whether it holds");
     let answer = ask_with(|case| match case.runs.iter().find(|ran| ran.run.start.repeat == 4) {
         Some(_) if case.runs.len() == 1 => found("an outlier"),
-        _ => Err(format!("{UNDECIDED} whether it holds")),
+        _ => undecided("whether it holds"),
     });
-    assert_eq!(answer, Err(open));
+    assert_eq!(answer, Err("fathom cannot tell whether it holds".into()));
+    // An error with the same words is missing evidence: the type of the answer decides.
+    let answer = ask_with(|case| {
+        if case.runs.iter().any(|ran| ran.run.start.repeat == 4) {
+            Err("fathom cannot tell whether it holds".into())
+        } else {
+            found("The other runs decide.")
+        }
+    });
+    assert!(matches!(answer, Ok(Answer::Finding(_))), "{answer:?}");
+    // The other runs do not decide.
+    let answer = ask_with(|case| {
+        if case.runs.iter().any(|ran| ran.run.start.repeat == 4) {
+            Err("no file".into())
+        } else {
+            undecided("whether it holds")
+        }
+    });
+    assert_eq!(answer, Err("no file".into()));
     // No run was read.
     assert_eq!(ask_with(|_| Err("no file".into())), Err("no file".into()));
 }
@@ -633,7 +649,7 @@ fn streams_on_two_disks_get_the_answers_of_single_streams() {
                 Ok(Answer::Finding(f)) => format!("{:?}", f.severity),
                 Ok(Answer::Holds(..)) => "holds".into(),
                 Ok(Answer::DoesNotApply) => "does not apply".into(),
-                Err(_) => "not checked".into(),
+                Ok(Answer::Undecided(_)) | Err(_) => "not checked".into(),
             };
             assert_eq!(kind(at_once), kind(&answer), "{} of stream {stream}: {at_once:?}", check.id);
         }

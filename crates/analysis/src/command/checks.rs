@@ -12,7 +12,9 @@ use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::findings;
 use model::Known;
 use model::command::{Command, CommandRun, FilesState, NamedFiles};
-use model::evidence::{BACKLOG_BYTES, LIMITS, Moment, hides_outer_cgroups};
+use model::evidence::{
+    BACKLOG_BYTES, IO_LIMIT_KINDS, LIMITS, Moment, hides_outer_cgroups, unreadable_limits,
+};
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::record::{CommandRecord, Record};
 use model::report::Limiter;
@@ -344,10 +346,17 @@ fn check_limit(run: &CommandRun, limiter: &Limiter, seen: &CommandRecord) -> Kno
     let limits = start.map_err(|_| "the session has no snapshot of its start")?.text(LIMITS)?;
     run.devices.as_ref().map_err(Clone::clone)?;
     let is_reached = limiter.name == "throttle";
+    let unreadable = unreadable_limits(limits, IO_LIMIT_KINDS);
+    if let Some(why) = unreadable.clone().filter(|_| !is_reached) {
+        return Err(why);
+    }
     if !is_reached && hides_outer_cgroups(limits) {
         return Err(OUTER_CGROUPS_HIDDEN.into());
     }
-    found_if(is_reached, Severity::Biases, || format!("The run reached a limit: {}.", limiter.sentence))
+    let unreadable = unreadable.map_or_else(String::new, |why| format!(" Other {why}."));
+    found_if(is_reached, Severity::Biases, || {
+        format!("The run reached a limit: {}.{unreadable}", limiter.sentence)
+    })
 }
 
 fn check_cpu_wait(run: &CommandRun) -> Known<CheckAnswer> {

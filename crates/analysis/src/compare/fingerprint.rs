@@ -334,9 +334,10 @@ fn execution_aspects(phase: &Phase, settings: &StreamSpec) -> impl Iterator<Item
 fn machine_aspects(report: &Report) -> Vec<Aspect> {
     let machine = &report.machine;
     let hypervisor = machine.virtual_by.clone().map(|by| by.unwrap_or_else(|| "none".into()));
-    let limits = machine.fact(evidence::LIMITS).map(|text| match text {
-        "" => "none".to_owned(),
-        lines => lines.lines().map(shorten_limit).collect::<Vec<_>>().join("; "),
+    let limits = machine.fact(evidence::LIMITS).and_then(|text| match text {
+        "" => Ok("none".to_owned()),
+        lines => evidence::unreadable_limits(lines, evidence::ALL_LIMIT_KINDS)
+            .map_or_else(|| Ok(lines.lines().map(shorten_limit).collect::<Vec<_>>().join("; ")), Err),
     });
     // `Linux 6.18.5 #1 SMP ...`: a release may be built again, with other settings.
     let kernel = machine.kernel.split_once(" #").unwrap_or((&machine.kernel, ""));

@@ -15,7 +15,7 @@ mod fingerprint;
 mod weighing;
 
 use crate::findings;
-use crate::verdict::{NamedIds, describe_fix, explained_flags, unaccepted_ids};
+use crate::verdict::{NamedIds, describe_fix, explained_acceptance, unaccepted_ids};
 use checks::Context;
 use fingerprint::{compare_aspects, fingerprint};
 use model::command::CommandResult;
@@ -364,7 +364,7 @@ fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     format!(
         "; {} and measure again, or type {} to compare all the same",
         describe_fix(&ids),
-        explained_flags(&ids)
+        explained_acceptance(&ids, &[])
     )
 }
 

@@ -21,10 +21,11 @@
 use super::{Options, RunOrder};
 use crate::compare::checks;
 use crate::compare::{PooledResult, SideResult};
+use crate::findings::accept_flags;
 use crate::threshold::{
     MARGIN, MARGIN_OF_LONE_SESSIONS, MARGIN_OF_PERCENTILE, SAYS_NOTHING, TOLERANCE, TOLERANCE_OF_TAIL,
 };
-use crate::verdict::{PASS_UNLESS_PROVEN, accept_flags, judge_undecided};
+use crate::verdict::{PASS_UNLESS_PROVEN, judge_undecided};
 use model::comparison::{ComparisonAnswer, GateOutcome, Metric, Other, Pair, SlowdownGate};
 use model::finding::CheckId;
 use model::job::{Kind, Pattern, Stream};

@@ -23,7 +23,7 @@ use super::{Next, StrategyPlan, Summary};
 use crate::case::{self, Case};
 use crate::figures::kernel_text::{MIN_TICKS, stolen_ticks};
 use crate::figures::traffic::{self, Traffic};
-use model::evidence::{BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot};
+use model::evidence::{ALL_LIMIT_KINDS, BlockStat, LIMITS, Moment, NEIGHBOURS, Snapshot, unreadable_limits};
 use model::machine::LayerKind;
 use model::plan::Strategy;
 use model::record::{Attempt, Disturbance, Pairing, Record, RepeatedUnit};
@@ -182,7 +182,14 @@ fn limits_before_and_after(case: &Case) -> Known<[String; 2]> {
             }
         }
     }
-    before.zip(last).map(|(before, last)| [before, last]).ok_or_else(case::no_run)
+    let (before, last) = before.zip(last).ok_or_else(case::no_run)?;
+    let [first_unreadable, unreadable] =
+        [&before, &last].map(|text| unreadable_limits(text, ALL_LIMIT_KINDS));
+    // An unreadable file may hide a change, but not a change in the other files.
+    if before == last || first_unreadable != unreadable {
+        return unreadable.or(first_unreadable).map_or(Ok([before, last]), Err);
+    }
+    Ok([before, last])
 }
 
 /// Returns the lines of a text of limits that are about devices of the targets, or about no device.
@@ -602,6 +609,29 @@ mod tests {
         set(&mut record, 1, 0, &limit.replace("254:0", "8:0"));
         set(&mut record, 1, 1, "");
         assert_eq!(judge_second(&record), [], "of another device");
+    }
+
+    #[test]
+    fn an_unreadable_limit_hides_only_its_own_change() {
+        let mut record = Fixture::honest().record();
+        let unreadable = "unreadable: /c/memory.max (permission denied)\n";
+        let set_all = |record: &mut Record, text: &str| {
+            let in_runs = record.runs.iter_mut().flat_map(|run| &mut run.evidence);
+            for snapshot in record.evidence.iter_mut().chain(in_runs) {
+                snapshot.files.insert(LIMITS.into(), Ok(text.into()));
+            }
+        };
+        let is_unknown = |record: &Record| {
+            let why = OutsideLoad::from_runs(&case::cases(record)[0]).limits.err();
+            why.is_some_and(|why| why.contains("/c/memory.max"))
+        };
+        set_all(&mut record, unreadable);
+        assert!(is_unknown(&record) && judge_second(&record).is_empty());
+        record.runs[1].evidence[1].files.insert(LIMITS.into(), Ok(String::new()));
+        assert!(is_unknown(&record) && judge_second(&record).is_empty(), "it became readable");
+        let changed = format!("/c/cpu.max: 50000 100000\n{unreadable}");
+        record.runs[1].evidence[1].files.insert(LIMITS.into(), Ok(changed));
+        assert!(matches!(&judge_second(&record)[..], [Disturbance::LimitChanged { .. }]));
     }
 
     #[test]

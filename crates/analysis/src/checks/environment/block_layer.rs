@@ -17,7 +17,7 @@ use super::file_system::is_remote;
 use crate::checks::io_as_requested::has_queue;
 use crate::checks::prelude::*;
 use crate::figures::{RATED_KINDS, kernel_text, traffic};
-use model::evidence::LIMITS;
+use model::evidence::{IO_LIMIT_KINDS, LIMITS, unreadable_limits};
 use model::record::StreamEnd;
 
 /// Share by which a rate may be below a limit and still be limited by it. With one operation at a time, a part of each
@@ -40,8 +40,8 @@ pub(in crate::checks) const IO_LIMIT_CONFIGURED: Check = Check {
          biased, and the limit is named as the limiter of the result. The upper bound also allows the budget \
          of {burst}, two slices of the kernel's throttle. Any other limit on these devices in a direction of \
          the job, and any weight other than the default, is a note. Not checked if a limited device may be in \
-         an unknown part of the stack, or if no limit was found and cgroups above fathom are not visible, as \
-         in a container. Limits of devices do not apply to a network file system, or to one of a virtual \
+         an unknown part of the stack, or if no limit was found and a limit cannot be read or cgroups above \
+         fathom are not visible, as in a container. Limits of devices do not apply to a network file system, or to one of a virtual \
          machine's host.",
         least = Share(1.0 - TOLERANCE_BELOW),
         most = Share(1.0 + TOLERANCE_ABOVE),
@@ -119,17 +119,24 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
                 "a cgroup limits a device, and fathom cannot tell whether the target is on it: {why}"
             ));
         }
-        if case.places().any(may_use_devices) && case.may_hide_limits() {
-            return not_checked(OUTER_CGROUPS_HIDDEN);
+        if case.places().any(may_use_devices) {
+            if let Some(why) = describe_unreadable(case) {
+                return Err(why);
+            }
+            if case.may_hide_limits() {
+                return not_checked(OUTER_CGROUPS_HIDDEN);
+            }
         }
         return holds("No cgroup limits these operations.", evidence([]));
     }
+    let unreadable = describe_unreadable(case).map_or_else(String::new, |why| format!(" Other {why}."));
     if let Some((limit, rate)) = find_reached_limit(case, &limits) {
         return finding!(
             Severity::Biases,
             evidence([("limit_per_s", limit.per_s), ("rate_per_s", rate)]),
-            "A cgroup limits {}: you measured that limit.",
-            limit.describe()
+            "A cgroup limits {}: you measured that limit.{}",
+            limit.describe(),
+            unreadable
         );
     }
     let mut settings: Vec<String> = limits.hard.iter().map(Limit::describe).collect();
@@ -137,9 +144,15 @@ fn check_io_limit_configured(case: &Case) -> Known<Answer> {
     finding!(
         Severity::Note,
         evidence([]),
-        "A cgroup controls the I/O of this device: {}.",
-        settings.join("; ")
+        "A cgroup controls the I/O of this device: {}.{}",
+        settings.join("; "),
+        unreadable
     )
+}
+
+/// Describes the limits on I/O that could not be read; `None` if all were read.
+fn describe_unreadable(case: &Case) -> Option<String> {
+    unreadable_limits(case.machine?.fact(LIMITS).ok()?, IO_LIMIT_KINDS)
 }
 
 /// Whether the result reached a limit.
@@ -354,10 +367,10 @@ fn check_time_above_device(case: &Case, earlier: &Earlier) -> Known<Answer> {
         return holds(sentence, numbers);
     }
     if !parts.is_above(least) {
-        return Err(format!(
-            "{UNDECIDED} how much of the latency was spent in the device: the kernel counts whole milliseconds, and the \
-             parts of a split operation overlap"
-        ));
+        return undecided(
+            "how much of the latency was spent in the device: the kernel counts whole milliseconds, and the \
+             parts of a split operation overlap",
+        );
     }
     let (is_limited, syncs) = (reaches_limit(case), case.syncs());
     let severity = match least {
@@ -479,6 +492,8 @@ const READ_AHEAD_KB: u64 = 128;
 /// Default of max_sectors_kb before Linux 6.16, if the hardware allows requests of this size (BLK_DEF_MAX_SECTORS_CAP).
 /// Newer kernels have a larger default.
 const MAX_SECTORS_KB: u64 = 1280;
+/// File with the target latency of writeback throttling.
+const THROTTLE_FILE: &str = "wbt_lat_usec";
 /// Target latency of writeback throttling in us, for spinning disks and for others (block/blk-wbt.c).
 const THROTTLE_US: [u64; 2] = [75_000, 2_000];
 
@@ -549,24 +564,32 @@ fn check_scheduler_effects(case: &Case) -> Known<Answer> {
 }
 
 /// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default
-/// 0)`, each with the command that restores the default.
+/// 0)`, each with the command that restores the default. If the record does not show which of several defaults applies, each command has
+/// its condition.
 fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> {
-    let change = |file: &str, now: &str, defaults: &[&str]| {
-        let command = |default: &&str| format!("`echo {default} > /sys/block/{}/queue/{file}`", layer.name);
-        let commands: Vec<String> = defaults.iter().map(command).collect();
-        (format!("{file} {now} (default {})", defaults.join(" or ")), commands.join(" or "))
+    let describe = |file: &str, now: &str, defaults: &[&str]| {
+        format!("{file} {now} (default {})", defaults.join(" or "))
     };
+    let set = |file: &str, value: &str| format!("`echo {value} > /sys/block/{}/queue/{file}`", layer.name);
     let mut out = Vec::new();
     let schedulers = layer.queue.get("scheduler");
-    let active_scheduler = active_scheduler(
-        schedulers.ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?,
-    );
+    let schedulers =
+        schedulers.ok_or_else(|| format!("the kernel does not show the queue settings of {}", layer.name))?;
+    let active_scheduler = active_scheduler(schedulers);
     // If the number of queues is unknown, both schedulers count as the default.
     let has_many_queues = layer.device_number("mq").is_ok_and(|queues| queues > 1);
     let is_default = active_scheduler == "none" || (!has_many_queues && active_scheduler == "mq-deadline");
     if !is_default {
         let defaults: &[&str] = if has_many_queues { &["none"] } else { &["none", "mq-deadline"] };
-        out.push(change("scheduler", active_scheduler, defaults));
+        let (none, deadline) = (set("scheduler", "none"), set("scheduler", "mq-deadline"));
+        // Loop devices have no scheduler by default.
+        let may_get_deadline = layer.kind != LayerKind::Loop && schedulers.contains("mq-deadline");
+        let command = match layer.device_number("mq") {
+            _ if has_many_queues || !may_get_deadline => none,
+            Ok(_) => deadline,
+            Err(_) => format!("{deadline} (with one hardware queue; with several {none})"),
+        };
+        out.push((describe("scheduler", active_scheduler, defaults), command));
     }
     let mut compare = |file: &str, defaults: &[u64], differs: fn(u64, u64) -> bool| {
         // Old kernels and devices without requests lack some of the files.
@@ -575,7 +598,22 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
         {
             let defaults: Vec<String> = defaults.iter().map(u64::to_string).collect();
             let defaults: Vec<&str> = defaults.iter().map(String::as_str).collect();
-            out.push(change(file, &now.to_string(), &defaults));
+            let command = match *defaults.as_slice() {
+                // -1 is the default of the device.
+                _ if file == THROTTLE_FILE => set(file, "-1"),
+                // The second default is that of newer kernels: see `default_read_aheads_kb`.
+                [older, newer] => {
+                    let (older, newer) = (set(file, older), set(file, newer));
+                    let condition = if layer.kind == LayerKind::Loop {
+                        ", if the backing disk is rotational"
+                    } else {
+                        ""
+                    };
+                    format!("{newer} (on newer kernels such as 6.18{condition}; otherwise {older})")
+                }
+                _ => set(file, &defaults.concat()),
+            };
+            out.push((describe(file, &now.to_string(), &defaults), command));
         }
     };
     let other = |now: u64, default: u64| now != default;
@@ -588,7 +626,7 @@ fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> 
             compare("read_ahead_kb", &default_read_aheads_kb(layer), other);
         }
         if case.does(Kind::Write) {
-            compare("wbt_lat_usec", &default_throttles_us(layer), other);
+            compare(THROTTLE_FILE, &default_throttles_us(layer), other);
         }
     }
     Ok(out)
@@ -694,6 +732,21 @@ fn limits_of_an_unknown_device_are_not_checked() {
     assert!(matches!(answer("/c/io.max: 254:0 riops=10000"), Ok(Answer::Finding(_))));
     assert!(matches!(answer("/c/io.max: 8:0 wiops=10000"), Ok(Answer::Holds(..))), "the job only reads");
     assert!(matches!(answer("/c/cpu.max: 50000 100000"), Ok(Answer::Holds(..))));
+}
+
+#[test]
+fn an_unreadable_limit_is_not_checked_unless_a_limit_was_found() {
+    const UNREADABLE: &str = "/c/cpu.max: 50000 100000\nunreadable: /c/io.max (permission denied)\n";
+    let answer = IO_LIMIT_CONFIGURED.answer(&limited(UNREADABLE));
+    assert!(answer.as_ref().is_err_and(|why| why.contains("/c/io.max (permission denied)")), "{answer:?}");
+    let cpu_only = "/c/memory.max: 9000\nunreadable: /c/cpu.max (permission denied)\n";
+    assert!(matches!(IO_LIMIT_CONFIGURED.answer(&limited(cpu_only)), Ok(Answer::Holds(..))));
+    for (riops, severity) in [(10_000, Severity::Biases), (900_000, Severity::Note)] {
+        let found = limited(&format!("/c/a/io.max: 254:0 riops={riops}\n{UNREADABLE}"));
+        let Ok(Answer::Finding(detail)) = IO_LIMIT_CONFIGURED.answer(&found) else { panic!("{riops}") };
+        assert_eq!(detail.severity, severity);
+        assert!(detail.sentence.ends_with("read: /c/io.max (permission denied)."), "{}", detail.sentence);
+    }
 }
 
 #[test]
@@ -898,6 +951,51 @@ fn changed_settings_are_listed_with_their_defaults() {
         "{}",
         f.sentence
     );
+}
+
+#[test]
+fn the_fix_has_the_command_that_applies() {
+    const TWO_SCHEDULERS: &str = "`echo mq-deadline > /sys/block/vda/queue/scheduler` (with one hardware queue; with several `echo none > \
+         /sys/block/vda/queue/scheduler`).";
+    const TWO_READ_AHEADS: &str = "`echo 2560 > /sys/block/vda/queue/read_ahead_kb` (on newer kernels such as 6.18; otherwise `echo 128 > \
+         /sys/block/vda/queue/read_ahead_kb`).";
+    const OF_LOOP: &str =
+        "(on newer kernels such as 6.18, if the backing disk is rotational; otherwise `echo 128 > ";
+    let bfq = ("scheduler", "none mq-deadline [bfq]");
+    let with_fix = |kind, files: &[(&str, &str)], queues: Option<&str>| {
+        let fixture = Fixture { cache: Cache::Buffered, read_percent: 50, ..Fixture::honest() };
+        let mut record = with_settings_on(&fixture, files, queues.unwrap_or_default());
+        let layer = &mut record.header.hosts[0].places[0].layers[0];
+        layer.kind = kind;
+        if queues.is_none() {
+            layer.device.remove("mq");
+        }
+        match SCHEDULER_EFFECTS.answer(&record) {
+            Ok(Answer::Finding(found)) => found.fix.unwrap_or_default(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (disk, looped) = (LayerKind::Disk, LayerKind::Loop);
+    for (kind, files, queues, end) in [
+        (disk, vec![bfq], Some("1"), ": `echo mq-deadline > /sys/block/vda/queue/scheduler`."),
+        (disk, vec![bfq], Some("8"), ": `echo none > /sys/block/vda/queue/scheduler`."),
+        (
+            disk,
+            vec![("scheduler", "none [bfq]")],
+            Some("1"),
+            ": `echo none > /sys/block/vda/queue/scheduler`.",
+        ),
+        (looped, vec![bfq], Some("1"), ": `echo none > /sys/block/vda/queue/scheduler`."),
+        (disk, vec![bfq], None, TWO_SCHEDULERS),
+        (disk, vec![("rotational", "1"), ("read_ahead_kb", "8")], Some("1"), TWO_READ_AHEADS),
+        (looped, vec![("read_ahead_kb", "8")], Some("1"), OF_LOOP),
+        (disk, vec![("read_ahead_kb", "8")], Some("1"), ": `echo 128 > /sys/block/vda/queue/read_ahead_kb`."),
+        (looped, vec![("wbt_lat_usec", "0")], Some("1"), ": `echo -1 > /sys/block/vda/queue/wbt_lat_usec`."),
+        (disk, vec![("nomerges", "2")], Some("1"), ": `echo 0 > /sys/block/vda/queue/nomerges`."),
+    ] {
+        let fix = with_fix(kind, &files, queues);
+        assert!(fix.contains(end), "{kind:?} {files:?} {queues:?}: {fix}");
+    }
 }
 
 #[test]

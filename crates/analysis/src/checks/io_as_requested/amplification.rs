@@ -91,9 +91,9 @@ fn check_read_amplified(case: &Case) -> Known<Answer> {
         return holds(describe_reads(ratio), numbers);
     }
     if read.saturating_sub(requested) <= allowed_extra_bytes(case) {
-        return Err(format!(
-            "{UNDECIDED} read-ahead at the end of the runs from read amplification, because the runs are too short"
-        ));
+        return undecided(
+            "read-ahead at the end of the runs from read amplification, because the runs are too short",
+        );
     }
     read_ahead_finding(case, "The device read", read, requested, numbers)
 }

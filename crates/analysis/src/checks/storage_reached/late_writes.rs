@@ -58,7 +58,7 @@ fn check_writes_still_in_ram(case: &Case) -> Known<Answer> {
     }
     // If other streams share the device, both bounds must lead to the same answer.
     if share_in_memory(Some(bounds?.least as f64)) > IN_MEMORY_ABOVE {
-        return case.cannot_tell("how many of this stream's writes had left memory");
+        return undecided_by_sharing(case, "how many of this stream's writes had left memory");
     }
     holds("The writes were at the device when the clock stopped.", numbers)
 }
@@ -165,7 +165,7 @@ fn check_never_written(case: &Case, earlier: &Earlier) -> Known<Answer> {
         if others.most == 0 { arrived } else { synced.saturating_sub(amplified(others.most)) };
     if arrived as f64 >= WRITTEN_FROM.0 * distinct {
         if (arrived_at_least as f64) < WRITTEN_FROM.0 * distinct {
-            return case.cannot_tell("whether all of this stream's writes were stored");
+            return undecided_by_sharing(case, "whether all of this stream's writes were stored");
         }
         cancelled?;
         return holds("The written data were stored after the final sync.", numbers);

@@ -389,9 +389,10 @@ pub(super) const UNACCOUNTED: Check = Check {
 fn check_unaccounted(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let Some(from) = counted_from(case) else { return decide_by_pages(case, earlier) };
     match decide_by_calls(case, from) {
-        Ok(answer) => Ok(answer),
-        Err(_) if case.does(Kind::Read) && case.on_device() => decide_by_pages(case, earlier),
-        Err(why) => Err(why),
+        Ok(Answer::Undecided(_)) | Err(_) if case.does(Kind::Read) && case.on_device() => {
+            decide_by_pages(case, earlier)
+        }
+        answer => answer,
     }
 }
 
@@ -446,11 +447,11 @@ fn decide_by_calls(case: &Case, from: Share) -> Known<Answer> {
         }
     }
     if is_undecided {
-        return Err(format!(
-            "{} how many bytes system calls moved for this stream: other streams ran at the same time, and the kernel counts \
-             their system calls together",
-            case.start_of_open_reason()
-        ));
+        return undecided_by_workers(
+            case,
+            "how many bytes system calls moved for this stream",
+            "other streams ran at the same time, and the kernel counts their system calls together",
+        );
     }
     let part = if least_share >= 1.0 { "all".to_owned() } else { show_part(least_share) + " of the" };
     holds(format!("System calls moved {part} bytes that fathom counted."), evidence([]))
@@ -466,7 +467,7 @@ fn decide_by_pages(case: &Case, earlier: &Earlier) -> Known<Answer> {
     let missing = read.saturating_sub(delivered.most);
     if share(missing as f64, read as f64) < MISSING_FROM {
         if share(read.saturating_sub(delivered.least) as f64, read as f64) >= MISSING_FROM {
-            return case.cannot_tell("how many of this stream's reads a device delivered");
+            return undecided_by_sharing(case, "how many of this stream's reads a device delivered");
         }
         return holds("The device or the page cache accounts for the reads.", evidence([]));
     }

@@ -68,7 +68,7 @@ fn check_cache_served(case: &Case) -> Known<Answer> {
             };
             return holds(sentence, numbers);
         }
-        return case.cannot_tell("how many of this stream's reads came from memory");
+        return undecided_by_sharing(case, "how many of this stream's reads came from memory");
     };
     let is_encoded = |extents: &Extents| encoded_share_of(extents) > ENCODED_ABOVE;
     if delivered > 0 && split_known(case.extents()).0.iter().any(is_encoded) {
@@ -202,7 +202,7 @@ fn check_direct_fell_back(case: &Case) -> Known<Answer> {
     all_known?;
     copied?;
     if is_undecided {
-        return case.cannot_tell("whether the device saw all of this stream's I/O");
+        return undecided_by_sharing(case, "whether the device saw all of this stream's I/O");
     }
     let sentence = match &pages {
         Ok(new) if new.bytes > 0.0 => {
