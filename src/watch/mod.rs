@@ -23,13 +23,16 @@ use machine::processes::SampledTasks;
 use machine::resolve::{resolve as place_of, resolve_device};
 use machine::root::Root;
 use model::evidence::BlockStat;
-use model::machine::{Capacity, KnownBy, Layer, LayerKind, Place, SameBy};
+use model::history::Entry;
+use model::machine::{KnownBy, Layer, LayerKind, Place, SameBy};
+use model::verdict::Verdict;
 use model::watch::{
-    Conclusion, DeviceInterval, Latencies, Layout, LoadOverTime, MeasuredIn, Rule, Watched, WatchedDevice,
+    Conclusion, DeviceInterval, Latencies, Layout, LoadOverTime, MeasuredBefore, Rule, Watched, WatchedDevice,
 };
 use model::{Known, name};
 use processes::{Busiest, Calls, Events};
 use report::{Format, Style, TEXT};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -81,14 +84,12 @@ pub fn watch(request: &Request) -> Result<ExitCode, Failure> {
     let sampled = sampled_tasks(&root, request.pid)?;
     let targets = resolve(&root, &request.targets)?;
     let mut shown = Shown::new(request, &targets)?;
-    let (measured, unread) = match history::capacities() {
-        Ok(measured) => (measured, None),
-        Err(why) => (Vec::new(), Some(format!("the history cannot be read: {}", why.message()))),
-    };
+    let measured =
+        history::capacities().map_err(|why| format!("the history cannot be read: {}", why.message()));
     let gone = Arc::new(AtomicBool::new(false));
     let stop = signals::watch_until_gone(&gone, live::restore_terminal)?;
     let devices = Devices::new(&root, targets, measured, request.selection)?;
-    let watched = run(request, sampled, devices, &mut shown, unread.into_iter().collect(), &stop);
+    let watched = run(request, sampled, devices, &mut shown, &stop);
     gone.store(true, Ordering::Relaxed);
     watched
 }
@@ -99,7 +100,6 @@ fn run(
     sampled: SampledTasks,
     mut devices: Devices,
     shown: &mut Shown,
-    mut remarks: Vec<String>,
     stop: &AtomicBool,
 ) -> Result<ExitCode, Failure> {
     let root = &devices.root.clone();
@@ -108,9 +108,7 @@ fn run(
     let with_events = request.events && (with_devices || with_processes);
     let mut events = if with_events { Events::new(sampled) } else { Events::none() };
     let mut cpu_times = root.read("/proc/stat").ok();
-    if with_devices {
-        remarks.splice(0..0, devices.first_remarks());
-    }
+    let mut remarks = if with_devices { devices.first_remarks() } else { Vec::new() };
     if with_processes {
         remarks.push(processes::remark(root));
     }
@@ -204,7 +202,7 @@ struct Devices {
     root: Root,
     all: Vec<Device>,
     targets: Vec<Target>,
-    measured: Vec<(MeasuredIn, Capacity)>,
+    measured: Known<MeasuredBefore>,
     selection: Selection,
     /// Whether the devices were sampled before.
     begun: bool,
@@ -249,7 +247,7 @@ impl Devices {
     fn new(
         root: &Root,
         targets: Vec<Target>,
-        measured: Vec<(MeasuredIn, Capacity)>,
+        measured: Known<MeasuredBefore>,
         selection: Selection,
     ) -> Result<Self, Failure> {
         // `ALL` along with other targets means all devices.
@@ -380,14 +378,17 @@ impl Device {
         layer: &Layer,
         level: usize,
         to_bench: &str,
-        measured: &[(MeasuredIn, Capacity)],
+        measured: &Known<MeasuredBefore>,
     ) -> Self {
         // A partition has the limits of its disk. A measurement of memory is never VALID.
         let has_limits = !matches!(layer.kind, LayerKind::Partition | LayerKind::Zram | LayerKind::Ram);
         let known_by = KnownBy::from_layer(layer);
-        let limits = || {
-            Limits::from_capacities(&known_by, measured)
-                .ok_or_else(|| format!("limit unknown: no VALID result of it; run `fathom bench {to_bench}`"))
+        let limits = || -> Known<Limits> {
+            let measured = measured.as_ref().map_err(|why| format!("limit unknown: {why}"))?;
+            Limits::from_capacities(&known_by, &measured.capacities).ok_or_else(|| {
+                let earlier = describe_without_capacity(layer, &measured.without_capacity);
+                format!("limit unknown: {earlier}; run `fathom bench {to_bench}`")
+            })
         };
         let shown = WatchedDevice {
             name: layer.name.clone(),
@@ -443,7 +444,7 @@ impl Device {
     }
 
     /// Starts from zero if the name now belongs to another device, medium or file. Returns a remark about the change.
-    fn detect_replacement(&mut self, root: &Root, measured: &[(MeasuredIn, Capacity)]) -> Option<String> {
+    fn detect_replacement(&mut self, root: &Root, measured: &Known<MeasuredBefore>) -> Option<String> {
         let sequence = devices::sequence(root, &self.shown.name);
         if sequence == self.sequence || sequence.is_none() {
             return None;
@@ -534,7 +535,7 @@ fn events_of(device: &WatchedDevice, all: &[WatchedDevice]) -> Option<Latencies>
 }
 
 /// The partitions of a disk, one level below it.
-fn partitions(root: &Root, disk: &Layer, level: usize, measured: &[(MeasuredIn, Capacity)]) -> Vec<Device> {
+fn partitions(root: &Root, disk: &Layer, level: usize, measured: &Known<MeasuredBefore>) -> Vec<Device> {
     let all = devices::partitions(root, &disk.name).into_iter().filter_map(|name| {
         let place = resolve_device(root, &name)?;
         let layer = place.layers.first()?;
@@ -576,12 +577,7 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
     let kernel_name = without_node.and_then(|name| Some(name.to_str()?.replace('/', "!")));
     let found = match kernel_name.and_then(|name| resolve_device(root, &name)) {
         Some(place) => place,
-        None if !typed.exists() && typed.parent() == Some(Path::new("")) => {
-            return Err(Failure::Usage(format!(
-                "{}: there is no such file, and no block device of that name; `fathom devices` lists them",
-                name::shown(typed)
-            )));
-        }
+        None if is_missing(typed) => return Err(Failure::Usage(explain_missing(typed))),
         None => place_of(root, typed)?,
     };
     if !found.layers.is_empty() {
@@ -590,18 +586,74 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
     let why = found.ram.as_ref().map(|ram| format!("the target is in memory ({ram})")).or(found.blind);
     let why = why.unwrap_or_else(|| "the kernel shows no block device below the target".into());
     Err(Failure::Usage(format!(
-        "{} is on no block device that could be watched: {why}; name a disk, or a file on one",
+        "{} is on no block device that could be watched: {why}; name a disk, or a file on one (`fathom devices` lists the disks)",
         name::shown(typed)
     )))
 }
 
+/// Says that no result shows the limits of a device, and what became of the earlier sessions on it.
+fn describe_without_capacity(layer: &Layer, sessions: &[Entry]) -> String {
+    let is_same = |device: &model::history::Device| {
+        let by_name = layer.serial.is_some() || device.name == layer.name;
+        by_name && device.serial == layer.serial && device.bytes == layer.bytes
+    };
+    let own: Vec<&Entry> = sessions.iter().filter(|session| session.devices.iter().any(is_same)).collect();
+    let Some(newest) = own.first() else { return "no VALID result of it".into() };
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for session in &own {
+        *counts.entry(session.verdict.map_or("without a verdict", Verdict::word)).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    format!(
+        "no result of the sessions on it ({}) shows it; `fathom show {}` explains the newest",
+        counts.join(", "),
+        newest.id
+    )
+}
+
+/// Whether a path is known to lead to no file.
+fn is_missing(typed: &Path) -> bool {
+    typed.metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// Explains a path that leads to no file: its likely cause, and what to type.
+fn explain_missing(typed: &Path) -> String {
+    let shown = name::shown(typed);
+    if typed.parent() == Some(Path::new("")) {
+        return format!(
+            "{shown}: there is no such file, and no block device of that name; `fathom devices` lists them"
+        );
+    }
+    if let Ok(target) = typed.read_link() {
+        let target = name::shown(&target);
+        return format!("{shown} is a symbolic link to {target}, which does not exist; name another path");
+    }
+    if typed.starts_with("/dev") {
+        return format!(
+            "{shown} does not exist: the device was removed, or has another name; `fathom devices` lists the devices"
+        );
+    }
+    let above = typed.ancestors().skip(1).find(|above| above.is_dir()).map(name::shown);
+    let advice = above.map_or_else(
+        || "name a directory, an existing file or a block device".to_owned(),
+        |above| format!("`fathom watch {above}` watches the device of {above}"),
+    );
+    format!("{shown} does not exist; {advice}")
+}
+
 impl Target {
-    /// Describes the stack below the target, as in `/data: ext4 > loop0 > vda`, and its unknown parts.
+    /// Describes the stack below the target, as in `/data: ext4 > loop0 > vda`, and its unknown parts. Counters are those of devices, so
+    /// the remark about a file or directory says that others may use the same device.
     fn chain(&self) -> String {
         let mut words = vec![self.place.kind().to_owned()];
         words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
         let blind = self.place.blind.as_ref().map_or(String::new(), |why| format!("; not known: {why}"));
-        format!("{}: {}{blind}", name::shown(&self.typed), words.join(" > "))
+        let whole = if self.place.file_system.is_some() {
+            "; all figures are of the whole device, not only of this path"
+        } else {
+            ""
+        };
+        format!("{}: {}{blind}{whole}", name::shown(&self.typed), words.join(" > "))
     }
 }
 
@@ -817,6 +869,52 @@ fn a_layer_is_below_the_deepest_user() {
 }
 
 #[test]
+fn the_remark_about_a_path_says_that_figures_are_of_the_whole_device() {
+    let file_system = model::machine::FileSystem {
+        kind: "ext4".into(),
+        source: "/dev/vda".into(),
+        mount_point: "/".into(),
+        options: "rw".into(),
+        attributes: Vec::new(),
+        root: "/".into(),
+    };
+    let layers = vec![Layer { name: "vda".into(), ..Layer::default() }];
+    let device = Place { layers, ..Place::default() };
+    let path = Place { file_system: Some(file_system), ..device.clone() };
+    let chain = |place: Place| Target { typed: "/x".into(), place }.chain();
+    assert_eq!(chain(path), "/x: ext4 > vda; all figures are of the whole device, not only of this path");
+    assert_eq!(chain(device), "/x: block device > vda");
+}
+
+#[test]
+fn earlier_sessions_that_show_no_limit_are_counted_by_their_verdict() {
+    let session = |id: &str, serial: &str, verdict: Option<Verdict>| {
+        let device = model::history::Device {
+            name: "sda".into(),
+            model: None,
+            serial: Some(serial.into()),
+            bytes: 1 << 30,
+        };
+        Entry { id: id.into(), devices: vec![device], verdict, ..Entry::default() }
+    };
+    let layer = Layer { name: "sdb".into(), serial: Some("x".into()), bytes: 1 << 30, ..Layer::default() };
+    let suspect = Some(Verdict::Suspect);
+    let sessions = [
+        session("3", "x", suspect),
+        session("2", "y", None),
+        session("1", "x", None),
+        session("0", "x", suspect),
+    ];
+    assert_eq!(
+        describe_without_capacity(&layer, &sessions),
+        "no result of the sessions on it (2 SUSPECT, 1 without a verdict) shows it; `fathom show 3` explains the newest"
+    );
+    assert_eq!(describe_without_capacity(&layer, &sessions[1..2]), "no VALID result of it");
+    let unnamed = Layer { serial: None, ..layer };
+    assert_eq!(describe_without_capacity(&unnamed, &sessions), "no VALID result of it");
+}
+
+#[test]
 fn targets_without_a_device_are_refused() {
     let root = Root::real();
     let why = |path: &str| match place(&root, Path::new(path)) {
@@ -824,6 +922,17 @@ fn targets_without_a_device_are_refused() {
         other => panic!("{other:?}"),
     };
     assert!(why("no-such-disk").contains("no block device of that name"));
-    assert!(why("/nowhere/at/all").contains("does not exist"));
+    assert_eq!(
+        why("/nowhere/at/all"),
+        "/nowhere/at/all does not exist; `fathom watch /` watches the device of /"
+    );
+    let removed =
+        "/dev/no-such-disk does not exist: the device was removed, or has another name; `fathom devices`";
+    assert!(why("/dev/no-such-disk").starts_with(removed), "{}", why("/dev/no-such-disk"));
+    let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink("/nowhere", &link).unwrap_or_else(|e| panic!("{e}"));
+    let linked = why(&link.to_string_lossy());
+    assert!(linked.contains("is a symbolic link to /nowhere, which does not exist"), "{linked}");
     assert!(why("/proc/stat").contains("no block device that could be watched"));
 }

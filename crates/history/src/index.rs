@@ -13,10 +13,10 @@ use analysis::Judging;
 use model::finding::Outcome;
 use model::history::{Device, Entry, Figure, FindingMark};
 use model::job::Job;
-use model::machine::{Capacity, Machine, Place};
+use model::machine::{Machine, Place};
 use model::record::{Header, Record, Unreadable};
 use model::report::{Ending, Measured, QuotedRate, Report, Verdict};
-use model::watch::MeasuredIn;
+use model::watch::{MeasuredBefore, MeasuredIn};
 use output::failure::Failure;
 use output::session_directories::session_directories;
 use output::stderr;
@@ -547,18 +547,22 @@ fn devices(record: &Record) -> Vec<Device> {
 /// as it is today.
 const SESSIONS_MAX: u32 = 1000;
 
-/// Returns the capacities of devices that the newest `SESSIONS_MAX` sessions measured, each with
-/// its session, newest first.
+/// Returns the capacities of devices that the newest `SESSIONS_MAX` sessions measured, and the sessions that measured none.
 ///
 /// # Errors
 /// As for a query of the index.
-pub fn capacities() -> Result<Vec<(MeasuredIn, Capacity)>, Failure> {
+pub fn capacities() -> Result<MeasuredBefore, Failure> {
     let entries = query(&Files::scan(), |index| index.entries(&Filter::default(), Some(SESSIONS_MAX)))?;
-    let with_session = |entry: model::history::Entry| {
-        let session = MeasuredIn { session: entry.id, started: entry.started };
-        entry.capacities.into_iter().map(move |capacity| (session.clone(), capacity))
-    };
-    Ok(entries.into_iter().flat_map(with_session).collect())
+    let mut measured = MeasuredBefore::default();
+    for entry in entries {
+        if entry.capacities.is_empty() {
+            measured.without_capacity.push(entry);
+        } else {
+            let session = MeasuredIn { session: entry.id, started: entry.started };
+            measured.capacities.extend(entry.capacities.into_iter().map(|one| (session.clone(), one)));
+        }
+    }
+    Ok(measured)
 }
 
 #[cfg(test)]

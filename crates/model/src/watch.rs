@@ -5,7 +5,8 @@
 
 use crate::Known;
 use crate::evidence::BlockStat;
-use crate::machine::{Direction, LayerKind, SameBy};
+use crate::history::Entry;
+use crate::machine::{Capacity, Direction, LayerKind, SameBy};
 use serde::Serialize;
 
 /// One interval of `fathom watch`.
@@ -409,6 +410,15 @@ pub struct Load {
     pub same_by: SameBy,
     /// The sessions that measured the capacities: the one that gives the lower bound, then the others, newest first.
     pub sessions: Vec<MeasuredIn>,
+}
+
+/// What earlier sessions tell about the limits of devices, the newest session first.
+#[derive(Clone, Debug, Default)]
+pub struct MeasuredBefore {
+    /// Capacities of devices.
+    pub capacities: Vec<(MeasuredIn, Capacity)>,
+    /// Sessions without a capacity of any device.
+    pub without_capacity: Vec<Entry>,
 }
 
 /// A session with capacities of a device.
