@@ -315,8 +315,10 @@ mod tests {
         observation.start.files.insert("/proc/stat".into(), Ok("cpu  0 0 0 0 0 0 0 0\n".into()));
         let text = text(&diagnose(observation), false);
         assert!(!text.contains("  - ") && !text.contains("not be checked"), "{text}");
-        let found = "nothing was found that would change what a number means.\n\nOK  The place: ";
-        assert!(text.contains(found) && text.lines().count() <= 16, "{text}");
+        let found =
+            "This machine is fit to measure: nothing was found that would change what a number means.\n";
+        assert!(text.starts_with(found) && text.contains("\n\nOK  The place: "), "{text}");
+        assert!(text.lines().count() <= 16, "{text}");
     }
 
     #[test]
@@ -348,6 +350,8 @@ mod tests {
         }
         let diagnosis = diagnose(observation);
         let plain = text(&diagnosis, false);
+        let first = "2 things would change what a number means: holes, counters of sda.\n";
+        assert!(plain.starts_with(first), "{plain}");
         let (_, found) = plain.split_once("Before you measure:\n").unwrap_or_default();
         assert!(found.starts_with("  1. holes (invalidates a number, A04): "), "{found}");
         let fix = "\n  2. counters of sda (biases a number, A13): ";

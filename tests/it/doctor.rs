@@ -83,6 +83,7 @@ fn holes_are_found_before_measuring() {
     assert_eq!(names(&stage.path("xdg")), Vec::<PathBuf>::new(), "fathom doctor keeps no session");
 
     let text = stage.fathom("doctor", &hollow);
+    assert!(text.stdout.lines().next().unwrap().contains(" would change what a number means: "), "{text:?}");
     let (_, list) = text.stdout.split_once("Before you measure:\n").unwrap();
     let fix = "\n     -> name the directory and let";
     assert!(list.starts_with("  1. holes (invalidates a number, A04): ") && list.contains(fix), "{list}");

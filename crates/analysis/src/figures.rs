@@ -28,6 +28,7 @@ use model::record::{
     Cell, Disturbed, KindEnd, LaneEnd, LaneKind, PriorityEnd, RunEnding, StreamEnd, WorkerEnd,
 };
 use model::report::{CpuCost, DeviceFigures, DisturbedRun, Figures, FinalSync, Latency, Rates, RunFigures};
+pub(crate) use model::study::LATE_SHARE;
 use stats::intervals::{self, Mean, half_width};
 use stats::sample::mean;
 use std::collections::BTreeMap;
@@ -38,10 +39,6 @@ pub(crate) const PERCENTILES: &[(&str, f64)] =
     &[("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999), ("99.99", 0.9999)];
 
 const MB: f64 = 1e6;
-
-/// If fathom's own lateness is more than this share of a percentile in an open loop, the percentile
-/// is withheld.
-pub(crate) const LATE_SHARE: f64 = 0.1;
 
 /// The kinds of operations in the rate and the latencies of a result. Syncs are shown separately: their time is part of
 /// the cost of writes.

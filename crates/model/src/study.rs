@@ -490,7 +490,92 @@ pub struct LoadCurve {
     pub rests_on: Vec<usize>,
 }
 
+/// If fathom's own lateness is more than this share of a percentile in an open loop, the percentile
+/// is withheld.
+pub const LATE_SHARE: f64 = 0.1;
+
+/// Why the runs at a load prove neither that it meets the latency target nor that it misses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyOpen {
+    /// The latency exceeds the target only by fathom's own lateness.
+    Lateness,
+    /// One run does not show how much runs vary.
+    OneRun,
+    /// A backlog grew, and the service times do not prove that the storage caused it.
+    Overload,
+    /// There are too few operations for the percentile.
+    FewOperations,
+    /// The percentile is above the target, but within its confidence bounds the target may be met.
+    MayMeet,
+    /// The percentile is within the target, but within its confidence bounds the target may be missed.
+    MayMiss,
+}
+
+impl WhyOpen {
+    /// Returns the word in a table, the reason, and what to change.
+    pub fn describe(self) -> [&'static str; 3] {
+        let longer = "use a longer --time or more --runs";
+        match self {
+            Self::Lateness => [
+                "late",
+                "only fathom's own lateness exceeds the target",
+                "stop other programs, or use more --depth or --workers",
+            ],
+            Self::OneRun => ["1 run", "one run proves nothing", "use a larger --budget"],
+            Self::Overload => {
+                let reason = "a backlog grew, but the service times do not prove that the storage caused it";
+                ["backlog", reason, "use more --depth or --workers"]
+            }
+            Self::FewOperations => {
+                ["too short", "there are too few operations to judge the percentile", "use a longer --time"]
+            }
+            Self::MayMeet => {
+                ["may meet", "at 99 % confidence, the true percentile may be within the target", longer]
+            }
+            Self::MayMiss => {
+                ["may miss", "at 99 % confidence, the true percentile may be above the target", longer]
+            }
+        }
+    }
+}
+
 impl LoadPoint {
+    /// Returns why the load is open; `None` if it meets or misses the target, or if a finding invalidates it.
+    pub fn why_open(&self, target: &MetLoad) -> Option<WhyOpen> {
+        if self.met.is_some() || self.state == LoadState::Void {
+            return None;
+        }
+        let is_above = |all: &BTreeMap<String, Option<u64>>| {
+            all.get(&target.percentile).copied().flatten().is_some_and(|ns| ns > target.latency_ns)
+        };
+        let misses = is_above(&self.percentiles_ns);
+        Some(if misses && !is_above(&self.service_percentiles_ns) && self.is_late_at(&target.percentile) {
+            WhyOpen::Lateness
+        } else if self.runs < 2 {
+            WhyOpen::OneRun
+        } else if self.state == LoadState::Overload {
+            WhyOpen::Overload
+        } else if self.has_too_few_operations(&target.percentile) {
+            WhyOpen::FewOperations
+        } else if misses {
+            WhyOpen::MayMeet
+        } else {
+            WhyOpen::MayMiss
+        })
+    }
+
+    /// Whether the load was served, but has too few operations for a percentile. Its runs may nevertheless prove on which
+    /// side of the target the percentile is.
+    pub fn has_too_few_operations(&self, percentile: &str) -> bool {
+        let is_served = matches!(self.state, LoadState::Served | LoadState::Late);
+        is_served && self.percentiles_ns.get(percentile).copied().flatten().is_none()
+    }
+
+    /// Whether fathom's own lateness is so large a part of a percentile that both bounds of the percentile matter.
+    pub fn is_late_at(&self, percentile: &str) -> bool {
+        self.lateness_share(percentile).is_some_and(|share| share > LATE_SHARE)
+    }
+
     /// Returns the share of a percentile that may be fathom's own lateness: the difference between
     /// the upper and the lower bound of the percentile, divided by the upper one. `None` if one of
     /// them is unknown.

@@ -157,7 +157,7 @@ fn a_sweep_has_one_answer_line_for_each_work() -> Tried {
     let best = "TIED  Reads: depth 4, 256 KiB, direct, io_uring: 2,655 MB/s";
     for (chosen, sure) in [
         (Chosen::Tied, "1 other setting may be as fast"),
-        (Chosen::Fastest, "no other setting is more than 5.0 % faster"),
+        (Chosen::Fastest, "no other is more than 5.0 % faster, 95 % sure"),
         (Chosen::NoChoice, "the only setting"),
     ] {
         let now = with(chosen)?;
@@ -165,5 +165,36 @@ fn a_sweep_has_one_answer_line_for_each_work() -> Tried {
     }
     let now = with(Chosen::CannotTell)?;
     assert!(now.starts_with(&format!("{best} (not decided: ")), "{now}");
+    for (chosen, times) in [(Chosen::Fastest, 0), (Chosen::CannotTell, 1)] {
+        let now = with(chosen)?.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(now.matches("no setting is more than 8.3 % faster").count(), times, "{now}");
+        assert!(now.contains("read: `--budget 90s` is likely to reach 5.0 %"), "the rest is below: {now}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_small_sweep_has_the_value_of_every_cell() -> Tried {
+    let mut report = bench()?;
+    let piece = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pieces/sweep.json");
+    let mut sweep: Sweep = serde_json::from_slice(&std::fs::read(piece)?)?;
+    let mut with = |sweep: &Sweep| {
+        report.study = Studied::Sweep(Box::new(sweep.clone()));
+        text(&report, 80)
+    };
+    let now = with(&sweep)?;
+    assert!(now.contains("MB/s by size and depth") && !now.contains("The values of all"), "{now}");
+    // A workload without a winner has values too.
+    sweep.winner.clear();
+    sweep.cheapest.clear();
+    let now = with(&sweep)?;
+    assert!(now.contains("MB/s by size and depth"), "{now}");
+    while sweep.cells.len() <= 20 {
+        sweep.cells.extend(sweep.cells.clone());
+    }
+    let count = sweep.cells.len();
+    let now = with(&sweep)?;
+    assert!(!now.contains("MB/s by size and depth"), "{now}");
+    assert!(now.contains(&format!("The values of all {count} cells: ")), "{now}");
     Ok(())
 }

@@ -96,6 +96,8 @@ impl Cliff {
 pub(crate) struct RunDrift {
     /// The drift without the warm-up.
     pub drift: Drift,
+    /// Mean operations per second without the warm-up.
+    mean_iops: f64,
     /// The allowed drift.
     pub limit: f64,
 }
@@ -114,7 +116,9 @@ impl Drifts {
     /// Returns the drifts of runs without their warm-up.
     pub(crate) fn within(all_series: &[Series]) -> Self {
         let run_drift = |series: &Series| {
-            Some(RunDrift { drift: find_drift(without_warm_up(series))?, limit: MAX_DRIFT.for_run(series) })
+            let rates = without_warm_up(series);
+            let (drift, mean_iops) = (find_drift(rates)?, mean(rates));
+            Some(RunDrift { drift, mean_iops, limit: MAX_DRIFT.for_run(series) })
         };
         Self {
             each: all_series.iter().filter_map(run_drift).collect(),
@@ -237,7 +241,8 @@ impl Observations {
             return (State::Cliff, sentence);
         }
         if self.within.most_are_settling() {
-            let share = mean(&self.all().iter().filter_map(whole_change).collect::<Vec<_>>());
+            let changes = self.all().iter().filter_map(whole_change);
+            let share = mean(&changes.map(|change| change.share()).collect::<Vec<_>>());
             let sentence = format!(
                 "{} the rate changed by about {}, mostly at the beginning: no steady part was reached.",
                 self.describe_span(),
@@ -424,12 +429,41 @@ impl Observations {
     }
 }
 
-/// Returns the change from the first quarter of a run to the last, divided by the mean.
-pub(crate) fn whole_change(series: &Series) -> Option<f64> {
+/// The change of the rate within a run, in operations per second.
+pub(crate) struct RateChange {
+    /// The rate in the earlier part of the run.
+    pub from: f64,
+    /// The rate in the later part.
+    pub to: f64,
+    /// The mean over the run.
+    pub mean: f64,
+}
+
+impl RateChange {
+    /// Returns the change divided by the mean.
+    pub(crate) fn share(&self) -> f64 {
+        (self.to - self.from) / self.mean
+    }
+}
+
+impl RunDrift {
+    /// Returns the change along the line from its beginning to its end.
+    pub(crate) fn change(&self) -> RateChange {
+        let end = |share: f64| self.mean_iops * (1.0 + share);
+        RateChange {
+            from: end(-self.drift.share / 2.0),
+            to: end(self.drift.share / 2.0),
+            mean: self.mean_iops,
+        }
+    }
+}
+
+/// Returns the change from the first quarter of a run to the last.
+pub(crate) fn whole_change(series: &Series) -> Option<RateChange> {
     let quarter = series.rates.len() / 4;
     let (first, last) = (series.rates.get(..quarter)?, series.rates.get(series.rates.len() - quarter..)?);
-    let mean_rate = mean(&series.rates);
-    (mean_rate > 0.0).then(|| (mean(last) - mean(first)) / mean_rate)
+    let change = RateChange { from: mean(first), to: mean(last), mean: mean(&series.rates) };
+    (change.mean > 0.0).then_some(change)
 }
 
 /// Describes a drift, divided by the mean, with its 95 % interval: `changed by -1.2 % (-2.0 % to -0.4 %)`.

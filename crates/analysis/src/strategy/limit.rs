@@ -73,7 +73,7 @@ const CONFIRMING_RUNS: u32 = 28;
 /// One-sided confidence of a proof. From `--runs` runs on, a proof is attempted after every run, at several loads, and each attempt may err.
 /// In the simulations below, at most 5 % of the searches name a load that misses the target if the storage is steady or has bursts of five
 /// times the share in some runs, and the target is not near the latency at low loads. docs/reference/limit.md has the other cases.
-const CONFIDENCE: f64 = 0.99;
+pub(crate) const CONFIDENCE: f64 = 0.99;
 
 /// Maximum number of loads of a search.
 const MOST_LOADS: usize = 40;
@@ -203,8 +203,11 @@ impl Point {
         if self.limit_iops.is_some_and(|limit| self.offered as f64 > limit) {
             return true;
         }
-        let done = self.latency.count() as f64;
-        done <= 0.0 || falls_short(done, self.offered as f64, self.seconds, target.arrivals)
+        // At a low load, a short run may end before the first operation arrives.
+        if self.latency.count() == 0 {
+            return self.is_beyond_capacity();
+        }
+        falls_short(self.latency.count() as f64, self.offered as f64, self.seconds, target.arrivals)
     }
 
     /// Whether the operations are too few to prove that the target is met, even if none was slow.
@@ -213,11 +216,12 @@ impl Point {
     }
 
     /// Returns `Some(false)` if the storage caused an overload: the load is beyond the capacity, or
-    /// the service time alone misses the target in several runs. Otherwise fathom submitted too
+    /// the service times of several runs prove that the target is missed. Otherwise fathom may have submitted too
     /// slowly, and the result is `None`: the load neither meets nor misses the target.
     pub(crate) fn overload_misses(&self, target: &LatencyTarget) -> Option<bool> {
-        let most_ns = target.latency_ns?;
-        let is_slow = self.service.quantile_ns(target.quantile).is_none_or(|ns| ns > most_ns);
+        let slow = count_beyond(&self.service, target.latency_ns?);
+        let (least, _) = intervals::exact_bounds(slow, self.service.count(), CONFIDENCE);
+        let is_slow = least > 1.0 - target.quantile;
         // A single slow run below the capacity may be an outlier.
         (self.is_beyond_capacity() || (is_slow && self.count() > 1)).then_some(false)
     }
@@ -238,14 +242,21 @@ impl Point {
             return self.overload_misses(target);
         }
         let allowed = 1.0 - target.quantile;
+        match self.slow_share(runs)? {
+            [_, high] if high <= allowed => Some(true),
+            [low, _] if low > allowed => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Returns the bounds of the share of operations that are slower than the target, each with [`CONFIDENCE`]. The lower one is
+    /// that of the service times, the upper one that of the latencies. With fewer than `runs` runs, they are those after `runs`
+    /// runs with the same mean. `None` without an operation.
+    pub(crate) fn slow_share(&self, runs: u32) -> Option<[f64; 2]> {
         let bounds = |by: usize| {
             intervals::share_bounds(&self.counts[by], runs as usize, self.variances[by], CONFIDENCE)
         };
-        match (bounds(0)?, bounds(1)?) {
-            ((_, high), _) if high <= allowed => Some(true),
-            (_, (low, _)) if low > allowed => Some(false),
-            _ => None,
-        }
+        Some([bounds(1)?.0, bounds(0)?.1])
     }
 }
 
@@ -841,6 +852,42 @@ fn an_overload_below_the_capacity_with_short_service_times_is_open() {
     assert_eq!(overload(10_000.0, 50_000_000, 20_000.0), None, "fathom submitted late");
     assert_eq!(overload(8_000.0, 50_000_000, 20_000.0), Some(false), "more than the closed loop reached");
     assert_eq!(overload(10_000.0, 0, 5_000.0), Some(false), "the storage itself was slow");
+}
+
+#[test]
+fn few_slow_operations_in_an_overload_do_not_prove_a_miss() {
+    let target = target(0.99, Some(2_500_000));
+    let overload = |slow: u64| {
+        let mut all = Histogram::new();
+        (0..50).for_each(|op| all.record(if op < slow { 5_000_000 } else { 100_000 }));
+        let run = |repeat| Summary {
+            offered_iops: Some(9_000),
+            refused: false,
+            iops: 4_500.0,
+            latency: all.clone().into(),
+            service: all.clone().into(),
+            ..Summary::refused(1, repeat)
+        };
+        let closed = Summary { iops: 10_000.0, refused: false, ..Summary::refused(0, 0) };
+        points(&[closed, run(0), run(1)], &target)[0].meets(&target)
+    };
+    assert_eq!(overload(1), None, "2 of 100 may be chance");
+    assert_eq!(overload(10), Some(false), "20 of 100 are not");
+}
+
+#[test]
+fn a_load_at_which_nothing_arrived_is_no_overload() {
+    let target = target(0.99, Some(2_500_000));
+    let empty = |offered| {
+        let run =
+            |repeat| Summary { offered_iops: Some(offered), refused: false, ..Summary::refused(1, repeat) };
+        let closed = Summary { iops: 10.0, refused: false, ..Summary::refused(0, 0) };
+        let runs = [closed, run(0), run(1)];
+        let point = &points(&runs, &target)[0];
+        (point.is_overloaded(&target), point.meets(&target))
+    };
+    assert_eq!(empty(1), (false, None));
+    assert_eq!(empty(11), (true, Some(false)), "beyond the capacity");
 }
 
 #[test]

@@ -352,6 +352,10 @@ fn advise_work(work: &[&RatedRow], results: &[Measured], why_few: &str) -> Resul
             fastest.row.interface
         ));
     };
+    // The printed rates are means over all runs, but the bound uses only rounds that both rows have.
+    let seen = fastest.rate / pick.rate - 1.0;
+    let [at_most, first_at_most] = [group.at_most, group.first_at_most].map(|bound| bound.max(seen));
+    let group = FastestGroup { at_most, first_at_most, ..group };
     if group.first_at_most > SAYS_NOTHING {
         let (name, rate) = (&fastest.row.interface, show_rate(fastest.rate));
         return Err(format!(
@@ -448,23 +452,23 @@ impl<'a> RankedRow<'a> {
         let stable = if self.row.stored_after.is_some() { " until it is stable" } else { "" };
         let [low, high] = self.interval.map(show_rate);
         let ApiRow { work, interface, .. } = self.row;
-        let within = show_bound(group.at_most);
-        let advice = if members.len() > 1 {
-            let names = list_names(members);
-            if group.at_most <= MAX_EQUAL_BOUND {
-                format!("{names} are equally fast (within {within}): use {interface}, the plainest")
-            } else {
-                format!(
-                    "{names} differ by at most {within}, and cannot be told apart: use {interface}, the plainest"
-                )
+        let is_alone = members.len() == 1;
+        let is_fastest = is_alone && group.first_at_most <= 0.0;
+        let advice = match (is_alone, is_fastest) {
+            (_, true) => format!("use {interface}, the fastest"),
+            (true, false) => format!("use {interface}"),
+            (false, false) => {
+                let are_equal = group.at_most <= MAX_EQUAL_BOUND;
+                let relation = if are_equal { "are about equally fast" } else { "cannot be told apart" };
+                format!("{} {relation}: use {interface}, the plainest", list_names(members))
             }
-        } else if group.at_most > 0.0 {
-            format!("use {interface}: no other interface is more than {within} faster")
-        } else {
-            format!("use {interface}, the fastest")
         };
         let rate = show_rate(self.rate);
         let mut sentence = format!("{work}: {advice}: {rate} MB/s{stable} ({low} to {high}).");
+        if !is_fastest {
+            let bound = show_bound(group.first_at_most);
+            sentence += &format!(" No other interface is more than {bound} faster.");
+        }
         let is_slowest = |one: &RankedRow| one.row.interface == slowest.row.interface;
         if let Some(plainest) = plainest {
             let rank = if is_slowest(plainest) { ", the slowest, does" } else { " does" };
@@ -501,7 +505,12 @@ impl Conclusion for Api {
             }
             ([], none) => explain_no_advice(none, true),
             ([only], []) => only.sentence.clone(),
-            (some, none) => [recommend(some), explain_no_advice(none, false)].join(" ").trim().into(),
+            (some, none) => {
+                let is_write = |row: &ApiRow| row.stored_after.is_some();
+                let is_recommended = |row: &ApiRow| some.iter().any(|advice| advice.work == row.work);
+                let has_writes = self.rows.iter().any(|row| is_write(row) && is_recommended(row));
+                [recommend(some, has_writes), explain_no_advice(none, false)].join(" ").trim().into()
+            }
         };
         Some(ReportAnswer { word, sentence })
     }
@@ -513,8 +522,8 @@ fn is_fastest(advice: &Advice) -> bool {
 }
 
 /// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
-/// no other interface is more than 4 % faster.`
-fn recommend(advice: &[Advice]) -> String {
+/// no other interface is more than 4 % faster.` The bound is the largest one of the works' own sentences.
+fn recommend(advice: &[Advice], has_writes: bool) -> String {
     let by_interface = group_by_key(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
     let sentence =
         by_interface.iter().map(|(interface, works)| format!("{interface} for {}", works.join(", ")));
@@ -522,7 +531,9 @@ fn recommend(advice: &[Advice]) -> String {
     let bounds: Option<Vec<f64>> = advice.iter().map(|a| a.others_faster_at_most).collect();
     match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)) {
         Some(most) if most > 0.0 => {
-            format!("{use_them} In each of them no other interface is more than {} faster.", show_bound(most))
+            let no = if advice.len() == 1 { "No" } else { "In each of them no" };
+            let synced = if has_writes { ", with the final sync of writes" } else { "" };
+            format!("{use_them} {no} other interface is more than {} faster{synced}.", show_bound(most))
         }
         _ => use_them,
     }
@@ -765,8 +776,41 @@ fn the_plainest_of_the_fastest_is_recommended_if_it_delivers_the_bytes() {
         (advice[0].interface.as_str(), advice[0].also.as_slice()),
         ("pread", ["ring".to_owned()].as_slice())
     );
-    let known = "4K random read: pread and ring are equally fast (within 1 %): use pread, the plainest: ";
+    let known = "4K random read: pread and ring are about equally fast: use pread, the plainest: ";
     assert!(advice[0].sentence.starts_with(known), "{advice:?}");
+    assert!(advice[0].sentence.contains(" No other interface is more than 1 % faster."), "{advice:?}");
+}
+
+#[test]
+fn the_bound_of_a_work_is_also_that_of_the_answer_and_covers_the_printed_rates() {
+    // In every second round pread is faster. A round of pread is missing, in which ring was fast.
+    let rated = |name: &str, rates: &[Option<f64>], row: &ApiRow| RatedRow {
+        delivers_bytes: true,
+        row: ApiRow { interface: name.into(), ..row.clone() },
+        why_without: String::new(),
+        rates: rates.to_vec(),
+    };
+    let some_row = table(&record_of_interfaces(|_| {})).rows[0].clone();
+    let with_rate = |rate: f64| ApiRow {
+        mb_per_s: Some(rate),
+        mb_per_s_interval: Some([0.9 * rate, 1.1 * rate]),
+        ..some_row.clone()
+    };
+    let plain = [Some(100.0), Some(104.0), Some(100.0), Some(104.0), None];
+    let ring = [Some(102.0), Some(102.0), Some(102.0), Some(102.0), Some(400.0)];
+    let rows = [rated("pread", &plain, &with_rate(102.0)), rated("ring", &ring, &with_rate(134.0))];
+    let (advice, none) = advise(&rows, &[], "");
+    assert!(none.is_empty(), "{none:?}");
+    assert_eq!(advice[0].interface, "pread");
+    let bound = advice[0].others_faster_at_most.unwrap();
+    assert!((bound - (134.0 / 102.0 - 1.0)).abs() < 1e-9, "the table has 134 and 102 MB/s: {bound}");
+    assert!(advice[0].sentence.contains("cannot be told apart"), "{advice:?}");
+    let stated = " faster.";
+    let of_work = advice[0].sentence.split(" No other interface is more than ").nth(1).unwrap();
+    let of_work = of_work.split(stated).next().unwrap().to_owned();
+    let answer = recommend(&[advice[0].clone(), advice[0].clone()], false);
+    assert_eq!(of_work, "32 %");
+    assert!(answer.ends_with("In each of them no other interface is more than 32 % faster."), "{answer}");
 }
 
 #[test]
@@ -1026,6 +1070,10 @@ fn several_works_are_answered_in_one_line() {
         bounded.sentence.ends_with("In each of them no other interface is more than 4 % faster."),
         "{bounded:?}"
     );
+    let tied = answer_for(vec![advice("4K", "pread", &["read"])], vec![none("1M", "of this")]).sentence;
+    assert!(tied.contains("pread for 4K. No other interface is more than 4 % faster. No rec"), "{tied}");
+    let writes = recommend(&[advice("4K", "pwrite", &["write"])], true);
+    assert!(writes.ends_with("more than 4 % faster, with the final sync of writes."), "{writes}");
     // A row that is alone in its group, but with a wide bound, is not known to be the fastest.
     let wide = Advice { others_faster_at_most: Some(0.37), ..advice("4K", "pread", &[]) };
     assert_eq!(answer_for(vec![wide], Vec::new()).word, AnswerWord::Tied);

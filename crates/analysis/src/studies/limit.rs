@@ -12,18 +12,18 @@
 use super::{Conclusion, GatedResult, Question, Subject};
 use crate::case::CaseRun;
 use crate::checks::most_iops;
-use crate::figures::{LATE_SHARE, PERCENTILES, is_late};
+use crate::figures::{PERCENTILES, is_late};
 use crate::findings::{self, CaseAnswers};
 use crate::runs::{Summary, capacity_of, summaries};
 use crate::strategy::limit::{self as strategy, Point};
 use crate::verdict::{Judged, ReasonedVerdict, ReportHead, limiter_of};
 use model::finding::{CheckId, Checked, Outcome};
-use model::histogram::Histogram;
+use model::histogram::{FEWEST_ABOVE_PERCENTILE, Histogram};
 use model::job::Kind;
 use model::plan::LatencyTarget;
 use model::record::Record;
 use model::report::{AnswerWord, Headline, Measured, ReportAnswer, Verdict};
-use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied};
+use model::study::{Knee, LoadCurve, LoadPoint, LoadState, MetLoad, Studied, WhyOpen};
 use model::units::{show_count, show_ns, show_share};
 use stats::{intervals, knee};
 use std::collections::BTreeMap;
@@ -33,6 +33,9 @@ const QUOTED_SHARE: f64 = 0.7;
 
 /// A load is quoted if it is at most this far from the share [`QUOTED_SHARE`] of the capacity.
 const MAX_DISTANCE_FROM_QUOTED: f64 = 0.02;
+
+/// The number of random arrivals varies, so an advised run has time for this many times the operations that it needs.
+const SPARE_OPERATIONS: f64 = 1.2;
 
 /// Up to this ratio of the missed load to the met load, the answer is narrow, and it does not mention an open load in between.
 const NARROW_RATIO: f64 = 1.05;
@@ -171,7 +174,7 @@ fn build_curve(
     let (answer_point, sentence) = match &curve.latency_target {
         Some(met) => {
             let end = met.met_iops.or(met.missed_iops);
-            (end.and_then(|iops| point_at(&curve, iops)), describe_target(&curve, met))
+            (end.and_then(|iops| point_at(&curve, iops)), describe_target(&curve, met, &sound))
         }
         None => (quoted, describe_quoted_latency(quoted, &percentile_name(latency_target.quantile))),
     };
@@ -294,15 +297,10 @@ fn find_quoted_load(curve: &LoadCurve) -> Option<&LoadPoint> {
     near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, p)| p)
 }
 
-/// Whether lateness is so large that both bounds of a percentile are worth showing.
-fn is_bounded_by_lateness(point: &LoadPoint, percentile: &str) -> bool {
-    point.lateness_share(percentile).is_some_and(|share| share > LATE_SHARE)
-}
-
 /// `p99 950 us`, with its bounds if lateness matters, or why it has no value.
 fn show_latency(point: &LoadPoint, percentile: &str) -> String {
     let service = point.service_percentiles_ns.get(percentile).copied().flatten();
-    let is_late = is_bounded_by_lateness(point, percentile);
+    let is_late = point.is_late_at(percentile);
     match (point.percentiles_ns.get(percentile).copied().flatten(), service, point.state) {
         (Some(ns), Some(service), _) if is_late => {
             format!("p{percentile} {} to {}", show_ns(service as f64), show_ns(ns as f64))
@@ -314,36 +312,64 @@ fn show_latency(point: &LoadPoint, percentile: &str) -> String {
     }
 }
 
-fn describe_target(curve: &LoadCurve, found: &MetLoad) -> String {
+/// Returns the percentage of operations that a percentile allows to be slower: 1 for `99`.
+fn allowed_percent(percentile: &str) -> f64 {
+    let percent = 100.0 - percentile.parse::<f64>().unwrap_or(99.0);
+    // Remove the error of the subtraction.
+    (percent * 1e6).round() / 1e6
+}
+
+/// States how many operations a percentile needs, and the length of runs that have them at this load.
+fn advise_longer_runs(point: &LoadPoint, percentile: &str) -> String {
+    let needed = 100.0 * FEWEST_ABOVE_PERCENTILE / allowed_percent(percentile);
+    let rate = point.offered_iops.max(1) as f64 * f64::from(point.runs.max(1));
+    let seconds = (SPARE_OPERATIONS * needed / rate).ceil();
+    format!("p{percentile} needs {} operations; use --time {seconds:.0}s or longer", show_count(needed))
+}
+
+/// States the bounds by which a load was judged. They are rounded outward, so that the text does not contradict the answer.
+fn describe_bounds(point: &Point, target: &MetLoad) -> Option<String> {
+    let [low, high] = point.slow_share(0)?;
+    let (low, high) = ((1e4 * low).floor() / 1e2, (1e4 * high).ceil() / 1e2);
+    Some(format!(
+        "{low:.2} to {high:.2} % of its operations take longer than {} (each bound with {} confidence), and p{} allows {} %",
+        show_ns(target.latency_ns as f64),
+        show_share(strategy::CONFIDENCE),
+        target.percentile,
+        allowed_percent(&target.percentile)
+    ))
+}
+
+fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> String {
     let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
-        format!("{} operations/s ({})", show_count(p.offered_iops as f64), show_latency(p, &found.percentile))
+        // Too few operations for the percentile may still prove on which side of the target it is.
+        let latency = match p.met.filter(|_| p.has_too_few_operations(&found.percentile)) {
+            Some(true) => target.clone(),
+            Some(false) => format!("p{} above {}", found.percentile, show_ns(found.latency_ns as f64)),
+            None => show_latency(p, &found.percentile),
+        };
+        format!("{} operations/s ({latency})", show_count(p.offered_iops as f64))
     };
     let [met, missed] =
         [found.met_iops, found.missed_iops].map(|iops| iops.and_then(|iops| point_at(curve, iops)));
     let between = find_lowest_open_load(curve, found);
     let invalid = curve.points.iter().filter(|p| p.state == LoadState::Void).count();
-    // Whether the latency misses the target only because fathom submitted late.
-    let misses_by_lateness = |p: &LoadPoint| {
-        let known = |all: &BTreeMap<String, Option<u64>>| all.get(&found.percentile).copied().flatten();
-        known(&p.percentiles_ns).is_some_and(|ns| ns > found.latency_ns)
-            && known(&p.service_percentiles_ns).is_none_or(|ns| ns <= found.latency_ns)
-    };
     let open = |p: &LoadPoint| {
-        let why = match p.state {
-            LoadState::Late if is_bounded_by_lateness(p, &found.percentile) && misses_by_lateness(p) => {
-                "only fathom's own lateness exceeds the target; stop other programs, or use more --depth or --workers"
+        let why = p.why_open(found).map_or_else(String::new, |why| {
+            let [_, reason, advice] = why.describe();
+            let bounds =
+                || describe_bounds(measured.iter().find(|point| point.offered == p.offered_iops)?, found);
+            match why {
+                WhyOpen::FewOperations => {
+                    format!("its runs are too short, because {}", advise_longer_runs(p, &found.percentile))
+                }
+                WhyOpen::MayMeet | WhyOpen::MayMiss => {
+                    format!("{}; {advice}", bounds().unwrap_or_else(|| reason.into()))
+                }
+                WhyOpen::Lateness | WhyOpen::OneRun | WhyOpen::Overload => format!("{reason}; {advice}"),
             }
-            LoadState::Overload if p.runs > 1 => {
-                "fathom submitted too late to offer it; use more --depth or --workers"
-            }
-            // One run does not show the variation.
-            _ if p.runs < 2 => "one run proves nothing; use a larger --budget",
-            _ => {
-                "its runs prove neither that it meets the target nor that it misses it; \
-                 use a longer --time or more --runs"
-            }
-        };
+        });
         format!("{} is open: {why}", load(p))
     };
     match (met, missed, between) {
@@ -401,7 +427,10 @@ fn describe_quoted_latency(quoted: Option<&LoadPoint>, percentile: &str) -> Stri
         return format!("p{percentile} at {} of the capacity was not measured.", show_share(QUOTED_SHARE));
     };
     let load = show_count(point.offered_iops as f64);
-    let latency = show_latency(point, percentile);
+    let mut latency = show_latency(point, percentile);
+    if point.has_too_few_operations(percentile) {
+        latency += &format!("; {}", advise_longer_runs(point, percentile));
+    }
     format!("At {} of the capacity ({load} operations/s): {latency}.", show_share(QUOTED_SHARE))
 }
 
@@ -633,6 +662,60 @@ fn a_target_that_no_load_meets_has_no_number_and_a_reason() {
     invalid[1..].iter_mut().for_each(|(_, fixture)| fixture.errors = 1);
     let reason = judged(&invalid).verdict_reason;
     assert!(reason.contains("Findings invalidate 2 of 3 loads"), "{reason}");
+}
+
+#[test]
+fn a_load_with_too_few_operations_has_figures_that_agree_with_its_word() {
+    let sentence = |loads: &[(u64, u64)]| {
+        let report = judged(&self::loads(loads));
+        let target = curve_of(&report).latency_target.clone().unwrap();
+        (target.met_iops, target.missed_iops, curve_of(&report).sentence.clone())
+    };
+    // 300 slow operations prove a miss, and 600 fast ones prove that the target is met.
+    let (_, missed, text) = sentence(&[(100, 3_000_000), (5_000, 4_000_000)]);
+    assert_eq!(missed, Some(100));
+    assert!(text.contains("100 operations/s (p99 above 1.00 ms) misses it"), "{text}");
+    let (met, _, text) = sentence(&[(200, 300_000)]);
+    assert_eq!(met, Some(200));
+    assert!(text.contains("200 operations/s (p99 within 1.00 ms)"), "{text}");
+    let (_, _, text) = sentence(&[(20, 300_000)]);
+    let advice = "its runs are too short, because p99 needs 1,000 operations; use --time 20s or longer";
+    assert!(text.contains(advice), "{text}");
+}
+
+#[test]
+fn a_quoted_latency_with_too_few_operations_has_an_advice() {
+    let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
+    let arrivals = model::job::Arrivals::Poisson;
+    super::set_latency_target(
+        &mut record,
+        LatencyTarget { quantile: 0.9999, latency_ns: None, arrivals, curve: true },
+    );
+    let sentence = curve_of(&judge(&record, &Judging::default())).sentence.clone();
+    let advice = "too few operations for p99.99; p99.99 needs 100,000 operations; use --time 6s or longer";
+    assert!(sentence.contains(advice), "{sentence}");
+}
+
+#[test]
+fn an_open_load_has_the_bounds_by_which_it_was_judged() {
+    // The mean of 7,000 operations is always 400 us.
+    for (slow, fast_ns, why) in [(100, 376_800, WhyOpen::MayMeet), (55, 387_300, WhyOpen::MayMiss)] {
+        let mut latencies = Histogram::new();
+        (0..7_000).for_each(|op| latencies.record(if op < slow { 2_000_000 } else { fast_ns }));
+        let mut record = curve(&Fixture::honest(), &loads(&MEASURED));
+        for run in record.runs.iter_mut().filter(|run| run.start.offered_iops == Some(7_000)) {
+            for end in run.end.as_mut().unwrap().streams[0].kinds.values_mut() {
+                end.latency = latencies.clone();
+                end.open.as_mut().unwrap().service = latencies.clone();
+            }
+        }
+        let report = judge(&record, &Judging::default());
+        let curve = curve_of(&report);
+        let point = &curve.points[2];
+        assert_eq!(point.why_open(curve.latency_target.as_ref().unwrap()), Some(why), "{point:?}");
+        let bounds = "% of its operations take longer than 1.00 ms (each bound with 99 % confidence), and p99 allows 1 %";
+        assert!(curve.sentence.contains(bounds), "{}", curve.sentence);
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub use pace::{
 use crate::spec::number::MAX_SYNCS;
 use crate::units::{show_bytes, show_count};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A complete workload: phases one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,17 +60,20 @@ impl Job {
     }
 
     /// Returns the end of a result's name, which distinguishes the stream from the others of its job. It begins with a
-    /// comma. Empty for a single stream without a name.
+    /// comma. Empty for a single stream without a name. If two streams of a phase have equal names, the number of each
+    /// stream in the phase follows its name.
     pub fn stream_suffix(&self, phase: usize, stream: usize) -> String {
         let mut name = String::new();
         if self.phases.len() > 1 {
             name += &format!(", phase {}", phase + 1);
         }
         let streams = self.phases.get(phase).map_or(&[][..], |p| &p.streams);
-        match streams.get(stream).map(|s| s.name.as_str()) {
-            Some(own) if !own.is_empty() => name += &format!(", {own}"),
-            _ if streams.len() > 1 => name += &format!(", stream {}", stream + 1),
-            _ => {}
+        let own = streams.get(stream).map_or("", |s| s.name.as_str());
+        if !own.is_empty() {
+            name += &format!(", {own}");
+        }
+        if streams.len() > 1 && (own.is_empty() || have_equal_names(streams)) {
+            name += &format!(", stream {}", stream + 1);
         }
         name
     }
@@ -79,6 +82,15 @@ impl Job {
     pub fn touches(&self, target: usize) -> bool {
         self.streams().any(|s| s.targets.contains(&target))
     }
+}
+
+/// Whether two of these streams have equal names. A stream without a name is called `stream 2` by its number.
+fn have_equal_names(streams: &[Stream]) -> bool {
+    let name = |(at, stream): (usize, &Stream)| {
+        if stream.name.is_empty() { format!("stream {}", at + 1) } else { stream.name.clone() }
+    };
+    let distinct: BTreeSet<String> = streams.iter().enumerate().map(name).collect();
+    distinct.len() < streams.len()
 }
 
 /// A period in which streams run at once.
@@ -737,6 +749,38 @@ fn plain_turn(operations: u32, turns: u32, offset_bytes: u64, every: u32) -> Tur
     let access = Access { offset_bytes, span_bytes: 1 << 20, ..Access::plain(Pattern::Random, 4096, 0) };
     let flush = Flush { call: SyncCall::Fdatasync, every, calls: 1, drain: true };
     Turn { operations, turns, access, flush: Some(flush) }
+}
+
+#[test]
+fn every_stream_of_a_job_has_its_own_result_name() {
+    let plain = Stream::plain(Access::plain(Pattern::Random, 4096, 100), 1, 1, "null");
+    let result_names = |phases: &[&[&str]]| -> Vec<String> {
+        let phase = |names: &&[&str]| Phase {
+            warmup_ns: 0,
+            time_ns: 1,
+            cooldown_ns: 0,
+            streams: names.iter().map(|name| Stream { name: (*name).into(), ..plain.clone() }).collect(),
+        };
+        let job = Job { name: "mix".into(), phases: phases.iter().map(phase).collect() };
+        job.numbered_streams().map(|(phase, stream, _)| job.result_name(phase, stream)).collect()
+    };
+    assert_eq!(result_names(&[&[""]]), ["mix"]);
+    assert_eq!(result_names(&[&["log", ""]]), ["mix, log", "mix, stream 2"]);
+    // The same name in two phases is distinguished by the phase.
+    assert_eq!(
+        result_names(&[&["log"], &["mixed", "mixed", "log"]]),
+        [
+            "mix, phase 1, log",
+            "mix, phase 2, mixed, stream 1",
+            "mix, phase 2, mixed, stream 2",
+            "mix, phase 2, log, stream 3"
+        ]
+    );
+    // A typed name may look like a number.
+    for names in [&["stream 2", ""][..], &["a", "a", "a, stream 2"], &["stream 3", "stream 3", ""]] {
+        let all = result_names(&[names]);
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), names.len(), "{all:?}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::page::{display_width, prose};
 use crate::view::comparison::{Compared, describe_source};
 use crate::view::findings;
 use crate::view::findings::{MAX_SHOWN, full_report_hint, rest_summary, shown_checks, worst_of};
-use crate::view::machine::{count_answers, describe_answer, device_table};
+use crate::view::machine::{conclude_diagnosis, count_answers, describe_answer, device_table};
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, verdict_mark, with_supported_digits};
 use crate::view::plan::{describe_streams, job_title, plan_headline, plan_remarks, settings_table};
 use crate::view::report::{describe_commits, describe_ending, describe_headline, main_table, omits_verdict};
@@ -430,14 +430,17 @@ fn write_session_table(sessions: &SessionTable, _: Style, to: &mut dyn Write) ->
 const MAX_DIAGNOSIS_ITEMS: usize = 3;
 
 fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::Result<()> {
-    let mut out = format!("**{}** {}\n", count_answers(diagnosis), escape(&diagnosis.chain));
-    let worst: Vec<String> = diagnosis
-        .worst_first()
-        .iter()
-        .filter(|answer| answer.affects_measurement())
-        .take(MAX_DIAGNOSIS_ITEMS)
-        .map(|l| diagnosis_item(l))
-        .collect();
+    let problems: Vec<&DoctorAnswer> =
+        diagnosis.worst_first().into_iter().filter(|answer| answer.affects_measurement()).collect();
+    let names: Vec<String> = problems.iter().map(|answer| answer.about.clone()).collect();
+    let mut out = format!(
+        "**{}** {}. {}\n",
+        escape(&conclude_diagnosis(diagnosis, &names)),
+        count_answers(diagnosis),
+        escape(&diagnosis.chain)
+    );
+    let worst: Vec<String> =
+        problems.iter().take(MAX_DIAGNOSIS_ITEMS).map(|answer| diagnosis_item(answer)).collect();
     if !worst.is_empty() {
         out += &format!("\n{}", worst.concat());
     }

@@ -5,7 +5,7 @@ use crate::view::lists::join_names;
 use crate::view::results::has_rows_of_jobs;
 use model::finding::{CheckId, Checked, Outcome, Severity};
 use model::name;
-use model::report::{Headline, Report, Verdict};
+use model::report::{Headline, Measured, Report, Verdict};
 use model::units::show_rate;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -71,7 +71,9 @@ pub(crate) fn merge_repeated(checks: impl Iterator<Item = Checked>) -> Vec<Check
 /// Returns the reason of the verdict. `None` if the verdict is VALID, or if the answer or a finding
 /// in `shown` already has the reason.
 pub(crate) fn verdict_reason<'r>(report: &'r Report, shown: &[Checked]) -> Option<&'r str> {
-    let answered = report.answer.as_ref().is_some_and(|answer| answer.sentence == report.verdict_reason);
+    // The answer of a sweep names the workload before the reason.
+    let answered =
+        report.answer.as_ref().is_some_and(|answer| answer.sentence.ends_with(&report.verdict_reason));
     let decides = |f: &Checked| Some(f.id) == report.verdict_by && f.outcome != Outcome::Holds;
     let answered_or_shown = answered || shown.iter().any(decides);
     (report.verdict != Verdict::Valid && !answered_or_shown).then_some(report.verdict_reason.as_str())
@@ -86,6 +88,23 @@ fn headline_finding(report: &Report) -> Option<Checked> {
     about_result.min_by_key(|f| (f.accepted, f.severity))
 }
 
+#[test]
+fn a_reason_that_ends_the_answer_is_not_repeated() -> serde_json::Result<()> {
+    use model::report::{AnswerWord, ReportAnswer};
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    (report.verdict, report.verdict_by) = (Verdict::Invalid, None);
+    report.verdict_reason = "no cell could be measured.".into();
+    for (sentence, shown) in [
+        ("read: no cell could be measured.", None),
+        ("no cell could be measured.", None),
+        ("read: 8 x 64K.", Some("no cell could be measured.")),
+    ] {
+        report.answer = Some(ReportAnswer { word: AnswerWord::CannotTell, sentence: sentence.into() });
+        assert_eq!(verdict_reason(&report, &[]), shown, "{sentence}");
+    }
+    Ok(())
+}
+
 /// Maximum number of results without a number that are named for each cause.
 const MAX_NAMED: usize = 2;
 
@@ -94,13 +113,7 @@ const MAX_NAMED: usize = 2;
 pub(crate) fn describe_missing_numbers(report: &Report) -> Option<String> {
     let mut causes: Vec<(String, Vec<String>)> = Vec::new();
     for result in report.results.iter().filter(|r| r.void || r.total.is_none()) {
-        let withholds = |f: &&Checked| {
-            let acts =
-                f.outcome == Outcome::Finding && f.severity == Some(Severity::Invalidates) && !f.accepted;
-            acts && f.about.contains(&result.name)
-        };
-        let finding = report.checks.iter().find(withholds).map(|f| format!("{} {}", f.id, f.name));
-        let cause = finding.unwrap_or_else(|| "no complete run".into());
+        let cause = withholding_cause(report, result);
         match causes.iter_mut().find(|(known, _)| *known == cause) {
             Some((_, names)) => names.push(result.name.clone()),
             None => causes.push((cause, vec![result.name.clone()])),
@@ -116,6 +129,26 @@ pub(crate) fn describe_missing_numbers(report: &Report) -> Option<String> {
     };
     let groups: Vec<String> = causes.iter().map(describe).collect();
     (!groups.is_empty()).then(|| format!("No number: {}.", join_names(&groups)))
+}
+
+/// Returns the finding that withholds the number of a result, `A04 HOLES_READ`, or that the result has no complete run.
+fn withholding_cause(report: &Report, result: &Measured) -> String {
+    let withholds = |f: &&Checked| {
+        let acts = f.outcome == Outcome::Finding && f.severity == Some(Severity::Invalidates) && !f.accepted;
+        acts && f.about.contains(&result.name)
+    };
+    let finding = report.checks.iter().find(withholds).map(|f| format!("{} {}", f.id, f.name));
+    finding.unwrap_or_else(|| "no complete run".into())
+}
+
+/// Returns the line above the plots of a result without a number, with the finding that withholds it. `None` if the
+/// result has a number.
+pub(crate) fn withheld_caveat(report: &Report, result: &Measured) -> Option<String> {
+    let is_withheld = result.void || result.verdict == Verdict::Invalid || result.total.is_none();
+    is_withheld.then(|| {
+        let cause = withholding_cause(report, result);
+        format!("The number of this result is withheld: {cause}.")
+    })
 }
 
 /// Returns the findings to print below the headline. The last one decides the verdict on the

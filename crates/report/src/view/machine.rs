@@ -1,6 +1,6 @@
 //! The machine: its block devices, and the diagnosis of a target before a measurement.
 
-use crate::view::lists::plural;
+use crate::view::lists::{join_names, plural};
 use crate::view::table::{Columns, Table};
 use model::Known;
 use model::finding::{Diagnosis, DoctorAnswer, Outcome, Severity};
@@ -132,6 +132,29 @@ pub(crate) fn count_answers(diagnosis: &Diagnosis) -> String {
     let findings = count(Outcome::Finding);
     let (unchecked, passed) = (count(Outcome::NotChecked), count(Outcome::Holds));
     format!("{findings} {}, {unchecked} not checked, {passed} passed", plural(findings, "finding"))
+}
+
+/// Returns the conclusion of a diagnosis. `problems` names the findings that affect a measurement.
+pub(crate) fn conclude_diagnosis(diagnosis: &Diagnosis, problems: &[String]) -> String {
+    if !problems.is_empty() {
+        let count = problems.len();
+        return format!(
+            "{count} {} would change what a number means: {}.",
+            plural(count, "thing"),
+            join_names(problems)
+        );
+    }
+    let answers = diagnosis.groups.iter().flat_map(|g| &g.answers);
+    match answers.filter(|answer| answer.outcome == Outcome::NotChecked).count() {
+        0 => {
+            "This machine is fit to measure: nothing was found that would change what a number means.".into()
+        }
+        unchecked => format!(
+            "This machine is fit to measure, as far as fathom can tell: it found nothing that would change what a number \
+             means, but could not check {unchecked} {}.",
+            plural(unchecked, "thing")
+        ),
+    }
 }
 
 /// Describes the effect of a finding on a measurement; empty for other answers.

@@ -18,6 +18,16 @@ pub(crate) fn chains(places: &[Place]) -> Vec<String> {
     all
 }
 
+/// Returns when and on which host a report was measured, if it was read from a JSON file, as that may come from another
+/// machine. `None` for other reports, and if the file has neither.
+pub(crate) fn describe_origin(report: &Report) -> Option<String> {
+    report.json_file.as_ref()?;
+    let host = Some(&report.machine.host).filter(|host| !host.is_empty()).map(|host| format!("host {host}"));
+    let started = Some(report.started.clone()).filter(|started| !started.is_empty());
+    let parts: Vec<String> = started.into_iter().chain(host).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// Returns the main table. Without `all`, a load curve has only the loads that matter most.
 pub(crate) fn main_table(report: &Report, all: bool) -> Table {
     match &report.study {
@@ -235,6 +245,33 @@ fn a_recipe_whose_writes_wait_for_syncs_is_described_in_commits() -> Result<(), 
         let shown = format.and_then(Result::ok).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         assert!(shown.is_some_and(|shown| shown.contains("360 commits/s for one connection")), "{name}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_report_from_a_file_has_its_host_and_date() -> Result<(), serde_json::Error> {
+    use model::command::CommandResults;
+    let mut report: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    report.machine.host = "elsewhere".into();
+    let shown = |report: &Report| {
+        let format =
+            crate::find_format::<Report>("text").map(|format| format.bytes(report, crate::Style::default()));
+        String::from_utf8_lossy(&format.and_then(Result::ok).unwrap_or_default()).into_owned()
+    };
+    let line = format!("When    {}, host elsewhere\n", report.started);
+    // A session is on this machine, and its id has the date.
+    assert!(!shown(&report).contains("elsewhere"), "{}", shown(&report));
+    report.json_file = Some("report.json".into());
+    assert!(shown(&report).contains(&line), "{}", shown(&report));
+    // A report of `fathom time`.
+    let commands = CommandResults { commands: Vec::new(), compared: Vec::new() };
+    let of_commands = Report { study: Studied::Commands(Box::new(commands)), ..report.clone() };
+    let line = format!("  when     {}, host elsewhere\n", report.started);
+    assert!(shown(&of_commands).contains(&line), "{}", shown(&of_commands));
+    report.machine.host = String::new();
+    assert!(shown(&report).contains(&format!("When    {}\n", report.started)), "{}", shown(&report));
+    report.started = String::new();
+    assert_eq!(describe_origin(&report), None);
     Ok(())
 }
 

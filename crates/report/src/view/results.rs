@@ -152,11 +152,17 @@ pub(crate) struct ReadWriteTest<'r> {
     pub(crate) worst: &'r Measured,
 }
 
-/// Returns the tests of these results. `RND4K Q1T1 read` and `RND4K Q1T1 write` are one test.
+/// Returns the tests of these results, each with its own name. `RND4K Q1T1 read` and `RND4K Q1T1 write` are one test,
+/// unless one of them also does the other.
 pub(crate) fn read_write_tests<'r>(results: impl Iterator<Item = &'r Measured>) -> Vec<ReadWriteTest<'r>> {
+    let results: Vec<&Measured> = results.collect();
     let mut tests: Vec<ReadWriteTest> = Vec::new();
-    for result in results {
-        let name = [" read", " write"].iter().find_map(|end| result.name.strip_suffix(end));
+    for &result in &results {
+        let ends = [(" read", &result.write), (" write", &result.read)];
+        let name = ends.into_iter().find_map(|(end, other)| {
+            let name = result.name.strip_suffix(end).filter(|_| other.is_none())?;
+            results.iter().all(|one| one.name != name).then_some(name)
+        });
         let name = name.unwrap_or(&result.name);
         let halves = [&result.read, &result.write].map(|f| Some((result, f.as_ref()?)));
         let is_other_half = |test: &&mut ReadWriteTest| {
@@ -327,4 +333,26 @@ pub(crate) fn command_table(results: &CommandResults) -> Table {
         .value("sync", |(.., run)| or_dash(run.sync_seconds.as_ref().ok(), |s| seconds(*s)))
         .label("stable MB/s", |(.., run)| or_dash(run.stable_mb_per_s.as_ref().ok(), |rate| show_rate(*rate)))
         .table(&["user", "system", "sync", "from cache"])
+}
+
+#[test]
+fn every_test_has_its_own_name() -> Result<(), Box<dyn std::error::Error>> {
+    let golden: Report = serde_json::from_str(include_str!("../../tests/golden/valid.json"))?;
+    let mixed = golden.results.iter().find(|result| result.read.is_some() && result.write.is_some());
+    let mixed = mixed.ok_or("no mix")?.clone();
+    let [read, write] = [(true, false), (false, true)].map(|(reads, writes)| Measured {
+        read: mixed.read.clone().filter(|_| reads),
+        write: mixed.write.clone().filter(|_| writes),
+        ..mixed.clone()
+    });
+    let names = |results: &[(&str, &Measured)]| -> Vec<String> {
+        let named =
+            |(name, result): &(&str, &Measured)| Measured { name: (*name).into(), ..(*result).clone() };
+        let results: Vec<Measured> = results.iter().map(named).collect();
+        read_write_tests(results.iter()).iter().map(|test| test.name.to_owned()).collect()
+    };
+    assert_eq!(names(&[("a read", &read), ("a write", &write)]), ["a"]);
+    assert_eq!(names(&[("a read", &mixed), ("a write", &mixed)]), ["a read", "a write"]);
+    assert_eq!(names(&[("a", &mixed), ("a read", &read)]), ["a", "a read"]);
+    Ok(())
 }

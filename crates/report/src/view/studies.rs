@@ -1,8 +1,7 @@
 //! Studies: a table of each study, which replaces the table of results.
 
 use crate::view::numbers::{
-    change_ends, half_width, percentile, percentile_ns, short_bytes, verdict_mark, verdict_word,
-    with_supported_digits,
+    change_ends, half_width, percentile, short_bytes, verdict_mark, verdict_word, with_supported_digits,
 };
 use crate::view::results::directions_without_sync;
 use crate::view::table::{Columns, Table, or_dash};
@@ -111,6 +110,9 @@ pub(crate) fn describe_raw_rate(row: &ApiRow) -> String {
     let rate = or_dash(row.mb_per_s, |v| with_supported_digits(v, row.mb_per_s_interval));
     format!("the device's own sequential rate, {rate} MB/s ({}, {}).", row.interface, row.work)
 }
+
+/// How to measure other block sizes than those of the table.
+pub(crate) const OTHER_BLOCK_SIZES: &str = "Type --bs for other block sizes, such as --bs 16k,1m.";
 
 /// Returns the table of interfaces.
 pub(crate) fn interface_table(api: &Api, results: &[Measured]) -> Table {
@@ -307,9 +309,9 @@ pub(crate) fn load_table(curve: &LoadCurve, results: &[Measured], all: bool) -> 
         .value("offered/s", |point| show_rate(point.offered_iops as f64))
         .value("served/s", |point| or_dash(point.achieved_iops, show_rate))
         .value("mean", |point| or_dash(point.mean_ns, show_ns))
-        .value("p50", |point| percentile(&point.percentiles_ns, "50"))
-        .value("p99", |point| percentile(&point.percentiles_ns, "99"))
-        .value("p99.9", |point| percentile(&point.percentiles_ns, "99.9"))
+        .value("p50", |point| percentile_or_side(point, curve, "50"))
+        .value("p99", |point| percentile_or_side(point, curve, "99"))
+        .value("p99.9", |point| percentile_or_side(point, curve, "99.9"))
         .value("late", |point| or_dash(point.lateness_share(curve.percentile()), show_share))
         .value("device depth", |point| or_dash(point.device_depth, show_rate))
         .label("state", |point| describe_state(point, curve))
@@ -323,26 +325,35 @@ fn share_of_capacity(point: &LoadPoint, results: &[Measured]) -> String {
     or_dash(point.share.map(show_share).or_else(named), |share| share)
 }
 
-/// Describes a load: `met`, `overload, missed`, ... Includes the percentile of the target if the table has no column for it.
+/// Formats a percentile of a load. With too few operations for the percentile of the target, returns the side of the target that the runs
+/// prove: `<= 2.00 ms` or `> 2.00 ms`.
+fn percentile_or_side(point: &LoadPoint, curve: &LoadCurve, rank: &str) -> String {
+    match (&curve.latency_target, point.met) {
+        (Some(target), Some(met)) if target.percentile == rank && point.has_too_few_operations(rank) => {
+            format!("{} {}", if met { "<=" } else { ">" }, show_ns(target.latency_ns as f64))
+        }
+        _ => percentile(&point.percentiles_ns, rank),
+    }
+}
+
+/// Describes a load: `met`, `overload, missed`, `open: 1 run`, ... Includes the percentile of the target if the table has no column for it.
 fn describe_state(point: &LoadPoint, curve: &LoadCurve) -> String {
     let mut parts = Vec::new();
     let rank = curve.percentile();
-    if !["50", "99", "99.9"].contains(&rank)
-        && let Some(ns) = percentile_ns(&point.percentiles_ns, rank)
-    {
-        parts.push(format!("p{rank} {}", show_ns(ns as f64)));
+    let shown = percentile_or_side(point, curve, rank);
+    if !["50", "99", "99.9"].contains(&rank) && shown != "-" {
+        parts.push(format!("p{rank} {shown}"));
     }
     match point.state {
         LoadState::Served | LoadState::Late => {}
         LoadState::Overload => parts.push("overload".into()),
         LoadState::Void => parts.push("void".into()),
     }
-    match point.met {
-        Some(met) => parts.push(if met { "met".into() } else { "missed".into() }),
-        None if curve.latency_target.is_some() && point.state != LoadState::Void => {
-            parts.push("open".into());
-        }
-        None => {}
+    let why_open = curve.latency_target.as_ref().and_then(|target| point.why_open(target));
+    match (point.met, why_open) {
+        (Some(met), _) => parts.push(if met { "met".into() } else { "missed".into() }),
+        (None, Some(why)) => parts.push(format!("open: {}", why.describe()[0])),
+        (None, None) => {}
     }
     parts.join(", ")
 }
@@ -405,6 +416,47 @@ fn many_loads_are_reduced_to_those_that_support_the_answer() {
     assert_eq!(shown(&forged, false).len(), MAX_LOADS);
     assert_eq!(shown(&example_curve([], Some(1), None), false), [0; 0]);
     assert_eq!(shown(&example_curve(1..=12, Some(1), None), false).len(), 12, "twelve are not too many");
+}
+
+#[test]
+fn the_words_of_a_load_agree_with_its_figures() {
+    let mut curve = example_curve([1_000], Some(500), None);
+    curve.points[0].met = None;
+    let mut row = |change: fn(&mut LoadPoint)| {
+        change(&mut curve.points[0]);
+        let point = &curve.points[0];
+        (percentile_or_side(point, &curve, "99"), describe_state(point, &curve))
+    };
+    let with = |figure: &str, state: &str| (figure.to_owned(), state.to_owned());
+    assert_eq!(row(|_| {}), with("-", "open: too short"));
+    assert_eq!(row(|p| p.met = Some(false)), with("> 1.00 ms", "missed"));
+    assert_eq!(row(|p| p.met = Some(true)), with("<= 1.00 ms", "met"));
+    assert_eq!(
+        row(|p| {
+            p.met = None;
+            p.percentiles_ns.insert("99".into(), Some(1_100_000));
+            p.service_percentiles_ns.insert("99".into(), Some(1_090_000));
+        }),
+        with("1.10 ms", "open: may meet")
+    );
+    assert_eq!(row(|p| p.runs = 1), with("1.10 ms", "open: 1 run"));
+    assert_eq!(
+        row(|p| _ = p.service_percentiles_ns.insert("99".into(), Some(700_000))),
+        with("1.10 ms", "open: late")
+    );
+    assert_eq!(
+        row(|p| {
+            p.runs = 3;
+            p.percentiles_ns.insert("99".into(), Some(900_000));
+        }),
+        with("900 us", "open: may miss")
+    );
+    assert_eq!(
+        row(|p| (p.state, p.percentiles_ns) = (LoadState::Overload, std::collections::BTreeMap::new())),
+        with("-", "overload, open: backlog")
+    );
+    assert_eq!(row(|p| p.met = Some(false)), with("-", "overload, missed"));
+    assert_eq!(row(|p| (p.state, p.met) = (LoadState::Void, None)), with("-", "void"));
 }
 
 #[test]

@@ -123,6 +123,7 @@ pub(crate) fn marks_of_work<'s>(sweep: &'s Sweep, work: &Work) -> Marks<'s> {
     Marks {
         best: best_cell(sweep, work).map(|cell| &cell.setting),
         cheapest: cheapest.map(|cell| &cell.setting),
+        void: &[],
     }
 }
 
@@ -237,8 +238,8 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:+.1} %", 100.0 * share)
 }
 
-/// Maximum number of map columns.
-pub(crate) const MAX_MAP_COLUMNS: usize = 10;
+/// Maximum number of map columns, unless both sides have more labels.
+const MAX_MAP_COLUMNS: usize = 10;
 
 /// Cells that get a mark.
 #[derive(Clone, Copy, Default)]
@@ -247,6 +248,15 @@ pub(crate) struct Marks<'s> {
     pub(crate) best: Option<&'s Setting>,
     /// The cheapest cell with similar speed; `None` for no mark.
     pub(crate) cheapest: Option<&'s Setting>,
+    /// Indices of the results that a finding invalidates.
+    pub(crate) void: &'s [usize],
+}
+
+impl Marks<'_> {
+    /// Whether a finding invalidates the cell.
+    pub(crate) fn is_void(&self, cell: &CellFigures) -> bool {
+        cell.result.is_some_and(|at| self.void.contains(&at))
+    }
 }
 
 /// Rows and columns of a map.
@@ -271,6 +281,9 @@ pub(crate) struct Side {
 impl Sides {
     /// Describes the settings that are neither rows nor columns. All cells of a map share them.
     pub(crate) fn way(self, setting: &Setting) -> String {
+        if self.rows.name == ACCESS_PATH.name {
+            return "all settings".into();
+        }
         (self.columns.without)(&(self.rows.without)(setting)).access_path()
     }
 }
@@ -319,6 +332,10 @@ pub(crate) const TARGET: Side = Side {
     without: |s| Setting { target: None, ..s.clone() },
 };
 
+/// Side of a map with the cache mode, the engine and the batch, for cells that differ in nothing else. All cells are in one map.
+pub(crate) const ACCESS_PATH: Side =
+    Side { name: "access path", label: Setting::access_path, sort_key: |_| 0, without: Setting::clone };
+
 pub(crate) const POSITION: Side = Side {
     name: "position",
     label: |s| s.position().unwrap_or_default(),
@@ -341,6 +358,7 @@ fn sides(cells: &[&CellFigures]) -> Sides {
         [first, .., last] if first.name == SIZE.name => (*first, *last),
         [.., rows, columns] => (*rows, *columns),
         [side] if side.name != DEPTH.name => (*side, DEPTH),
+        [] if differ(&ACCESS_PATH) => (ACCESS_PATH, DEPTH),
         _ => (if plain { SIZE } else { WORKERS }, DEPTH),
     };
     // Put a side with many or long labels in rows: rows are unlimited in number and have more room for names.
@@ -582,6 +600,24 @@ fn a_map_has_the_varied_settings_as_sides() {
     assert_eq!(side_names(&[example_cell(1, Some(2), 1), last]), ("targets of all workers", "depth"));
     let many: Vec<CellFigures> = (1..=16).map(|depth| example_cell(1, None, depth)).collect();
     assert_eq!(side_names(&many), ("depth", "workers"), "rows have no end");
+}
+
+#[test]
+fn cells_that_differ_only_in_the_access_path_have_one_map() {
+    let with = |engine: &str, mode: &str| {
+        let mut cell = example_cell(1, None, 4);
+        (cell.setting.engine, cell.setting.mode) = (engine.into(), Some(mode.into()));
+        cell
+    };
+    let all = [with("io_uring", "direct"), with("libaio", "direct"), with("io_uring", "buffered")];
+    assert_eq!(side_names(&all), ("access path", "depth"));
+    let drawn = maps(&all.iter().collect::<Vec<_>>(), None);
+    assert_eq!(drawn.len(), 1);
+    assert_eq!(drawn[0].rows, ["direct, io_uring", "direct, libaio", "buffered, io_uring"]);
+    assert_eq!(side_names(&all[..1]), ("workers", "depth"), "a single cell has no side");
+    let mut deeper = with("libaio", "direct");
+    deeper.setting.depth = 8;
+    assert_eq!(side_names(&[with("io_uring", "direct"), deeper]).1, "depth", "one map for each engine");
 }
 
 #[test]

@@ -9,10 +9,13 @@
 
 use super::{LONG_S, has_step, is_long};
 use crate::checks::prelude::*;
+use crate::figures::iops;
 use crate::figures::steadiness::{
-    Cliff, Drifts, MAX_DRIFT, MIN_PER_MINUTE_S, MIN_STEP, find_cliff, find_steps_of_run, whole_change,
+    Cliff, Drifts, MAX_DRIFT, MIN_PER_MINUTE_S, MIN_STEP, RateChange, RunDrift, find_cliff,
+    find_steps_of_run, whole_change,
 };
 use crate::figures::time_series::{DeviceWork, series_of_runs};
+use model::units::show_change;
 use stats::change::{Change, REQUIRED_ERRORS, REQUIRED_ERRORS_BY_LENGTH, Step, without_levels};
 use stats::sample::mean;
 use stats::series::{
@@ -42,7 +45,8 @@ pub(super) const NOT_STEADY: Check = Check {
     provoke: "`fathom run --rw randwrite --time 120s --runs 1 DIR` on a flash drive that was just trimmed. \
               `fathom run --rw randread --cache buffered --time 20s --runs 1 FILE` on a file that fits in \
               memory drifts up as the cache fills.",
-    fix: "Measure longer (`--time 10m`), or let the storage settle first (`--warmup 60s`). `fathom show \
+    fix: "Use `fathom run --until steady`, which repeats the run until its rate no longer drifts. Or use a \
+          longer --time (`--time 10m`), or a --warmup that covers the change (`--warmup 60s`). `fathom show \
           --explain FILE` prints the rate for each second.",
     accept: "Accept it if you want to measure the change over time.",
     // E02 reports steps, with all levels.
@@ -56,25 +60,37 @@ pub(super) const NOT_STEADY: Check = Check {
 
 fn check_not_steady(case: &Case) -> Known<Answer> {
     if let Some(rounds) = case.unsteady_rounds {
-        return Ok(Answer::Finding(never_steady(rounds)));
+        return Ok(Answer::Finding(never_steady(case, rounds)));
     }
     let all_series = series_of_runs(case)?;
     let drifts = Drifts::within(&all_series);
-    let shares: Vec<f64> = if drifts.most_are_settling() {
+    let changes: Vec<RateChange> = if drifts.most_are_settling() {
         all_series.iter().filter_map(whole_change).collect()
     } else {
-        drifts.each.iter().map(|run| run.drift.share).collect()
+        drifts.each.iter().map(RunDrift::change).collect()
     };
+    let mean_of = |value: fn(&RateChange) -> f64| mean(&changes.iter().map(value).collect::<Vec<_>>());
+    let share = mean_of(RateChange::share);
     let limit = drifts.each.first().map_or(0.0, |run| run.limit);
     let numbers =
-        evidence([("drift_share", mean(&shares)), ("limit_share", limit), ("runs", all_series.len() as f64)]);
+        evidence([("drift_share", share), ("limit_share", limit), ("runs", all_series.len() as f64)]);
     if drifts.most_exceed() || drifts.most_are_settling() {
-        let (seconds, share) = (all_series.first().map_or(0.0, Series::seconds), mean(&shares));
+        let seconds = all_series.first().map_or(0.0, Series::seconds);
         let direction = if share < 0.0 { "falling" } else { "rising" };
+        let [earlier, later] = if drifts.most_are_settling() {
+            ["in the first quarter", "in the last"]
+        } else {
+            ["at the beginning", "at the end of a fitted line"]
+        };
+        // Relative to the mean of each run, so that the rates agree with the share. A steep line may begin below zero.
+        let rate = |relative: f64| show_rate((mean_of(|change| change.mean) * relative).max(0.0));
         return finding!(
             Severity::Biases,
             numbers,
-            "The rate was still {direction} when the run ended: by {} of its mean within {}{}{}.",
+            "The rate was still {direction} when the run ended: from {} IOPS {earlier} to {} IOPS {later}, by {} \
+             of its mean within {}{}{}.",
+            rate(mean_of(|change| change.from / change.mean)),
+            rate(mean_of(|change| change.to / change.mean)),
             show_share(share.abs()),
             show_seconds(seconds),
             if drifts.most_are_settling() { ", most of it at the beginning" } else { "" },
@@ -99,12 +115,23 @@ fn check_not_steady(case: &Case) -> Known<Answer> {
 
 /// Returns the finding for --until steady if the rate did not become steady. It adds this condition to the name of the
 /// result.
-fn never_steady(rounds: usize) -> Detail {
+fn never_steady(case: &Case, rounds: usize) -> Detail {
+    let rate = |ran: &CaseRun| Some((ran.run.start.repeat.saturating_add(1), iops(ran)?));
+    let rates: Vec<(u32, f64)> = case.runs.iter().filter_map(rate).collect();
+    let change = match rates.as_slice() {
+        [(first, from), .., (last, to)] if *from > 0.0 => format!(
+            " It was {} IOPS in round {first} and {} IOPS in round {last} ({}).",
+            show_rate(*from),
+            show_rate(*to),
+            show_change(to / from)
+        ),
+        _ => String::new(),
+    };
     detail!(
         Severity::Relabels,
         evidence([("rounds", rounds as f64)]),
-        "The rate did not become steady within {rounds} rounds: the result shows the last ones, and the next \
-         may differ."
+        "The rate did not become steady within {rounds} rounds.{change} The result shows the last rounds, and the \
+         next may differ."
     )
     .with_fix(
         "Use a larger --max-runs, or a longer --time if the rounds vary. The notes list all rounds."
@@ -403,6 +430,9 @@ fn until_steady_without_a_steady_rate_relabels() {
     let mut record = Fixture { runs: 4, ..Fixture::honest() }.record();
     record.header.plan.strategy = model::plan::Strategy::Steady { at_most: 25 };
     assert_eq!(NOT_STEADY.severity(&record), Some(Severity::Relabels));
+    let Ok(Answer::Finding(f)) = NOT_STEADY.answer(&record) else { panic!("silent") };
+    let rounds = "10,000 IOPS in round 1 and 10,000 IOPS in round 4 (+0.0 %)";
+    assert!(f.sentence.contains(rounds), "{}", f.sentence);
     let report = crate::judge(&record, &crate::Judging::default());
     assert!(report.headline.name.ends_with("not steady after 4 rounds"), "{}", report.headline.name);
     assert_eq!(crate::exit_code(&report), 1);
@@ -414,6 +444,7 @@ fn a_rate_that_never_settles_is_found() {
         80.0 * (1.0 + (-2.0 * t).exp())
     });
     let Ok(Answer::Finding(f)) = NOT_STEADY.answer(&record) else { panic!("silent") };
+    assert!(f.sentence.contains(" IOPS in the first quarter to "), "{}", f.sentence);
     assert!(
         f.sentence.contains("still falling") && f.sentence.contains("at the beginning"),
         "{}",
@@ -434,6 +465,7 @@ fn the_limit_is_stricter_for_longer_runs() {
         other => panic!("{other:?}"),
     };
     assert!(sentence(60).ends_with(" % a minute."), "{}", sentence(60));
+    assert!(sentence(60).contains(" IOPS at the beginning to 44"), "{}", sentence(60));
     assert!(sentence(15).ends_with("within 15.0 s."), "{}", sentence(15));
 }
 

@@ -122,7 +122,9 @@ fn write_diagnosis(diagnosis: &Diagnosis, _: Style, to: &mut dyn Write) -> io::R
     // A diagnosis has no verdict. FINDINGS has the colour of SUSPECT.
     let colour_word = if problems.is_empty() { "OK" } else { "SUSPECT" };
     let counts = machine::count_answers(diagnosis) + ".";
-    let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[counts])];
+    let names: Vec<String> = problems.iter().map(|answer| answer.about.clone()).collect();
+    let conclusion = machine::conclude_diagnosis(diagnosis, &names);
+    let mut sections = vec![head_card(word, colour_word, &diagnosis.chain, &[conclusion, counts])];
     let todo = problems.iter().map(|answer| {
         let fix = if answer.fix.is_empty() { "nothing can be done about it here" } else { &answer.fix };
         (answer.about.clone(), with_micro_sign(&format!("{}\n{fix}", answer.sentence)))

@@ -1,7 +1,9 @@
 //! The parts of every page: the shell with style and script, cards, folded parts, tables, and number formats.
 
+use crate::view::findings::withheld_caveat;
 use crate::view::table::{DEVICE_LEGEND, Table, has_device_column, or_dash};
 use askama::Template;
+use model::report::{Measured, Report};
 use model::units::{show_ns, show_rate};
 use std::io::{self, Write};
 
@@ -93,6 +95,20 @@ pub(super) fn card<W: AsRef<str>>(heading: &str, lead: &[W], body: &str) -> Stri
 /// Returns a section with a heading and an HTML body.
 pub(super) fn plain_card(heading: &str, body: &str) -> String {
     card::<&str>(heading, &[], body)
+}
+
+#[derive(Template)]
+#[template(source = "<p class=\"sub\"><b>{{ caveat }}</b></p>\n", ext = "html")]
+struct CaveatTemplate<'p> {
+    caveat: &'p str,
+}
+
+/// Returns the HTML of a result's plots. If the number of the result is withheld, a line above them has the reason.
+pub(super) fn with_caveat(report: &Report, result: &Measured, plots: String) -> String {
+    match withheld_caveat(report, result).filter(|_| !plots.is_empty()) {
+        Some(caveat) => CaveatTemplate { caveat: &caveat }.render().unwrap_or_default() + &plots,
+        None => plots,
+    }
 }
 
 #[derive(Template)]

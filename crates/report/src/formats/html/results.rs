@@ -4,7 +4,7 @@
 //! - The ledger as a picture: the width of each stage shows what was issued, what was charged, and what each layer completed. Merges,
 //!   splits, caches and the legs of a RAID are visible at once.
 
-use super::page::{card, folded, key, time, time_tick, with_micro_sign};
+use super::page::{card, folded, key, time, time_tick, with_caveat, with_micro_sign};
 use super::plot::{Axis, Flow, Label, Level, Plot, SIDE, flow, spread_labels};
 use super::time_series::{Direction, Events, result_directions, time_series};
 use super::{page, plot};
@@ -36,7 +36,7 @@ pub(super) fn result_cards(report: &Report) -> String {
 
 fn single_result(report: &Report, result: &Measured) -> String {
     let mut out = String::new();
-    let latency = latency_drawings(result, "r0");
+    let latency = with_caveat(report, result, latency_drawings(result, "r0"));
     if !latency.is_empty() {
         let lead = [
             "Above: how latencies are distributed. Below: how rare slow operations are. Percentiles with fewer than ten operations above them are not drawn.",
@@ -44,6 +44,7 @@ fn single_result(report: &Report, result: &Measured) -> String {
         out += &card("Latency", &lead, &latency);
     }
     let time_series = time_series(result, &Events::from_result(report, result), "r0");
+    let time_series = with_caveat(report, result, time_series);
     if !time_series.is_empty() {
         out += &card("Over time", &time_series_notes(result), &time_series);
     }
@@ -88,8 +89,9 @@ fn result_card(report: &Report, result: &Measured, at: usize) -> String {
         format!("{}{name}.", number.map_or_else(String::new, |n| format!("{n}, "))),
         with_micro_sign(&format!("Limited by: {}. {}", result.limiter.shown_name(), result.limiter.sentence)),
     ];
-    let latency = latency_drawings(result, &link);
+    let latency = with_caveat(report, result, latency_drawings(result, &link));
     let time_series = time_series(result, &Events::from_result(report, result), &link);
+    let time_series = with_caveat(report, result, time_series);
     let ledger = ledger_pictures(result);
     // The ledger has a heading for each direction below this heading.
     let ledger = if ledger.is_empty() { ledger } else { format!("<h3>What each layer counted</h3>{ledger}") };
@@ -632,6 +634,30 @@ fn the_tail_of_each_run_is_drawn_before_that_of_all_runs() -> Result<(), Box<dyn
             plot::line([(axis.along(ns), 0.0)]).trim_start_matches('M').split(' ').next().ok_or("")?
         );
         assert!(paths[at].contains(&place), "{place}: {}", paths[at]);
+    }
+    Ok(())
+}
+
+#[test]
+fn plots_of_a_result_without_a_number_have_a_caveat() -> Result<(), Box<dyn std::error::Error>> {
+    let golden = include_str!("../../../tests/golden/valid.json");
+    let mut report: Report = serde_json::from_str(golden)?;
+    let invalid: Report = serde_json::from_str(include_str!("../../../tests/golden/invalid.json"))?;
+    report.results.truncate(1);
+    let valid = report.results.first().ok_or("no result")?.clone();
+    let mut hole = invalid.checks.first().ok_or("no finding")?.clone();
+    hole.about = vec![valid.name.clone()];
+    hole.name = "<HOLES>".into();
+    report.checks.push(hole);
+    // The plots of a number that is shown have no caveat, whatever else is found.
+    assert!(!result_cards(&report).contains("number of this result is withheld"));
+    let void = Measured { void: true, ..valid.clone() };
+    let caveat = "<b>The number of this result is withheld: A04 &#60;HOLES&#62;.</b>";
+    // A card for each plot, or a card for each result: a line above the latencies, and one above the time series.
+    for results in [vec![void.clone()], vec![valid, void]] {
+        report.results = results;
+        let cards = result_cards(&report);
+        assert_eq!(cards.matches(caveat).count(), 2, "{cards}");
     }
     Ok(())
 }

@@ -137,7 +137,7 @@ fn result_plots(all: &[SessionResult], column: &Column, at: usize) -> String {
         let tail =
             tails.as_ref().and_then(|t| results::draw_tail_on(one.result, &format!("s{at}-latency"), t));
         let plots = rates.into_iter().chain(tail).map(|plot| plot.html());
-        (one.name.clone(), plots.collect::<String>())
+        (one.name.clone(), page::with_caveat(one.report, one.result, plots.collect()))
     });
     let small = multiples("plots", small);
     let name = if column.name == Column::MAIN { "What each measured" } else { &column.name };
@@ -478,6 +478,20 @@ fn sessions_are_side_by_side_on_one_scale() -> Result<(), Box<dyn std::error::Er
     assert_eq!(plots.len(), 2);
     assert_eq!((&plots[0].y, &plots[0].x), (&plots[1].y, &plots[1].x));
     assert_ne!(plots[0].paths, plots[1].paths);
+    Ok(())
+}
+
+#[test]
+fn the_plots_of_a_session_without_a_number_have_a_caveat() -> Result<(), Box<dyn std::error::Error>> {
+    let mut table = example()?;
+    let has_caveat = |table: &SessionTable| -> Result<bool, Box<dyn std::error::Error>> {
+        let mut bytes = Vec::new();
+        write_session_table(table, Style::default(), &mut bytes)?;
+        Ok(String::from_utf8(bytes)?.contains("<b>The number of this result is withheld: "))
+    };
+    assert!(!has_caveat(&table)?);
+    table.reports[1].results.iter_mut().for_each(|result| result.void = true);
+    assert!(has_caveat(&table)?);
     Ok(())
 }
 

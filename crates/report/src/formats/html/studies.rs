@@ -15,7 +15,7 @@ use crate::view::lists::distinct_by;
 use crate::view::numbers::{interval_ends, interval_in_parentheses, percentile_ns, with_supported_digits};
 use crate::view::report::main_table;
 use crate::view::results::{MAX_HOSTS, describe_fairness, slowest_hosts};
-use crate::view::studies::{describe_raw_rate, raw_rate};
+use crate::view::studies::{OTHER_BLOCK_SIZES, describe_raw_rate, raw_rate};
 use crate::view::sweep::{
     BEST_SETTINGS_LEGEND, Marks, Sides, best_settings, best_settings_table, best_settings_title, best_value,
     cells_of_work, describe_choice, describe_duration, maps, marks_of_work, share_of_best,
@@ -180,10 +180,9 @@ pub(super) fn interface_cards(report: &Report, api: &Api) -> String {
         by_reason(&api.not_measured).into_iter().map(|(names, why)| (names.join("; "), with_micro_sign(why)));
     let mut body = full_table(report, "All figures of all interfaces");
     body += &page::facts(&missing.collect::<Vec<_>>());
-    let lead =
-        ["synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; \
-         device: bytes that it moved for all processes, for each byte read or written."];
-    out + &card("All figures", &lead, &body)
+    let legend = "synced: MB/s including the final sync; user, kernel: ns of CPU per byte; calls, faults: per MiB; \
+                  device: bytes that it moved for all processes, for each byte read or written.";
+    out + &card("All figures", &[legend, OTHER_BLOCK_SIZES], &body)
 }
 
 /// Returns the card that compares targets, and a card with all figures.
@@ -253,12 +252,13 @@ pub(super) fn hosts_card(report: &Report) -> Option<String> {
         };
         let rate_rows = hosts.iter().map(|(host, rate)| host_rate_row(host, rate)).collect();
         let latency_rows = hosts.iter().flat_map(|(host, rate)| host_latency_rows(host, rate)).collect();
-        body += &draw_intervals(&rates, with_title(&result.name, rate_rows), rate_tick);
-        body += &draw_intervals(
+        let mut plots = draw_intervals(&rates, with_title(&result.name, rate_rows), rate_tick);
+        plots += &draw_intervals(
             &latencies,
             with_title(&format!("{}, latency", result.name), latency_rows),
             time_tick,
         );
+        body += &page::with_caveat(report, result, plots);
     }
     body += &facts(&fleet_rows(fleet));
     let lead = ["All hosts of a result on one axis; hollow: the verdict on that host is not VALID."];

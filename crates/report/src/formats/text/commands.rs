@@ -3,7 +3,7 @@
 
 use crate::page::Page;
 use crate::view::findings::affects_number;
-use crate::view::report::describe_ending;
+use crate::view::report::{describe_ending, describe_origin};
 use crate::view::results::command_table;
 use crate::view::table::or_dash;
 use model::Known;
@@ -62,6 +62,9 @@ pub(super) fn show(out: &mut Page, report: &Report, results: &CommandResults, al
         if let Some(session) = &report.session {
             out.prose("  Session  ", "    ", session);
         }
+    }
+    if let Some(origin) = describe_origin(report) {
+        fact(out, "when", &origin);
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! A list of devices has a paragraph for each device. The paragraph of a partition leaves out the
 //! queue, which belongs to the disk. If the user names a device, each fact has its own line. A
-//! diagnosis begins with the target and what was found, worst first, each with its fix. What could
-//! not be checked follows, and at the end a line for each group with what is fine.
+//! diagnosis begins with its conclusion and the target. The findings follow, worst first, each with its fix, then what could
+//! not be checked, and at the end a line for each group with what is fine.
 
 use crate::page::Page;
 use crate::view::lists::join_names;
 use crate::view::machine::{
-    check_suffix, describe_backing, describe_device, describe_effect, describe_mounts, describe_queue,
-    describe_user, kind_name,
+    check_suffix, conclude_diagnosis, describe_backing, describe_device, describe_effect, describe_mounts,
+    describe_queue, describe_user, kind_name,
 };
 use crate::{Detail, Style};
 use model::Known;
@@ -266,22 +266,26 @@ fn merge_devices<'a>(
     all
 }
 
-/// Writes each finding once with its fix, the worst first, then what could not be checked, and a line for each group with
-/// what is fine.
+/// Writes the conclusion, each finding once with its fix, the worst first, then what could not be checked, and a line for each group
+/// with what is fine.
 pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn Write) -> io::Result<()> {
     let mut out = Page::new(style);
-    out.paragraph(&diagnosis.chain);
-    out.line("");
     let layers = diagnosis.machine.places.iter().flat_map(|place| &place.layers);
     let devices: Vec<&str> = layers.map(|layer| layer.name.as_str()).collect();
     let (problems, notes): (Vec<&DoctorAnswer>, Vec<&DoctorAnswer>) =
         diagnosis.worst_first().into_iter().partition(|answer| answer.affects_measurement());
-    if problems.is_empty() {
-        out.paragraph("Before you measure: nothing was found that would change what a number means.");
-    } else {
+    let (problems, notes) = (merge_devices(problems, &devices), merge_devices(notes, &devices));
+    let names: Vec<String> = problems.iter().map(SameAnswers::about).collect();
+    out.paragraph(&conclude_diagnosis(diagnosis, &names));
+    out.paragraph(&diagnosis.chain);
+    if !problems.is_empty() {
+        out.line("");
         out.line("Before you measure:");
+    } else if !notes.is_empty() {
+        out.line("");
+        out.line("Notes:");
     }
-    for (at, problem) in merge_devices(problems, &devices).iter().enumerate() {
+    for (at, problem) in problems.iter().enumerate() {
         out.prose(&format!("  {}. ", at + 1), "     ", &problem.describe(&out));
         let fix = match problem.answer.fix.as_str() {
             "" => "nothing can be done about it here",
@@ -289,11 +293,16 @@ pub(super) fn write_diagnosis(diagnosis: &Diagnosis, style: Style, to: &mut dyn 
         };
         out.prose("     -> ", "        ", &problem.with_other_devices(fix));
     }
-    for note in &merge_devices(notes, &devices) {
+    for note in &notes {
         out.prose("  - ", "    ", &note.describe(&out));
         if !note.answer.fix.is_empty() {
             out.prose("    -> ", "       ", &note.with_other_devices(&note.answer.fix));
         }
+    }
+    let mut answers = diagnosis.groups.iter().flat_map(|group| &group.answers);
+    if problems.is_empty() && notes.is_empty() && answers.any(|answer| answer.outcome == Outcome::NotChecked)
+    {
+        out.line("");
     }
     show_unchecked(&mut out, diagnosis, &devices);
     let mut is_first = true;
@@ -502,6 +511,7 @@ fn a_finding_about_several_disks_is_printed_once() -> Result<(), serde_json::Err
     let mut out = Vec::new();
     write_diagnosis(&diagnosis, Style::default(), &mut out).unwrap_or_default();
     let expected = "\
+1 thing would change what a number means: counters of sda, sdb.
 /data (xfs at /data, rw) > md0
 
 Before you measure:
@@ -514,5 +524,23 @@ Before you measure:
 OK  The device below: queue of sda, sdb; requests of others
 ";
     assert_eq!(String::from_utf8(out).unwrap_or_default(), expected);
+    let answers = [DoctorAnswer::ok("CPU", "Idle."), unknown("cached")];
+    let text_of = |answers: &[DoctorAnswer]| {
+        let groups = vec![AnswerGroup { heading: "The machine".into(), answers: answers.to_vec() }];
+        let mut out = Vec::new();
+        let diagnosis = Diagnosis { groups, ..diagnosis.clone() };
+        write_diagnosis(&diagnosis, Style { width: 200, ..Style::default() }, &mut out).unwrap_or_default();
+        String::from_utf8(out).unwrap_or_default()
+    };
+    let fit = "This machine is fit to measure: nothing was found that would change what a number means.\n\
+               /data (xfs at /data, rw) > md0\n\nOK  The machine: CPU\n";
+    assert_eq!(text_of(&answers[..1]), fit);
+    let partly = text_of(&answers);
+    assert!(partly.starts_with("This machine is fit to measure, as far as fathom can tell: "), "{partly}");
+    assert!(partly.contains(", but could not check 1 thing.\n"), "{partly}");
+    assert!(
+        partly.contains("md0\n\n1 thing could not be checked and does not count as passed:\n"),
+        "{partly}"
+    );
     Ok(())
 }

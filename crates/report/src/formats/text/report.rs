@@ -15,7 +15,7 @@ use crate::view::findings::{
 };
 use crate::view::lists::join_names;
 use crate::view::report::{
-    chains, describe_commits, describe_ending, describe_headline, main_table, omits_verdict,
+    chains, describe_commits, describe_ending, describe_headline, describe_origin, main_table, omits_verdict,
 };
 use crate::view::results::{has_rows_of_jobs, is_of_jobs};
 use crate::{Detail, Style};
@@ -296,9 +296,12 @@ fn show_remarks(out: &mut Page, report: &Report, notes: usize, lines_each: usize
     }
 }
 
-/// Prints the remarks, and one line with the session and its targets.
+/// Prints the remarks, the host and the date of a report from a file, and one line with the session and its targets.
 fn show_short_foot(out: &mut Page, report: &Report, notes: usize, lines_each: usize) {
     show_remarks(out, report, notes, lines_each);
+    if let Some(origin) = describe_origin(report) {
+        out.field("When", &origin);
+    }
     let mut targets: Vec<String> = report.machine.places.iter().map(Place::short_chain).collect();
     targets.dedup();
     let session = session_id(report).unwrap_or_else(|| "not kept".into());

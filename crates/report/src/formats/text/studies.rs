@@ -5,11 +5,11 @@
 use super::results;
 use crate::page::Page;
 use crate::view::findings::{affects_number, full_report_hint};
-use crate::view::lists::plural;
+use crate::view::lists::{distinct, plural};
 use crate::view::numbers::{interval_in_parentheses, percentile_ns};
 use crate::view::studies::{
-    COVERAGE_TOLERANCE, describe_raw_rate, host_count_table, interface_run_table, interface_table,
-    layer_table, load_table, raw_rate, shown_loads, target_table,
+    COVERAGE_TOLERANCE, OTHER_BLOCK_SIZES, describe_raw_rate, host_count_table, interface_run_table,
+    interface_table, layer_table, load_table, raw_rate, shown_loads, target_table,
 };
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
@@ -39,6 +39,7 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
          system calls and page faults per MiB; device: bytes that it moved for all processes, for each byte read or \
          written; - = not known.",
     );
+    out.note(OTHER_BLOCK_SIZES);
     for (direction, writes) in [("reads", false), ("writes", true)] {
         if let Some(row) = raw_rate(api, &report.results, writes) {
             out.note(&format!("Compare {direction} with {}", describe_raw_rate(row)));
@@ -56,25 +57,51 @@ pub(super) fn show_interfaces(out: &mut Page, api: &Api, report: &Report, all: b
     show_recommendations(out, api, report);
 }
 
-/// Prints why each interface is recommended, unless the answer already states it.
+/// Prints why each interface is recommended or none is, unless the answer already states it.
 fn show_recommendations(out: &mut Page, api: &Api, report: &Report) {
     let answer = report.answer.as_ref().map_or("", |answer| answer.sentence.as_str());
-    let is_answered = if api.advice.is_empty() {
-        api.no_advice.iter().all(|none| answer.contains(&none.why))
-    } else {
-        api.advice.iter().all(|advice| answer == advice.sentence)
-    };
-    if is_answered {
+    let advice = api.advice.iter().map(|advice| advice.sentence.clone());
+    let advice = advice.filter(|sentence| *sentence != answer);
+    let none = api.no_advice.iter().filter(|none| !answer.contains(&none.why));
+    let none = none.map(|none| format!("{}: no recommendation, because {}.", none.work, none.why));
+    let sentences: Vec<String> = advice.chain(none).collect();
+    if sentences.is_empty() {
         return;
     }
     out.line("Which interface to use");
-    for advice in &api.advice {
-        out.note(&advice.sentence);
-    }
-    for none in &api.no_advice {
-        out.note(&format!("{}: no recommendation, because {}.", none.work, none.why));
+    for sentence in &sentences {
+        out.note(sentence);
     }
     out.line("");
+}
+
+#[test]
+fn the_reason_for_no_recommendation_is_printed_once() -> serde_json::Result<()> {
+    use model::report::{AnswerWord, ReportAnswer};
+    let mut api: Api = serde_json::from_str(include_str!("../../../tests/golden/pieces/api.json"))?;
+    let mut report: Report = serde_json::from_str(include_str!("../../../tests/golden/valid.json"))?;
+    let none = |work: &str, why: &str| model::study::NoAdvice { work: work.into(), why: why.into() };
+    api.no_advice = vec![none("4K random write", "of this"), none("1M random write", "of that")];
+    let shown = |api: &Api, report: &Report| {
+        let mut page = Page::new(crate::Style { width: 200, ..crate::Style::default() });
+        show_recommendations(&mut page, api, report);
+        let mut text = Vec::new();
+        page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
+        String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let sentence = "Use pread for 4K random read. No recommendation for 4K random write, because of this.";
+    report.answer = Some(ReportAnswer { word: AnswerWord::Tied, sentence: sentence.into() });
+    let text = shown(&api, &report);
+    assert!(!text.contains("because of this") && text.contains("because of that"), "{text}");
+    assert!(text.contains(&api.advice[0].sentence), "{text}");
+    api.no_advice.truncate(1);
+    report.answer = Some(ReportAnswer {
+        word: AnswerWord::Tied,
+        sentence: format!("{} because of this.", api.advice[0].sentence),
+    });
+    api.advice.clear();
+    assert_eq!(shown(&api, &report), "");
+    Ok(())
 }
 
 /// Prints the notes on cache state, coverage, missing counts and file layout.
@@ -303,7 +330,7 @@ const PLOT_LABEL_WIDTH: usize = 13;
 pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report, all: bool) {
     let shown = shown_loads(curve, all);
     out.table(&load_table(curve, &report.results, all));
-    for text in state_legend(&shown) {
+    for text in state_legend(curve, &shown) {
         out.paragraph(&text);
     }
     if shown.len() < curve.points.len() {
@@ -329,13 +356,13 @@ pub(super) fn show_load_curve(out: &mut Page, curve: &LoadCurve, report: &Report
     }
 }
 
-/// Returns what the columns mean, and a sentence for each state in the table that withholds numbers.
-fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
+/// Returns what the columns mean, and a sentence for each word in the table that needs one.
+fn state_legend(curve: &LoadCurve, shown: &[&LoadPoint]) -> Vec<String> {
     let has = |state| shown.iter().any(|p| p.state == state);
     let states = [
         (
             LoadState::Overload,
-            "overload: more operations arrived than were served, so latency grows as long as the run \
+            "overload: more operations arrived than were served, or than a limit of the cgroup allows, so latency grows as long as the run \
              lasts, and is withheld.",
         ),
         (LoadState::Void, "void: a finding invalidates this load, and its numbers are withheld."),
@@ -343,7 +370,23 @@ fn state_legend(shown: &[&LoadPoint]) -> Vec<String> {
     let first = "Latencies count from the scheduled start of an operation, so they are never too short; late: how much of \
                  the target's percentile (without a target, of p99) may be fathom's own lateness; - = too few samples, or overload.";
     let states = states.into_iter().filter(|(state, _)| has(*state)).map(|(_, meaning)| meaning);
-    std::iter::once(first).chain(states).map(str::to_owned).collect()
+    let mut legend: Vec<String> = std::iter::once(first).chain(states).map(str::to_owned).collect();
+    let Some(target) = &curve.latency_target else { return legend };
+    if shown.iter().any(|p| p.met.is_some() && p.has_too_few_operations(&target.percentile)) {
+        legend.push(format!(
+            "<= and >: too few operations for p{}, but enough to prove on which side of the target it is.",
+            target.percentile
+        ));
+    }
+    for why in distinct(shown.iter().filter_map(|p| p.why_open(target))) {
+        let [word, reason, advice] = why.describe();
+        legend.push(format!("open: {word} = {reason}: {advice}."));
+    }
+    let is_above_miss = |p: &&LoadPoint| target.missed_iops.is_some_and(|missed| p.offered_iops > missed);
+    if shown.iter().any(|p| p.met == Some(true) && is_above_miss(p)) {
+        legend.push("A load that is met above a missed one is not the answer.".into());
+    }
+    legend
 }
 
 fn describe_knee(curve: &LoadCurve) -> Option<String> {

@@ -11,12 +11,13 @@
 //!   in each round.
 
 use crate::page::{Page, display_width};
+use crate::view::findings::full_report_hint;
 use crate::view::lists::plural;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING};
 use crate::view::sweep::{
-    BEST_SETTINGS_LEGEND, MAX_MAP_COLUMNS, Map, Marks, best_cell, best_settings, best_settings_table,
-    best_settings_title, best_value, cells_of_work, describe_change, describe_choice, describe_duration,
-    iops_table, maps, marks_of_work, round_table, round_tables, rows_table, share_of_best, shows_each_cell,
+    BEST_SETTINGS_LEGEND, Map, Marks, best_cell, best_settings, best_settings_table, best_settings_title,
+    best_value, cells_of_work, describe_change, describe_choice, describe_duration, iops_table, maps,
+    marks_of_work, ranked_sweep, round_table, round_tables, rows_table, share_of_best, shows_each_cell,
     thread_counts, work_rows,
 };
 use crate::view::table::or_dash;
@@ -29,6 +30,8 @@ use model::units::{show_bytes, show_count, show_ns, show_rate, show_share};
 const MAX_REASONS: usize = 4;
 /// Maximum number of rows of a workload if each cell has a row. `--verbose` prints all rows.
 const MAX_WORK_ROWS: usize = 24;
+/// Maximum number of cells of a sweep whose maps are in every report. `--verbose` prints the maps of larger sweeps.
+const MAX_MAPPED_CELLS: usize = 20;
 
 /// Legend of a table of all cells.
 const EACH_LEGEND: &str = "mean, longest: latency from submission to completion; CPU: of the workers, where 100 % is one CPU all the time.";
@@ -79,19 +82,40 @@ fn describe_best(sweep: &Sweep, work: &Work) -> String {
         (Chosen::Tied, n) if n > 0 => format!("{n} other settings may be {as_good}"),
         (Chosen::NoChoice, _) => "the only setting".into(),
         (Chosen::Fastest, _) => {
-            format!("no other setting is {}", work.measure.better_by(&show_share(sweep.tolerance)))
+            let better = work.measure.better_by(&show_share(sweep.tolerance));
+            format!("no other is {better}, 95 % sure")
         }
         (Chosen::Tied | Chosen::CannotTell, _) => {
-            let why = work.sentence.split("; ").flat_map(|part| part.split(". ")).next().unwrap_or_default();
-            format!("not decided: {}", why.trim_end_matches('.'))
+            format!("not decided: {}", split_first_clause(&work.sentence).0)
         }
     };
     format!("{name}: depth {}, {size}, {}: {value} ({certainty})", setting.depth, setting.access_path())
 }
 
+/// Splits a conclusion into its first clause, without the full stop, and the rest.
+fn split_first_clause(sentence: &str) -> (&str, &str) {
+    let end = ["; ", ". "].into_iter().filter_map(|end| sentence.find(end)).min();
+    end.map_or((sentence.trim_end_matches('.'), ""), |at| (&sentence[..at], &sentence[at + 2..]))
+}
+
+/// Returns the part of the conclusion on a workload that the answer ([`describe_best`]) leaves out.
+fn rest_of_conclusion<'w>(sweep: &Sweep, work: &'w Work) -> &'w str {
+    if !sweep.winner.contains_key(&work.name) {
+        // The answer is the whole conclusion.
+        return "";
+    }
+    // The answer has only the number of the other settings, the conclusion has the bound and their names.
+    let has_only_number = work.chosen == Chosen::Tied && !work.rivals.is_empty();
+    if has_only_number { work.sentence.as_str() } else { split_first_clause(&work.sentence).1 }
+}
+
 pub(super) fn show_sweep(out: &mut Page, sweep: &Sweep, report: &Report, all: bool) {
     for work in &sweep.works {
         show_work(out, sweep, work, report, all);
+    }
+    if !all && !shows_each_cell(sweep) && sweep.cells.len() > MAX_MAPPED_CELLS {
+        let (count, how) = (show_count(sweep.cells.len() as f64), full_report_hint(report));
+        out.note(&format!("The values of all {count} cells: {how}"));
     }
     show_best_settings(out, &best_settings(report, sweep));
     if let Some(reference) = &sweep.reference {
@@ -174,30 +198,46 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
     // Bytes per second are the usual measure, so only another one is named.
     let measure = Some(work.measure).filter(|measure| *measure != Measure::Bandwidth);
     let by_measure = measure.map_or_else(String::new, |measure| format!(" by {}", measure.heading()));
-    out.paragraph(&format!("{}{by_measure}: {}", work.name, describe_choice(work)));
-    let Some(winner) = best_cell(sweep, work) else {
-        out.line("");
-        return;
+    // If the answer at the top of the report is about this sweep, do not repeat it.
+    let conclusion = if ranked_sweep(report).is_some() {
+        rest_of_conclusion(sweep, work).to_owned()
+    } else {
+        describe_choice(work)
     };
-    if !shows_each_cell(sweep) && sweep.cheapest.get(&work.name).is_some_and(|c| c.setting == winner.setting)
-    {
+    let cells = cells_of_work(sweep, work);
+    let has_values = cells.iter().any(|c| c.value(work.measure).is_some());
+    let is_small = sweep.cells.len() <= MAX_MAPPED_CELLS && !shows_each_cell(sweep);
+    // A sweep over positions always shows its plot.
+    let draws_maps =
+        has_values && (all || is_small || cells.iter().any(|c| c.setting.offset_bytes.is_some()));
+    let mut rows = work_rows(sweep, work);
+    if conclusion.is_empty() && rows.is_empty() && !draws_maps {
+        return;
+    }
+    let separator = if conclusion.is_empty() { "" } else { ": " };
+    out.paragraph(&format!("{}{by_measure}{separator}{conclusion}", work.name));
+    let best = best_cell(sweep, work);
+    let cheapest = sweep.cheapest.get(&work.name).filter(|_| !shows_each_cell(sweep));
+    if best.zip(cheapest).is_some_and(|(best, cheapest)| best.setting == cheapest.setting) {
         out.line("  No cheaper setting is confirmed to be as fast.");
     }
-    let mut rows = work_rows(sweep, work);
     let row_count = rows.len();
     rows.truncate(if all { row_count } else { MAX_WORK_ROWS });
-    out.table(&rows_table(rows, report));
+    if row_count > 0 {
+        out.table(&rows_table(rows, report));
+    }
     if row_count > MAX_WORK_ROWS && !all {
-        out.line(&format!("  {} more rows: --verbose shows them.", row_count - MAX_WORK_ROWS));
+        let hidden = row_count - MAX_WORK_ROWS;
+        out.line(&format!("  {hidden} more {}: {}", plural(hidden, "row"), full_report_hint(report)));
     }
     if shows_each_cell(sweep) {
         out.note(EACH_LEGEND);
     }
-    if !work.baselines.is_empty() {
+    if best.is_some() && !work.baselines.is_empty() {
         let names: Vec<String> = work.baselines.iter().map(|loss| format!("as {}", loss.name)).collect();
         out.note(&format!("{}: {}.", names.join(", "), copy_half(&work.name)));
     }
-    for loss in &work.baselines {
+    for loss in work.baselines.iter().filter(|_| best.is_some()) {
         if let Some(name) = loss.cell.result.and_then(|at| relabelled_name(report, at)) {
             out.note(&format!("The row \"as {}\" actually measured {name}.", loss.name));
         }
@@ -206,13 +246,13 @@ fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: b
         out.note(&knee.sentence);
     }
     out.line("");
-    let cells = cells_of_work(sweep, work);
-    // A sweep over positions always shows its plot.
-    if all || cells.iter().any(|c| c.setting.offset_bytes.is_some()) {
+    if draws_maps {
+        let is_void = |at: &usize| report.results.get(*at).is_some_and(|result| result.void);
+        let void: Vec<usize> = cells.iter().filter_map(|c| c.result).filter(is_void).collect();
         // If each cell has a row, there is no cheapest one to show.
         let marks = marks_of_work(sweep, work);
         let cheapest = marks.cheapest.filter(|_| !shows_each_cell(sweep));
-        show_maps(out, &cells, work.measure, Marks { cheapest, ..marks });
+        show_maps(out, &cells, work.measure, Marks { cheapest, void: &void, ..marks });
     }
 }
 
@@ -253,8 +293,6 @@ pub(super) fn show_skipped(out: &mut Page, sweep: &Sweep) {
 
 /// Shades of a map, from a small share of the best to all of it.
 const MAP_SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-/// Maximum number of maps per workload; usually there is one for each cache mode.
-const MAX_MAPS: usize = 4;
 /// Minimum width of a value.
 const VALUE_WIDTH: usize = 7;
 /// Minimum width of a row's name.
@@ -264,6 +302,9 @@ const BAR_WIDTH: usize = 40;
 
 /// Draws the maps of these cells. Cache modes that were measured by the same jobs have a common map.
 pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], measure: Measure, marks: Marks) {
+    if cells.len() < 2 {
+        return;
+    }
     let mut all: Vec<(Vec<String>, Map)> = Vec::new();
     let results = |map: &Map| map.cells.iter().map(|cell| cell.result).collect::<Vec<_>>();
     for map in maps(cells, marks.best) {
@@ -272,13 +313,10 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], measure: Measure
             None => all.push((vec![map.way.clone()], map)),
         }
     }
-    for (ways, map) in all.iter().take(MAX_MAPS) {
-        let best = best_value(map.cells.iter().copied(), measure);
-        MapDrawing { map, measure, best, marks }.show(out, &ways.join("; "));
-    }
-    if all.len() > MAX_MAPS {
-        out.line(&format!("  {} more maps: the JSON has their values.", all.len() - MAX_MAPS));
-        out.line("");
+    for (ways, map) in &all {
+        // The shares are those of the best valid value.
+        let valid = map.cells.iter().copied().filter(|cell| !marks.is_void(cell));
+        MapDrawing { map, measure, best: best_value(valid, measure), marks }.show(out, &ways.join("; "));
     }
 }
 
@@ -292,10 +330,7 @@ struct MapDrawing<'m> {
 
 impl MapDrawing<'_> {
     fn show(&self, out: &mut Page, way: &str) {
-        let Map { rows, columns, sides, .. } = self.map;
-        if columns.len() * rows.len() < 2 {
-            return;
-        }
+        let Map { columns, sides, .. } = self.map;
         let title = format!("  {way}: {} by {}", self.measure.heading(), sides.rows.name);
         let drawn = if let [only] = columns.as_slice() {
             out.line(&title);
@@ -311,7 +346,9 @@ impl MapDrawing<'_> {
             (Some(_), None) => "* best; ",
             (None, _) => "",
         };
-        out.line(&format!("  {marks}{drawn} are shares of the best"));
+        let has_void = self.map.cells.iter().any(|cell| self.marks.is_void(cell));
+        let void = if has_void { "; in parentheses: a finding invalidates the number" } else { "" };
+        out.line(&format!("  {marks}{drawn} are shares of the best{void}"));
         out.line("");
     }
 
@@ -334,24 +371,23 @@ impl MapDrawing<'_> {
         let widest = columns.iter().map(|label| label.chars().count()).max().unwrap_or(0);
         let value = self.value_width().max(widest);
         let width = value + 2;
-        let room = out.width().saturating_sub(name + 2) / width;
-        let (shown, left_out) = columns.split_at(columns.len().min(MAX_MAP_COLUMNS.min(room).max(1)));
-        let head = shown.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
-        out.line(&format!("  {:>name$}{head}", ""));
-        for row in rows {
-            let mut line = format!("  {row:>name$}");
-            for column in shown {
-                let Some(cell) = self.map.cell(row, column) else {
-                    line += &" ".repeat(width);
-                    continue;
-                };
-                let mark = self.mark(cell, map_shade(self.share(cell)));
-                line += &format!(" {mark}{:>value$}", self.show_value(cell));
+        let room = (out.width().saturating_sub(name + 2) / width).max(1);
+        // Columns that do not fit continue below the first ones.
+        for shown in columns.chunks(room) {
+            let head = shown.iter().fold(String::new(), |head, label| head + &format!("{label:>width$}"));
+            out.line(&format!("  {:>name$}{head}", ""));
+            for row in rows {
+                let mut line = format!("  {row:>name$}");
+                for column in shown {
+                    let Some(cell) = self.map.cell(row, column) else {
+                        line += &" ".repeat(width);
+                        continue;
+                    };
+                    let mark = self.mark(cell, map_shade(self.share(cell)));
+                    line += &format!(" {mark}{:>value$}", self.show_value(cell));
+                }
+                out.line(line.trim_end());
             }
-            out.line(line.trim_end());
-        }
-        if !left_out.is_empty() {
-            out.line(&format!("  {} more columns: the JSON has their values", left_out.len()));
         }
     }
 
@@ -368,7 +404,10 @@ impl MapDrawing<'_> {
     }
 
     fn show_value(&self, cell: &CellFigures) -> String {
-        or_dash(cell.value(self.measure), |value| self.measure.show_short(value))
+        or_dash(cell.value(self.measure), |value| {
+            let shown = self.measure.show_short(value);
+            if self.marks.is_void(cell) { format!("({shown})") } else { shown }
+        })
     }
 
     fn value_width(&self) -> usize {
@@ -594,6 +633,31 @@ fn the_title_of_a_map_names_each_cache_mode_once() {
     let text = String::from_utf8_lossy(&text);
     let titles = text.lines().filter(|line| line.contains(" by size")).count();
     assert_eq!((titles, text.matches("unbuffered-sequential").count()), (1, 1), "{text}");
+}
+
+#[test]
+fn a_map_has_all_columns_and_marks_invalid_values() {
+    let cell = |at: u32| {
+        let setting = Setting::plain("read", 4096 << (at % 2), 1 << (at / 2));
+        CellFigures {
+            setting,
+            mb_per_s: Some(f64::from(if at == 3 { 9_103 } else { 100 + at })),
+            result: Some(at as usize),
+            ..example_cell(1, None, 1)
+        }
+    };
+    let all: Vec<CellFigures> = (0..20).map(cell).collect();
+    let mut page = Page::new(crate::Style { width: 60, ..crate::Style::default() });
+    let marks = Marks { void: &[3], ..Marks::default() };
+    show_maps(&mut page, &all.iter().collect::<Vec<_>>(), Measure::Bandwidth, marks);
+    let mut text = Vec::new();
+    page.write(&mut text).unwrap_or_else(|e| panic!("{e}"));
+    let text = String::from_utf8_lossy(&text);
+    assert!((100..120).all(|value| text.contains(&value.to_string())), "{text}");
+    assert!(text.contains("(9,103)") && text.matches('(').count() == 1, "{text}");
+    assert_eq!(text.matches('█').count(), 20, "shares of the best valid value: {text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("in parentheses: a finding invalidates the number"), "{text}");
 }
 
 #[test]
