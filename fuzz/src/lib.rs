@@ -79,7 +79,7 @@ pub fn diskspd(text: &str) {
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
     let profile = ["-Xprofile.xml", "first", "second"].map(str::to_owned).to_vec();
     for words in [profile, words] {
-        let environment = Environment { read: &|_| Ok(text.into()), cpus: &[0, 1], clock: 7 };
+        let environment = Environment { read: &|_| Ok(text.into()), clock: 7 };
         let line = match diskspd::CommandLine::parse(&words, &environment) {
             Ok(line) => line,
             Err(trouble) => {
@@ -176,7 +176,7 @@ pub fn units(text: &str) {
     match units::parse_bytes(text) {
         Ok(bytes) => {
             let _ = (units::show_bytes(bytes), units::show_block(bytes), units::show_rate(bytes as f64));
-            // A plain number means itself.
+            // A number without a unit is in bytes.
             assert_eq!(units::parse_bytes(&bytes.to_string()), Ok(bytes));
         }
         Err(why) => assert!(why.contains("type")),
@@ -204,7 +204,7 @@ pub fn capture(bytes: &[u8]) {
     check_capture(bytes);
     let whole = Writer::new(Vec::new(), &Origin::default());
     let mut file = whole.and_then(|w| w.finish(&Names::default(), &Ending::default())).unwrap_or_default();
-    // Keeps the header. Its length follows its letter.
+    // Keep only the header. Its length follows the letter of its frame.
     let length = file
         .get(MAGIC.len() + 1..MAGIC.len() + 5)
         .and_then(|b| b.try_into().ok())

@@ -36,7 +36,7 @@ impl Args {
         let args = self.words.text();
         let read = |path: &str| run::read_text(&name::path(path)).map_err(|why| why.message().to_owned());
         let cpus = allowed_cpus();
-        let environment = Environment { read: &read, cpus: &cpus, clock: seed_from_clock() };
+        let environment = Environment { read: &read, clock: seed_from_clock() };
         let command_line = CommandLine::parse(&args, &environment).map_err(run::failure_with_location)?;
         if let Ask::Print(text) = &command_line.ask {
             return stdout::print_text(text).map(|()| None);

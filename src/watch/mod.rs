@@ -218,7 +218,7 @@ struct Sample {
 struct Device {
     /// The device as it is shown, without figures.
     shown: WatchedDevice,
-    /// Measured limits. `None` if the device has no limits of its own; the reason if they were not measured.
+    /// Measured limits, or the reason if they were not measured. `None` for a partition or memory.
     limits: Option<Known<Limits>>,
     /// Identifiers that relate the device to earlier measurements.
     known_by: KnownBy,
@@ -272,8 +272,7 @@ impl Devices {
 
     /// Returns the remarks before the first interval: the stacks of the targets, and where limits were measured.
     fn first_remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> = self.targets.iter().map(Target::chain).collect();
-        remarks.dedup();
+        let mut remarks = model::distinct(self.targets.iter().map(Target::chain));
         if self.targets.is_empty() {
             let stacked = self.all.iter().map(|d| &d.shown).filter(|d| !d.below.is_empty());
             remarks.extend(stacked.map(|d| format!("{} is on {}", d.name, d.below.join(", "))));
@@ -591,7 +590,7 @@ fn place(root: &Root, typed: &Path) -> Result<Place, Failure> {
     )))
 }
 
-/// Says that no result shows the limits of a device, and what became of the earlier sessions on it.
+/// Describes why no limits of a device are known, with the verdicts of the earlier sessions on it, if any.
 fn describe_without_capacity(layer: &Layer, sessions: &[Entry]) -> String {
     let is_same = |device: &model::history::Device| {
         let by_name = layer.serial.is_some() || device.name == layer.name;
@@ -642,8 +641,8 @@ fn explain_missing(typed: &Path) -> String {
 }
 
 impl Target {
-    /// Describes the stack below the target, as in `/data: ext4 > loop0 > vda`, and its unknown parts. Counters are those of devices, so
-    /// the remark about a file or directory says that others may use the same device.
+    /// Describes the stack below the target, as in `/data: ext4 > loop0 > vda`, and its unknown parts. Only devices have counters, so the
+    /// remark about a file or directory adds that all figures are of the whole device.
     fn chain(&self) -> String {
         let mut words = vec![self.place.kind().to_owned()];
         words.extend(self.place.layers.iter().map(|layer| layer.name.clone()));
@@ -676,7 +675,7 @@ struct Pages {
 /// Where intervals are shown.
 struct Shown {
     format: &'static Format,
-    /// Whether intervals are printed on standard output. They are not if the format is that of `.prom` files, and such a file is written.
+    /// Whether intervals are printed on standard output. False if the format is that of `.prom` files and such a file is written.
     printed: bool,
     outlets: Vec<Outlet>,
     pages: Pages,

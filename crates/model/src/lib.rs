@@ -60,6 +60,17 @@ pub mod watch;
 /// A value, or the reason why it is unknown. An unknown value is never zero.
 pub type Known<T> = Result<T, String>;
 
+/// Returns the values in order, each once.
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut out = Vec::new();
+    for value in values {
+        if !out.contains(&value) {
+            out.push(value);
+        }
+    }
+    out
+}
+
 /// Whether JSON omits a field, because it has its default value.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -5,6 +5,7 @@
 //!
 //! The crate `analysis` chooses the next cell and the winner; [`crate::spec::axes`] parses a grid.
 
+use crate::distinct;
 use crate::figures::{Estimate, Snia};
 use crate::finding::CheckId;
 use crate::job::{Cache, Sizes};
@@ -170,16 +171,6 @@ pub fn works(cells: &[Cell]) -> Vec<String> {
     distinct(cells.iter().map(|c| c.setting.work()))
 }
 
-fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut out = Vec::new();
-    for one in all {
-        if !out.contains(&one) {
-            out.push(one);
-        }
-    }
-    out
-}
-
 /// The result of a sweep: `sweep` in the JSON of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -190,8 +181,8 @@ pub struct Sweep {
     pub preset: Option<String>,
     /// Time in seconds from the start of the first run to the end of the last one.
     pub seconds: f64,
-    /// Time budget of an adaptive search in seconds, from the start of the search to the report;
-    /// `None` for any other sweep.
+    /// Time budget of an adaptive search in seconds, from the start of the session; `None` for any
+    /// other sweep.
     pub budget_seconds: Option<f64>,
     /// Tolerance: a cell that may be faster than the winner by at most this share counts as equally fast.
     #[serde(default = "earlier_tolerance")]
@@ -277,8 +268,8 @@ pub struct DeviceBySettings {
 }
 
 impl BestSettings {
-    /// Returns a table for each work. `devices` has the name and the measured settings of each
-    /// device.
+    /// Returns a table for each work and measure. `devices` has the name and the measured settings of
+    /// each device.
     pub fn tables(devices: &[(String, Vec<SweptSetting>)]) -> Vec<Self> {
         let all = || devices.iter().flat_map(|(_, settings)| settings);
         let works = distinct(all().map(|one| (one.work.clone(), one.measure)));
@@ -348,8 +339,7 @@ pub struct Rounds {
 }
 
 impl Sweep {
-    /// Returns the subject of a sentence that says how the cells were measured: `The adaptive
-    /// search`.
+    /// Returns the subject of a sentence about how the cells were measured: `The adaptive search`.
     pub fn describe_search(&self) -> String {
         if self.is_in_order() { "Measuring in order".into() } else { format!("The {} search", self.search) }
     }
@@ -566,8 +556,8 @@ pub struct Reference {
     /// Change of the cell's rate over the whole sweep as a share, with its 95 % interval, from a line fitted to the
     /// logarithms of the rates.
     pub change: Estimate,
-    /// Whether the whole interval of the change is beyond the tolerance, which means that the
-    /// target changed during the sweep.
+    /// Whether the target changed during the sweep: the whole interval of the change is beyond the
+    /// tolerance.
     pub drifted: bool,
 }
 
@@ -667,7 +657,7 @@ impl Setting {
         u64::from(self.block_bytes).saturating_mul(u64::from(self.depth)).saturating_mul(self.queues())
     }
 
-    /// Formats the operations in flight and their size: `8 x 512K`, or `depth 8` if sizes differ.
+    /// Formats the operations in flight and their size: `8 x 512K`; `depth 8` for an access specification.
     pub fn load(&self) -> String {
         if self.spec.is_some() {
             return format!("depth {}", self.depth);

@@ -2,7 +2,7 @@
 //!
 //! A [`Format`] has a writer for each kind of report that it can write. The functions below find a
 //! format by its name or by the extension of a file. `formats` has a file or folder for each format
-//! or tool. The other modules hold what several formats share.
+//! or tool. Several formats share the other modules.
 #![forbid(unsafe_code)]
 
 mod documentation;
@@ -24,6 +24,7 @@ pub use formats::{FORMATS, TEXT};
 pub use logs::{EventLine, LogFile, log_files};
 use model::captured::Captured;
 use model::comparison::{Comparison, Comparisons};
+use model::distinct;
 use model::finding::{Diagnosis, Pages};
 use model::history::{Listing, SessionTable};
 use model::machine::Devices;
@@ -35,7 +36,6 @@ use model::watch::{LoadOverTime, Watched};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
-use view::lists::distinct;
 
 /// Width of text in a file or a pipe.
 pub const WIDTH: usize = 80;

@@ -32,8 +32,6 @@ pub enum Ask {
 pub struct Environment<'e> {
     /// Reads a file as text.
     pub read: &'e dyn Fn(&str) -> Result<String, String>,
-    /// The usable CPUs in their order; empty if threads are not bound.
-    pub cpus: &'e [u32],
     /// The seed if `-z` has no number.
     pub clock: u32,
 }
@@ -55,7 +53,7 @@ pub struct CommandLine {
     pub(super) source: Source,
 }
 
-/// The options read so far, which hold for all targets.
+/// The options read so far. They apply to all targets.
 #[derive(Default)]
 struct Options {
     span: TimeSpan,
@@ -120,7 +118,7 @@ impl CommandLine {
         targets
     }
 
-    /// Refuses options that an XML profile contains itself.
+    /// Refuses options that cannot be combined with an XML profile.
     fn refuse_xml_options(&self, marks: &mut Vec<Mark>) {
         let mut profiles = 0;
         for (word, place) in &self.source.words {
@@ -174,7 +172,7 @@ impl CommandLine {
         Ok(())
     }
 
-    /// Reads the options of a profile with one time span.
+    /// Reads the options as a profile with one time span.
     fn options(&mut self, targets: &[String], environment: &Environment, marks: &mut Vec<Mark>) {
         let block = self.block(marks);
         let mut all = Options { target: Target { block, ..Target::default() }, ..Options::default() };

@@ -10,11 +10,11 @@ use model::job::{Advice, IoPriority, Mix, Order, Start};
 use model::spec::conditions::RateLimit;
 use model::spec::{JobSpec, Rw, StreamSpec};
 
-/// The seed that stands for the clock.
+/// The seed of `-z` without a number.
 const CLOCK: u32 = 4711;
 
 fn environment(read: &dyn Fn(&str) -> Result<String, String>) -> Environment<'_> {
-    Environment { read, cpus: &[], clock: CLOCK }
+    Environment { read, clock: CLOCK }
 }
 
 fn parse_line(line: &str) -> Result<CommandLine, Trouble> {

@@ -43,8 +43,7 @@ pub(super) fn validate(line: &CommandLine) -> (Vec<Mark>, Vec<String>) {
             warnings.extend(warnings_of(span, target).map(str::to_owned));
         }
     }
-    warnings.dedup();
-    (marks, warnings)
+    (marks, model::distinct(warnings))
 }
 
 /// The errors of the rules that are broken.
@@ -343,7 +342,7 @@ fn without_path(target: &Target) -> Target {
     Target { path: String::new(), weight: 1, thread_targets: Vec::new(), ..target.clone() }
 }
 
-/// Refuses names of Windows drives and volumes.
+/// Refuses Windows paths, drives and volumes, and an empty path.
 fn path_refusal(target: &Target) -> Option<String> {
     let path = &target.path;
     let is_drive = path.strip_prefix('#').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));

@@ -18,9 +18,7 @@ const MAGIC: [u8; 3] = [0x65, 0x61, 0x74];
 
 /// Remarks on options that have no effect because the log defines the operations, without duplicates.
 pub(super) fn remarks(jobs: &[Job]) -> Vec<String> {
-    let mut all: Vec<String> = jobs.iter().filter(|job| job.is_replay()).filter_map(remark).collect();
-    all.dedup();
-    all
+    model::distinct(jobs.iter().filter(|job| job.is_replay()).filter_map(remark))
 }
 
 fn remark(job: &Job) -> Option<String> {

@@ -1,10 +1,5 @@
 //! Lists: values without repetition, names joined into text, and nouns that agree with a count.
 
-/// Returns the values in order, each once.
-pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    distinct_by(values, |one, other| one == other)
-}
-
 /// Returns the values in order, without those that are the same as an earlier one.
 pub(crate) fn distinct_by<T>(
     values: impl IntoIterator<Item = T>,

@@ -4,12 +4,12 @@
 //! unknown or withheld.
 
 use super::findings;
-use crate::view::lists::distinct;
 use crate::view::numbers::percentile_ns;
 use crate::view::results::directions;
 use crate::view::table::{Columns, Records};
 use model::command::{CommandIo, Syncs};
 use model::comparison::{Comparison, Metric, Pair};
+use model::distinct;
 use model::evidence::Extents;
 use model::figures::AtDevice;
 use model::finding::{CheckId, Checked, Outcome};
@@ -128,7 +128,7 @@ impl DirectionRow<'_> {
     }
 }
 
-/// Returns a row for each direction, with the setting if they are of a sweep.
+/// Returns a row for each direction of each result; for a sweep, with the setting.
 fn result_records(report: &Report) -> Records {
     let of_result =
         |result| directions(result).map(move |(word, figures)| DirectionRow { result, word, figures });
@@ -414,7 +414,7 @@ impl ReportedRow<'_> {
             .filter(|figure| (figure.name.as_str(), figure.unit.as_str()) == (name, unit))
     }
 
-    /// Returns what the result measured, under its true name. For a study, whose results are not in the table, that is the headline.
+    /// Returns the true name of the result. For a study, whose results are not in the table, returns the name of the headline.
     fn true_name(&self, figure: &Figure) -> Option<&str> {
         let report = self.report?;
         let result = report.results.iter().find(|result| result.name == figure.name);
@@ -422,8 +422,8 @@ impl ReportedRow<'_> {
     }
 }
 
-/// Returns a row for each session or device. Each result has columns of its own: value, interval and verdict, and what it measured if the
-/// table has the reports. A field is empty if the session did not measure the result.
+/// Returns a row for each session or device. Each result has its own columns: value, interval and verdict, and the true name if the table
+/// has the reports. A field is empty if the session did not measure the result.
 pub(crate) fn session_table_records(sessions: &SessionTable) -> Records {
     let reports = sessions.reports.iter().map(Some).chain(std::iter::repeat(None));
     let rows = sessions.rows.iter().zip(reports).map(|(row, report)| ReportedRow { row, report });

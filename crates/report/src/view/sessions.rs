@@ -1,10 +1,11 @@
 //! Several sessions: the list of sessions, and the table of their results.
 
 use crate::view::findings::headline_value;
-use crate::view::lists::{distinct, plural};
+use crate::view::lists::plural;
 use crate::view::numbers::{SUSPECT_MARK, SUSPECT_MARK_MEANING, with_supported_digits, with_suspect_mark};
 use crate::view::report::describe_ending;
 use crate::view::table::{Columns, Table, or_dash};
+use model::distinct;
 use model::finding::Severity;
 use model::history::{Column, Entry, Figure, FindingMark, Listing, RowsOf, SessionRow, SessionTable};
 use model::name;
@@ -50,8 +51,8 @@ pub(crate) fn day_and_time(started: &str) -> String {
     started.chars().take(16).collect::<String>().replace('T', " ")
 }
 
-/// Half of the 95 % interval as a share of the value: `4.4 %`. `None` without an interval or a
-/// positive value.
+/// Returns half of the 95 % interval in percent of the value: `4.4 %`. `None` without an interval or
+/// a positive value.
 fn half_interval(headline: &Headline) -> Option<String> {
     let value = headline.value.filter(|v| *v > 0.0)?;
     headline.interval.map(|[low, high]| show_share((high - low) / 2.0 / value))
@@ -101,7 +102,7 @@ pub(crate) fn session_table(sessions: &SessionTable) -> Table {
     }
     let footnotes = footnotes(sessions);
     for row in &sessions.rows {
-        // Several targets on one device are told apart by their paths.
+        // Paths distinguish several targets on one device.
         let is_shared =
             is_devices && sessions.rows.iter().filter(|other| other.device == row.device).count() > 1;
         let device = row.device.clone().filter(|_| !is_shared);
@@ -154,7 +155,7 @@ pub(crate) fn session_name(row: &SessionRow) -> String {
 }
 
 /// Returns remarks on sessions that were judged for the table: what a session measured if the column does not name it, the answer to its
-/// condition, how it ended, and why it is not VALID.
+/// question, how it ended, and why it is not VALID.
 pub(crate) fn session_remarks(sessions: &SessionTable) -> Vec<String> {
     let is_main = sessions.columns.iter().any(|column| column.name == Column::MAIN);
     let remark = |(row, report): (&SessionRow, &Report)| {

@@ -1,11 +1,12 @@
 //! Sweeps: the best settings of each workload, the cells of a grid, and the sides of maps.
 
-use crate::view::lists::{distinct, distinct_by};
+use crate::view::lists::distinct_by;
 use crate::view::numbers::{
     device_rate, half_width, percentile, verdict_mark, with_supported_digits, with_suspect_mark,
     worst_verdict_mark,
 };
 use crate::view::table::{Columns, Table, or_dash};
+use model::distinct;
 use model::figures::Estimate;
 use model::finding::CheckId;
 use model::report::{AnswerWord, Measured, Report, Verdict};
@@ -171,7 +172,7 @@ pub(crate) fn work_rows<'r>(sweep: &'r Sweep, work: &'r Work) -> Vec<SweepRow<'r
     std::iter::once(row(first.into(), winner, None)).chain(cheapest).chain(of_programs).collect()
 }
 
-/// Returns the name of the first row. It says whether the cell is proven to be the fastest, or only the best observed one.
+/// Returns the name of the first row: whether the cell is proven to be the fastest, or only the best observed one.
 fn first_row_name(work: &Work) -> &'static str {
     match work.chosen {
         Chosen::Fastest if work.measure.is_latency() => "lowest",

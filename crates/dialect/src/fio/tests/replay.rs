@@ -62,6 +62,9 @@ fn options_of_operations_have_a_remark_and_options_of_times_are_refused() {
         job.remarks.iter().any(|remark| remark.starts_with("rw, bs have no effect in a replay")),
         "{job:?}"
     );
+    let section = |name: &str, also: &str| format!("[{name}]\nread_iolog=x.log\nrw=read\n{also}");
+    let repeated = super::job(&[section("a", ""), section("b", "bs=8k\n"), section("c", "")].concat());
+    assert_eq!(repeated.remarks.len(), 2, "each remark once: {:?}", repeated.remarks);
     let logs = stream("read_iolog=x.log write_iolog=y.log").resolved.log_interval_ns;
     assert_eq!(logs, None, "a replay writes no log of its operations");
     for (options, words) in [

@@ -3,10 +3,10 @@
 use super::{DirectionFilter, Figures, Lane, Span, Topology, measured_spans, requested_profile};
 use crate::formats::diskspd;
 use crate::formats::fio::verdict;
-use crate::view::lists::distinct;
 use crate::view::numbers::{device_rate, short_bytes};
 use crate::{Detail, Style};
 use model::diskspd::{Cache, Distribution, Profile, Target, Throughput, TimeSpan};
+use model::distinct;
 use model::figures::ObservedCpu;
 use model::report::Report;
 use model::units::show_count;
@@ -325,7 +325,7 @@ fn span_text(span: &TimeSpan) -> String {
 }
 
 /// Returns the lines of a target. `has_threads` and `has_depth`: whether the target has its own
-/// threads and queue depth, or those of the pool. `has_routines`: whether DISKSPD would use
+/// threads and queue depth instead of those of the pool. `has_routines`: whether DISKSPD would use
 /// completion routines.
 pub(super) fn target_text(target: &Target, has_threads: bool, has_depth: bool, has_routines: bool) -> String {
     let mut out = match target.path.strip_prefix('*') {

@@ -15,12 +15,12 @@ use super::{page, results, studies, time_series};
 use crate::Style;
 use crate::view::comparison::{Compared, describe_source, format_value, left_out_notes};
 use crate::view::findings;
-use crate::view::lists::distinct;
 use crate::view::numbers::{change_ends, interval_ends, percentile_ns, with_supported_digits};
 use crate::view::results::main_figures;
 use crate::view::sessions as session_view;
 use crate::view::table::{Columns, or_dash};
 use model::comparison::{Comparison, ComparisonAnswer, Comparisons, Metric, Pair, Side};
+use model::distinct;
 use model::finding::Checked;
 use model::history::{Column, RowsOf, SessionTable};
 use model::machine::Place;
@@ -69,7 +69,7 @@ pub(super) fn write_session_table(table: &SessionTable, _: Style, to: &mut dyn W
     page::write_page(to, &title, &[header.to_owned()], &sections)
 }
 
-/// Returns the card with the worst verdict and the facts of each session.
+/// Returns the card with the worst verdict and the remarks on the sessions.
 fn summary_card(table: &SessionTable) -> String {
     let Some(worst) = table.reports.iter().map(|report| report.verdict).max() else {
         return head_card("SESSIONS", "", "Results of sessions side by side", &[]);

@@ -1,16 +1,17 @@
 //! The tables of studies, which replace the table of results: layers, interfaces, targets, numbers of hosts, and load curves.
 //!
-//! A load curve also has a small plot. If there are many loads, only those near the answer are printed.
+//! With `--verbose`, a load curve also has a small plot. Otherwise only the most important of many loads are printed.
 
 use super::results;
 use crate::page::Page;
 use crate::view::findings::{affects_number, full_report_hint};
-use crate::view::lists::{distinct, plural};
+use crate::view::lists::plural;
 use crate::view::numbers::{interval_in_parentheses, percentile_ns};
 use crate::view::studies::{
     COVERAGE_TOLERANCE, OTHER_BLOCK_SIZES, describe_raw_rate, host_count_table, interface_run_table,
     interface_table, layer_table, load_table, raw_rate, shown_loads, target_table,
 };
+use model::distinct;
 use model::evidence::Extents;
 use model::figures::{Layers, by_reason};
 use model::finding::Checked;
