@@ -23,8 +23,7 @@ const BUFFER_BYTES: u64 = 4 << 20;
 /// Longest time that a completed request waits for an older one that is still in flight, to keep
 /// the order of issue.
 const REORDER_NS: u64 = 50_000_000;
-/// With more tasks than this in one recording, [`BlockEvents::is_full`] tells the caller to begin a
-/// new recording, so that memory is bounded.
+/// With more tasks than this in one recording, [`BlockEvents::is_full`] is true. A new recording then bounds the memory.
 const MAX_TASKS: usize = 1 << 14;
 /// The completion event of a bio. Devices without requests report only bios.
 const BIO_ENDS: (&str, EventKind) = ("block_bio_complete", EventKind::Completed);
@@ -187,8 +186,7 @@ impl BlockEvents {
     }
 }
 
-/// Returns an event as the pairing of this device needs it; `None` if it belongs to another device.
-/// Lost events concern every device.
+/// Adapts an event to the pairing of this device; `None` if the event belongs to another device. Lost events concern every device.
 fn event_on(event: &Event, traced: &TracedDevice) -> Option<Event> {
     if event.step == EventKind::Lost {
         return Some(*event);

@@ -113,8 +113,8 @@ pub fn outlets(outputs: &[PathBuf], replace: Replace, protected: ProtectedPaths)
 /// Prints the report and writes the requested files. If one file fails, the others are still written.
 ///
 /// # Errors
-/// [`Failure::Refused`] if an output could not be written. The message says where else the report
-/// is. A closed pipe is not an error.
+/// [`Failure::Refused`] if an output could not be written. The message names another copy of the report or contains the report. A closed
+/// pipe is not an error.
 pub fn print_report(
     judged: &Report,
     showing: &Showing,
@@ -134,7 +134,7 @@ pub fn kept_sessions(ids: &[String]) -> Option<String> {
     ids.iter().all(is_kept).then(command)
 }
 
-/// Stands for the id of a session that was not kept.
+/// Shown instead of the id of a session that was not kept.
 pub const NOT_KEPT: &str = "not kept";
 
 /// Prints the table of several sessions, and writes it to the requested files. `alternative` describes another way to get the results.

@@ -1,7 +1,7 @@
 //! Signals: the first termination signal asks for an orderly end, the second ends the program at once.
 //!
-//! One thread reads the signals, so no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio`
-//! prints. `SIGXFSZ` is ignored, so a write beyond the file size limit fails with an error.
+//! One thread reads the signals, so no I/O call is interrupted. `SIGUSR1` asks for a status, which only `fathom fio` prints. `SIGXFSZ` has
+//! a handler without effect, so a write beyond the file size limit fails with an error.
 
 use crate::failure::{Failure, INTERRUPTED, cause};
 use signal_hook::consts::{SIGHUP, SIGUSR1, SIGXFSZ};

@@ -136,7 +136,7 @@ fn outlets(options: &Args, plan: &Plan, machine: &Machine, fleet: &Fleet) -> Res
 
 /// Whether this host writes or checks, and the state or state file that it needs.
 enum HostTask {
-    /// Write and read back. Holds the path of the state file, if one is kept.
+    /// Write and read back, with the path of the state file, if one is kept.
     Write(Option<PathBuf>),
     /// Read back according to a state.
     Check(Box<State>),
@@ -573,7 +573,7 @@ impl<'a> VerifyRun<'a> {
 /// The rate of the estimates before the first write, in bytes per second. The rate of the storage is not known yet.
 const ASSUMED_RATE: u64 = 100_000_000;
 
-/// Describes the bytes and the time of writing and reading back. `made_bytes` are those of the test file.
+/// Describes the bytes and the time of writing and reading back. `made_bytes` is the size of the test file.
 fn announce_writes(verification: &Verification, made_bytes: u64, time_ns: Option<u64>) -> String {
     let once = verification.blocks.saturating_mul(verification.block_bytes.into());
     let passes = once.saturating_mul(verification.passes.into());

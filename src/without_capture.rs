@@ -35,7 +35,7 @@ pub mod record {
     }
 }
 
-/// The format of a trace. This build knows none.
+/// The format of a trace. This build has none.
 #[derive(Debug)]
 pub(crate) enum Language {}
 

@@ -3,7 +3,7 @@
 //! Each file in `fuzz/seeds` is used as a whole, and cut off after each of its lines.
 #![allow(clippy::unwrap_used)] // A seed that cannot be read is a failure of the test.
 
-#[allow(unreachable_pub)] // A library where it is fuzzed.
+#[allow(unreachable_pub)] // The fuzz targets use this module as a library.
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use sys::arena::Arena;
 
 const BLOCK_BYTES: u32 = 4096;
-/// Linux's `O_NOATIME`. fathom also opens files that it only reads in this way.
+/// Linux's `O_NOATIME`. fathom opens files with this flag too if it only reads them.
 const O_NOATIME: i32 = 0o1_000_000;
 
 /// Reads blocks of a file at random offsets for this time. Returns reads per second.

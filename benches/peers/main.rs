@@ -191,7 +191,7 @@ fn machine(args: &Args, huge_pages: bool) {
     );
 }
 
-/// Whether huge pages are reserved. fio can use only reserved ones.
+/// Whether at least 64 reserved huge pages are free. fio can use only reserved ones.
 fn has_huge_pages() -> bool {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = text.lines().find_map(|l| l.strip_prefix("HugePages_Free:"));

@@ -19,7 +19,7 @@ pub(crate) struct Place {
 /// A target of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// No target.
+    /// No target, for the engine `null`.
     None,
     /// A file that is completely in the page cache.
     Cached,
@@ -87,7 +87,7 @@ impl Place {
         }
         let device = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
         let held = File::open(&device);
-        // While the device is open this only marks it. It is detached when this process ends, in whatever way.
+        // An open device is only marked for detaching. The kernel detaches it when this process ends, in whatever way.
         let _ = Command::new("losetup").arg("--detach").arg(&device).status();
         self.device = Some((device.clone(), held.map_err(|e| format!("{}: {e}", device.display()))?));
         Ok(device)

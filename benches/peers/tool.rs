@@ -1,4 +1,4 @@
-//! The two tools: for each, the command for the same work, and the same figures from its output.
+//! fathom, fio and the bare loop: for each, the command for the same work, and the same figures of a run.
 
 use crate::bare;
 use serde_json::Value;
@@ -147,7 +147,7 @@ fn fio(work: Work, target: Option<&Path>, setting: &Setting) -> Command {
     command
 }
 
-/// Runs a tool and returns its output as JSON. fathom's exit code may also report that a number is not about the storage.
+/// Runs a tool and returns its output as JSON. Ignores the exit code, because fathom's also reports findings.
 fn json_output(command: &mut Command) -> Result<Value, String> {
     let out = command.output().map_err(|e| format!("{}: {e}", command.get_program().display()))?;
     let text = String::from_utf8_lossy(&out.stdout);

@@ -252,7 +252,7 @@ const MEDIAN: f64 = 0.1;
 const SIZES: f64 = 0.02;
 /// Allowed Kolmogorov-Smirnov distance of offsets.
 const OFFSETS: f64 = 0.03;
-/// Reads, writes and trims get figures of their own if they are at least this share of all operations except syncs.
+/// Reads, writes and trims get their own figures if they are at least this share of all operations except syncs.
 const MIN_SHARE: f64 = 0.05;
 /// How long the capture continues after the job, so that its last requests complete.
 const DRAIN_TIME: Duration = Duration::from_millis(300);

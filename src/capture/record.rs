@@ -206,7 +206,7 @@ fn record_requests(
     if let Some(pairing) = events.pairing() {
         pairing.counters_read_last(before, after);
     }
-    // The event of a request that the counters just included may arrive a moment later.
+    // The counters may include a request whose event arrives a moment later.
     std::thread::sleep(DRAIN_INTERVAL / 10);
     events.end(&mut |_, row, names| sink.put(row, names)).map_err(|why| refused(&why))?;
     sink.failed.take().map_or(Ok(()), Err).map_err(cannot)?;

@@ -3,8 +3,8 @@
 //! 1. [`scan`] reads the file once for its figures.
 //! 2. [`source`] starts a thread that reads the file again, ahead of the engine.
 //!
-//! `plan::replay` turns the figures into a workload. Crate `capture` turns requests into operations and decides which earlier ones they
-//! wait for.
+//! `plan::replay` turns the figures into a workload. Crate `capture` turns requests into operations, and decides which earlier operations
+//! each one waits for.
 
 use crate::capture::capture_file::{device_name, is_capture};
 use crate::capture::{Trace, capture_file, open_trace, trouble};
@@ -50,7 +50,7 @@ enum Rows {
     Trace(Box<Trace>),
 }
 
-/// What is known of a capture or trace only after its last request.
+/// Facts about a capture or trace that are known only after its last request.
 struct Ended {
     ending: Option<Ending>,
     damage: Option<String>,

@@ -220,8 +220,8 @@ fn find_ends(word: &str) -> Option<(PathBuf, PathBuf)> {
     word.match_indices(RANGE).find_map(|(at, _)| split(at))
 }
 
-/// Lists the sessions of a directory from `first` to `last`, both included. The names of sessions
-/// begin with the start time, so their order is that of time.
+/// Lists the sessions of a directory from `first` to `last`, both included. The names of sessions begin with the start time, so sorting by
+/// name sorts by time.
 fn list_range(word: &str, first: &Path, last: &Path) -> Result<Vec<PathBuf>, Failure> {
     let usage = |why: String| Failure::Usage(format!("{word}: {why}"));
     if first.parent() != last.parent() {

@@ -502,8 +502,7 @@ pub(super) struct SlowerArgs {
     fail_on: bool,
 }
 
-/// The values of `--fail-on` with their help. `true` stands for every number, `false` for only the
-/// headline.
+/// The values of `--fail-on` with their help. `true` means every number, `false` only the headline.
 const FAIL_ON: [(&str, &str, bool); 2] =
     [("headline", "The number in the first line of the answer", false), ("all", "Every number", true)];
 
@@ -547,8 +546,7 @@ pub(super) fn one_named<T: Sync>(
     })
 }
 
-/// Makes the parser for words that stand for values. Each row has a word, its help (which may be
-/// empty), and the value.
+/// Makes the parser for words with a value. Each row has a word, its help (which may be empty), and the value.
 pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     rows: &'static [(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> {

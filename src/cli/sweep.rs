@@ -278,7 +278,7 @@ impl Args {
                 "--runs {runs} requires --exhaustive: otherwise the search decides how often it measures a cell; type --exhaustive too, or leave --runs out"
             )));
         }
-        // Whether a flag has an effect depends on the cells, which only the plan knows: check the job as if it read and wrote.
+        // Whether a flag has an effect depends on the cells, which only the plan has: check the job as if it read and wrote.
         let mut widest = request.job.clone();
         widest
             .streams_mut()

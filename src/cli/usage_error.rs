@@ -1,7 +1,7 @@
 //! Errors of the command line, each with what to type instead in its first line.
 //!
 //! clap finds the error. [`advise`] rewrites these kinds:
-//! 1. an unknown option: the first of [`OPTION_RULES`] that knows it answers, otherwise the most similar option;
+//! 1. an unknown option: the first advice of [`OPTION_RULES`], otherwise the most similar option;
 //! 2. an unknown command: a recipe, a file to show, run or measure, or the most similar command;
 //! 3. an invalid value of an option: the values that resemble it, or all if none does;
 //! 4. a missing argument or second value: the complete line;
@@ -156,7 +156,7 @@ fn most_similar_command(word: &str) -> Option<String> {
             + if name.chars().next() == word.chars().next() { SAME_FIRST_LETTER } else { 0.0 }
     };
     let cli = Cli::command();
-    // What `delete` removes is gone, so it is suggested only for an evident typing error.
+    // `delete` is permanent, so suggest it only for an evident typing error.
     let is_alike = |name: &&str| likeness(&word, name) >= if *name == "delete" { 0.8 } else { LIKENESS };
     let names = cli.get_subcommands().map(clap::Command::get_name).filter(is_alike);
     names.max_by(|a, b| rank(a).total_cmp(&rank(b))).map(str::to_owned)
@@ -255,8 +255,8 @@ fn correct_notation(option: &str, value: &str, command: &str) -> Option<String> 
     Some(format!("fathom {command} measures one value; type fathom sweep {words}"))
 }
 
-/// Returns what to type for a list of values if the command compares something other than these values, so a sweep does not
-/// replace it. `None` for other commands, or if the command does not accept each value.
+/// Returns what to type for a list of values in `fathom api` or `fathom layers`: these compare something else, so a sweep does not replace
+/// them. `None` for other commands, or if the command does not accept each value.
 fn repeat_comparison(flag: &str, value: &str, command: &str) -> Option<String> {
     const COMPARISONS: [&str; 2] = ["api", "layers"];
     let values: Vec<&str> = value.split(',').map(str::trim).collect();
@@ -416,7 +416,7 @@ fn explain_unknown_option(unknown: &Unknown, similar: Option<&str>) -> String {
     format!("unknown option '{}': {advice}", unknown.option)
 }
 
-/// Suggests `fathom fio` for fio's command line without its name.
+/// Suggests `fathom fio` for options of fio without a command.
 fn fio_command_line(unknown: &Unknown) -> Option<String> {
     let line =
         unknown.words.get(1..).filter(|line| line.first().is_some_and(|word| word.starts_with("--")))?;
@@ -494,7 +494,7 @@ fn other_name(unknown: &Unknown) -> Option<String> {
         return Some(format!("type --{flag}"));
     }
     let line = |value: &str| [format!("--{flag}"), value.to_owned()];
-    // --against repeats a session, and a JSON report is none.
+    // --against repeats a session, and a JSON report is not a session.
     let report = unknown.value.filter(|value| *flag == "against" && has_extension(Path::new(value), "json"));
     let fits = |value: &&str| report.is_none() && accepts(command, &line(value));
     let line = name::line(&line(unknown.value.filter(fits).unwrap_or(example)));
@@ -532,7 +532,7 @@ const NEEDLESS: [(&[&str], &str); 2] = [
     ),
 ];
 
-/// Explains that fathom needs no such option as `--yes`.
+/// Explains that fathom does not need an option such as `--yes`.
 fn needless_option(unknown: &Unknown) -> Option<String> {
     let (names, why) = NEEDLESS.iter().find(|(names, _)| names.contains(&unknown.name))?;
     let in_ioping = if unknown.name == "y" {
@@ -560,7 +560,7 @@ fn argument_as_option(unknown: &Unknown) -> Option<String> {
     Some(format!("{argument} has no flag; type fathom {} {value}", command.get_name()))
 }
 
-/// Returns the argument of `fathom watch` that an option stands for, also in other tools.
+/// Returns the argument of `fathom watch` that an option means: `-n` of other tools, `--once`, or the name of the argument.
 fn find_argument_of_watch(word: &str) -> Option<&'static str> {
     let name = word.strip_prefix('-')?.trim_start_matches('-').split('=').next()?;
     match name {
@@ -867,7 +867,7 @@ const IOPING: [(&str, &str, Option<&str>); 8] = [
     ("Y", "cache", Some("sync")),
 ];
 
-/// Explains a letter with ioping's value, which is a word of its own. DISKSPD's values directly follow the letter.
+/// Explains a letter of ioping, whose value is the next word. A value of DISKSPD directly follows its letter.
 fn ioping_option(unknown: &Unknown) -> Option<String> {
     let letter = unknown.letter()?;
     let (_, key, value) = IOPING.iter().find(|(name, ..)| *name == letter)?;
@@ -886,7 +886,7 @@ fn ioping_option(unknown: &Unknown) -> Option<String> {
     Some(advice.replacen("here it is ", &format!("ioping's -{letter} is "), 1))
 }
 
-/// Explains a letter that means something else in DISKSPD than in hdparm and ioping, if its value is not DISKSPD's.
+/// Explains a letter of hdparm or ioping that DISKSPD has too, if the value is not in DISKSPD's form.
 fn command_of_other_tool(unknown: &Unknown) -> Option<String> {
     let (letter, value) = (unknown.letter()?, unknown.value?);
     let pace = match letter {
@@ -922,8 +922,8 @@ pub(super) const NOT_QUICK: [&str; 13] = [
     "fail_if_slower", "settle", "precondition",
 ];
 
-/// Returns what to type for another tool's time, which is that of all its work; `None` for commands to which `--time` gives nearly the
-/// same meaning.
+/// Returns what to type for the time of another tool, which is the time of all its work. `None` for commands in which `--time` means nearly
+/// the same.
 fn advise_time(unknown: &Unknown, value: &str) -> Option<String> {
     let is_not_quick = |flag: &&str| unknown.has(&format!("--{}", flag.replace('_', "-")));
     Some(match unknown.command_name()? {

@@ -163,7 +163,7 @@ fn usage(word: &OsStr, why: &str) -> Failure {
     Failure::Usage(format!("{} {why}", name::shown(Path::new(word))))
 }
 
-/// The word that stands for all devices, as in iostat.
+/// The word for all devices, as in iostat.
 pub(super) const ALL: &str = "ALL";
 
 /// Options of iostat. Hidden options are refused, or change nothing because `fathom watch` always does what they request.

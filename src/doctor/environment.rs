@@ -274,7 +274,7 @@ const AVAILABLE_FROM: f64 = 0.05;
 const MAX_NAMES: usize = 3;
 /// Minimum share of a load that a process causes if the answer names it.
 const NAMED_FROM: f64 = 0.1;
-/// If the visible processes cause less than this share of a load, the answer says so.
+/// If the visible processes cause less than this share of a load, the answer names other causes.
 const EXPLAINED_FROM: f64 = 0.5;
 
 pub(super) fn check_other_load(observation: &Observation) -> Vec<DoctorAnswer> {
@@ -331,13 +331,13 @@ fn sum_traffic(observation: &Observation) -> Known<BlockFlow> {
     Ok(sum)
 }
 
-/// A load whose causes are looked for among the processes.
+/// A load, to find the processes that cause it.
 struct Load {
     /// The whole load, in the unit of `by`.
     total: u64,
     /// What the processes did, as a verb.
     did: &'static str,
-    /// The part of a process.
+    /// The part that a process caused.
     by: fn(&BusyProcess) -> u64,
     show: fn(u64) -> String,
     /// Number of listed processes whose part is hidden.

@@ -140,7 +140,7 @@ pub(super) fn check_stored_data(observation: &Observation) -> Vec<DoctorAnswer> 
     answers
 }
 
-/// Rewrites an answer of A21 without a finding. Without a run, A21 only knows that no block is shared, not where writes went.
+/// Rewrites an answer of A21 without a finding. Without a run, A21 only shows that no block is shared, not where writes went.
 fn name_unshared(answer: DoctorAnswer) -> DoctorAnswer {
     if answer.about == "shared" && answer.outcome == Outcome::Holds {
         return DoctorAnswer::ok("shared", "The file shares no blocks with a copy or a snapshot.");
@@ -220,7 +220,7 @@ const QUEUE_CHECKS: [DeviceCheck; 3] = [
 ];
 const INTERRUPTS: DeviceCheck = DeviceCheck { about: "interrupts", id: None, ask: describe_interrupts };
 
-/// Asks about each device, and merges equal answers. In the command of a fix, `@` stands for the names of the devices, in shell syntax.
+/// Asks about each device, and merges equal answers. In the command of a fix, the names of the devices replace `@`, in shell syntax.
 fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<DoctorAnswer> {
     let mut found: Vec<(Vec<&str>, DoctorAnswer)> = Vec::new();
     for layer in layers {
@@ -241,7 +241,7 @@ fn merge_equal(layers: &[&Layer], check: &DeviceCheck) -> Vec<DoctorAnswer> {
     found.into_iter().map(merge).collect()
 }
 
-/// Returns the command that changes a setting of a queue. `@` stands for the names of the devices.
+/// Returns the command that changes a setting of a queue. `@` is the placeholder for the names of the devices.
 fn setting_command(file: &str, value: &str) -> String {
     format!("as root: echo {value} | tee /sys/block/@/queue/{file}")
 }
@@ -499,7 +499,7 @@ mod device_tests {
     fn a_good_device_has_no_finding() {
         let answers = check_device(&in_order());
         assert!(answers.iter().all(|a| a.outcome == Outcome::Holds), "{answers:#?}");
-        // A partition and its disk count alike, so they share a line.
+        // A partition and its disk have equal answers, so they share a line.
         assert_eq!(answers[0].about, "counters of sda1, sda");
     }
 

@@ -70,8 +70,7 @@ pub(super) fn is_first() -> bool {
     rank.is_none_or(|rank| rank.trim() == "0")
 }
 
-/// Refuses to measure unless all processes of the launcher have found each other. `world` is the
-/// number of those that have.
+/// Refuses to measure unless all processes of the launcher have found each other. `world` is the number of processes that have.
 ///
 /// # Errors
 /// The reason, and what to type instead.

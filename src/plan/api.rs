@@ -111,7 +111,7 @@ impl Schedule {
     /// unchanged.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the typed budget has no room for the fewest runs of each.
+    /// [`Failure::Usage`] if the typed budget has no room for the fewest runs of each job.
     fn divide(
         jobs: usize,
         files: u64,

@@ -26,8 +26,7 @@ const USUAL_RUNS: u32 = 3;
 /// Fewest runs at loads that give an answer: one at each load of a curve, or enough to show that one load meets a latency target and a
 /// higher one does not.
 const FEWEST_LOAD_RUNS: u64 = 7;
-/// The default budget of a search for a setting is this many times the time to measure each cell
-/// once.
+/// The default budget of a search for a setting is this many times the time of the fewest runs.
 const CELL_PASSES: u64 = 6;
 /// In a small grid, the default budget of a search is larger, with room for this many runs.
 const CELL_RUNS: u64 = 300;
@@ -61,8 +60,8 @@ pub(super) fn for_targets(timing: &Timing, origins: &mut Origins) -> Result<u64,
     Ok(choose_budget(request.budget_ns, default, from, origins))
 }
 
-/// The budget of a search among this many cells. `least_ns` is the time to measure each cell once,
-/// `run_ns` that of one run, and `making_ns` that of making test files.
+/// The budget of a search among this many cells. `least_ns` is the time of the fewest runs, `run_ns` the time of one run, and `making_ns`
+/// the time to make test files.
 pub(super) fn for_search(
     typed_ns: Option<u64>,
     cells: usize,

@@ -5,8 +5,8 @@
 //!    cause.
 //! 3. If libaio cannot do the stream's work, the whole plan is refused with a command that works.
 //!
-//! The number of workers never changes. Flags and job files get the same refusals; those of a job
-//! file point at its line.
+//! The number of workers never changes. Job files get the same refusals as flags. The refusal of an unknown engine, option or cache mode
+//! has the line in the job file.
 
 use crate::failure::Failure;
 use crate::plan::origins::Origins;
@@ -94,8 +94,8 @@ pub(super) fn replace_denied(
     Ok(())
 }
 
-/// The failure of a stream for which the user named io_uring, which is denied. `why` tells why
-/// libaio cannot do its work.
+/// The failure of a stream for which the user named io_uring, which is denied. `why` is the reason why libaio cannot do the stream's work,
+/// if it cannot.
 fn refuse_named(request: &Request, draft: &Draft, in_flight: u64, cause: &str, why: Option<&str>) -> Failure {
     let (named, instead) = match &request.source {
         Some(JobSource::CommandOf(Tool::Fio)) => ("ioengine=io_uring".to_owned(), "ioengine=libaio"),

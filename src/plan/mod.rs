@@ -487,8 +487,8 @@ fn append_baseline_jobs(
     })
 }
 
-/// Indices of the earlier jobs to measure again. If both sessions have a single job, that of the earlier session; otherwise the jobs that
-/// have the name of a current job.
+/// Indices of the earlier jobs to measure again. If both sessions have a single job, the job of the earlier session; otherwise the jobs
+/// that have the name of a current job.
 fn find_matching_jobs(now: &[Job], earlier: &[Job]) -> Vec<usize> {
     if let ([_], [_]) = (now, earlier) {
         return vec![0];

@@ -233,7 +233,7 @@ impl Tests<'_> {
         self.target.as_ref().is_some_and(|g| g.role != Role::Device || self.typed_size().is_some())
     }
 
-    /// Leaves out a test. Names it once, although both directions have the same reason.
+    /// Leaves out a test. Names it once, even if both directions are left out for the same reason.
     fn leave_out(&mut self, test: &Test, why: String) {
         let at = self.left_out.iter().position(|(known, _)| *known == why).unwrap_or_else(|| {
             self.left_out.push((why, Vec::new()));

@@ -36,7 +36,7 @@ pub(super) fn plan_precondition(
     denial: Option<&str>,
     origins: &mut Origins,
 ) -> Result<Option<Precondition>, Failure> {
-    // A preset fills the target once, and its rounds are the measurement.
+    // A preset only fills the target: its rounds are the measurement.
     let is_filled = matches!(&request.work, Work::Sweep(given) if given.preset.is_some_and(Preset::fills));
     if request.job.precondition != Some(true) && !is_filled {
         return Ok(None);
@@ -45,7 +45,7 @@ pub(super) fn plan_precondition(
     for stream in jobs.iter().flat_map(Job::streams) {
         for index in &stream.targets {
             let Some(target) = targets.get(*index).filter(|t| t.role != Role::None) else { continue };
-            // Jobs of this session have permission to write; those of an earlier one may not.
+            // Jobs of this session have permission to write; jobs of an earlier session may lack it.
             if !target.writable {
                 return Err(explain_refusal(Failure::Usage(format!(
                     "the earlier session only reads {}, so fathom must not write it; leave --precondition out",

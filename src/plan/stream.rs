@@ -270,7 +270,7 @@ fn resolve_pace(spec: &StreamSpec, access: &Access, origins: &mut Origins) -> Pa
     Pace::Each { iops, bytes_per_s }
 }
 
-/// Resolves the CPUs of workers: with `--pin` (a CPU for each worker) and without `--cpus`, `--node` stands for the CPUs of the node.
+/// Resolves the CPUs of workers. With `--pin` (a CPU for each worker) and without `--cpus`, the workers get the CPUs of `--node`.
 fn resolve_cpus(place: &Placement) -> Result<Placement, Failure> {
     let mut resolved = place.clone();
     if let Some(node) = place.node.filter(|_| place.split && place.cpus.is_empty()) {

@@ -6,7 +6,7 @@
 //! 3. Guards writes: the first of two checks. The second one is made when the target is opened. Both use `machine::safety`.
 //! 4. Assigns files to workers and hosts, and checks that spans and block sizes fit the target's size and alignment.
 //!
-//! The number of hosts is known only to `crate::fleet`, the files are made by crate `machine`.
+//! Only `crate::fleet` knows the number of hosts. Crate `machine` makes the files.
 
 use super::{DraftJob, DraftPhase};
 use crate::capture::capture_file::is_capture;
@@ -51,7 +51,7 @@ pub(super) struct Targets<'a> {
 
 /// A target that the job would overwrite, but that `--destroy` does not name.
 struct RefusedTarget {
-    /// Its place in `Targets::known`.
+    /// Index in `Targets::known`.
     index: usize,
     /// Whether the job itself writes the target, and not only its preconditioning.
     is_written: bool,
@@ -800,7 +800,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Extensions of files that other tools use for jobs, and people take for job files of fathom.
+/// Extensions of other tools' job files, which users may mistake for job files of fathom.
 const NO_JOB_FILES: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Whether a path has one of the extensions [`NO_JOB_FILES`].

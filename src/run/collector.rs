@@ -617,7 +617,7 @@ fn intervals_divide_the_periods_of_stop_rules() {
     };
     // A hundredth of the time, from 10 ms to 1 s.
     assert_eq!([500, 30_000, 200_000].map(|ms| interval(ms, None, None, &[])), [10, 300, 1000]);
-    // 300 ms does not divide a second, and 70 ms does not divide its tenth, the period of a least rate.
+    // 300 ms does not divide the steady state's 1 s, and 70 ms does not divide a tenth of the minimum rate's 1 s.
     assert_eq!(interval(30_000, Some(1000), None, &[]), 250);
     assert_eq!(interval(7_000, None, Some(1000), &[]), 50);
     assert_eq!(interval(30_000, Some(3000), Some(10_000), &[]), 250);

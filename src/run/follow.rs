@@ -1,6 +1,6 @@
 //! Follows a run until its workers have ended.
 //!
-//! 1. The loop receives the workers' blocks (the counts and latencies of an interval), reads device
+//! 1. The loop receives the workers' blocks (the counts and latencies of a short time), reads device
 //!    counters, and updates the display.
 //! 2. [`StopRules`] ends streams before their time: steady state, minimum rates, latency limits, streams that end others. Workers check limits
 //!    of amount and time themselves; crate `model` has the rules.
@@ -171,7 +171,7 @@ fn op_bytes<'s>(streams: impl Iterator<Item = &'s StreamEnd>) -> Option<f64> {
 pub struct StatusSender {
     every: Option<Duration>,
     to: SyncSender<RunStatus>,
-    /// Run time at which the next status is due; `None` if only signals ask for it.
+    /// Time since the start of the phase at which the next status is due; `None` if only signals request one.
     due: Option<Duration>,
 }
 
@@ -185,7 +185,7 @@ pub struct RunStatus {
 }
 
 impl StatusSender {
-    /// Sends a status after each `every` of a run, and whenever a signal asks for one.
+    /// Sends a status after each `every` of a phase, and whenever a signal requests one.
     pub fn new(every: Option<Duration>, to: SyncSender<RunStatus>) -> Self {
         Self { every, to, due: every }
     }
@@ -211,7 +211,7 @@ impl RunStatus {
 }
 
 impl Measurement {
-    /// Starts the first status interval of a run.
+    /// Starts the first status interval of a phase.
     pub(super) fn begin_status_interval(&mut self) {
         if let Some(sender) = &mut self.status_sender {
             sender.due = sender.every;

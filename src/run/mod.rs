@@ -237,8 +237,8 @@ impl Measurement {
         }
     }
 
-    /// Returns why nothing is measured, if all results of a host are already invalid before the
-    /// first run; otherwise `None`. If only some results are, prints a warning.
+    /// Returns why nothing is measured, if all results of a host are already invalid before the first run; otherwise `None`. If only some
+    /// results are invalid, prints a warning.
     fn known_before(&self) -> Result<Option<String>, Failure> {
         let known = self
             .accept

@@ -132,8 +132,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Runs a phase only for its totals. `index` is its index in the job; `number` is different for
-    /// each call.
+    /// Runs a phase only for its totals. `index` is its index in the job. No two calls have the same `index` and `number`.
     fn run_for_totals(&self, phase: &Phase, index: usize, number: usize) -> Result<Vec<StreamEnd>, EarlyEnd> {
         self.targets_may_be_used(phase)?;
         let number = FIRST_NUMBER + number;

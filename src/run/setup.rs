@@ -1,7 +1,7 @@
 //! Everything before the first run.
 //!
 //! 1. Watches signals, enters a cgroup.
-//! 2. Probes each target and engine before anything is announced or written. In a directory, the probe uses an unnamed empty file. A file
+//! 2. Probes each target and engine before anything is announced or written. In a directory, the probe uses a temporary sparse file. A file
 //!    or device of the user is opened for reading, with each cache mode. Asynchronous engines are set up on the open file with their options
 //!    and depth. Then opens the session file, announces the cost, and prepares the targets.
 //! 3. Runs the self test: the highest rate that fathom itself reaches with each kind of stream in

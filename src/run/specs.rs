@@ -320,10 +320,9 @@ fn has_room(replay: &Replay, targets: &[&OpenTarget]) -> Result<(), Failure> {
     )))
 }
 
-/// The stream of the preceding phase whose blocks are read back (`None` for a stream that reads
-/// nothing back), without its pace, flow, syncs and bursts. The pauses of access lines stay,
-/// because their lengths are drawn from the same random numbers as the blocks. [`WrittenBlocks`] ignores
-/// these pauses.
+/// The stream of the preceding phase whose blocks are read back, without its pace, flow, syncs and bursts; `None` for a stream that reads
+/// nothing back. The pauses of access lines remain, because their lengths are drawn from the same random numbers as the blocks.
+/// [`WrittenBlocks`] ignores these pauses.
 fn writer_of(before: Option<&Phase>, stream: &Stream) -> Option<Stream> {
     let back = stream.reads_back()?;
     let mut writer = before?.streams.get(back)?.clone();

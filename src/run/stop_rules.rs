@@ -4,7 +4,7 @@
 //! `model` has the settings of the rules.
 //!
 //! Steady state and minimum rates are about all workers of a stream together. So these checks end when the first worker of the stream has
-//! ended, and a note says so. Other streams are still checked.
+//! ended, and a note reports this. Other streams are still checked.
 
 use engine::link::Block;
 use engine::workers::{WorkerId, Workers};

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 pub struct OpenTarget {
     target: Target,
     made: Option<TestFile>,
-    /// Descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
+    /// Descriptor for checking pages, evicting and syncing; `None` if nothing is touched, or until another host has made the file.
     handle: Option<File>,
     bytes: u64,
     notes: Vec<String>,
@@ -188,7 +188,7 @@ impl OpenTarget {
         &self.notes
     }
 
-    /// The descriptor for checking pages, evicting and syncing; `None` if nothing is touched.
+    /// The descriptor for checking pages, evicting and syncing; `None` if nothing is touched or the file is not open yet.
     pub fn handle(&self) -> Option<&File> {
         self.handle.as_ref()
     }
@@ -335,7 +335,7 @@ pub(crate) fn refuse_flags(path: &Path, cache: Cache, error: &io::Error) -> Fail
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
 
 impl Measurement {
-    /// Checks that the targets of a phase are still the planned ones, and that no other process has begun to use those it
+    /// Checks that the targets of a phase are still the planned ones, and that no other process has begun to use a target that the phase
     /// writes.
     pub(crate) fn targets_may_be_used(&self, phase: &Phase) -> Result<(), Failure> {
         for (index, ready) in self.targets.iter().enumerate() {

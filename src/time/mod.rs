@@ -8,7 +8,7 @@
 //! 4. A final sync covers every file system, wherever the command wrote. `sync(2)` cannot be interrupted, so a second process of fathom
 //!    calls it: when a signal ends the wait, fathom exits at once.
 //! 5. The report follows the command's own output on standard error, and the exit code is the command's.
-//! 6. During a run, a signal to fathom is for the command.
+//! 6. During a run, fathom passes signals on to the command.
 
 mod run;
 
@@ -207,15 +207,15 @@ fn run_all(runner: &Runner, session: &mut Session, seed: u64) -> Result<Run, Fai
 }
 
 /// Signals that end fathom between runs and during the final sync. Others, such as `SIGUSR1`, are requests to the command, and have no
-/// effect without one.
+/// effect without a command.
 const ENDING: [i32; 9] = [SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
 
 /// Signals that the kernel itself sends to every process of the terminal's foreground group.
 const OF_TERMINAL: [i32; 3] = [SIGHUP, SIGINT, SIGQUIT];
 
-/// Passes the signals of other processes on to the running command. A signal of the terminal reaches the command without fathom, except
-/// if the command has left fathom's process group, as `timeout` does. A command in a session of its own, as after `setsid`, gets none: it
-/// has left the terminal.
+/// Passes the signals of other processes on to the running command. The kernel itself sends signals of the terminal to the command. If the
+/// command has left fathom's process group, as `timeout` does, fathom passes them on. A command in its own session, as after `setsid`, gets
+/// none: it has left the terminal.
 ///
 /// A signal of a process to the whole group reaches the command twice. The kernel does not show whether a signal was for the group or for
 /// fathom alone, and a lost signal is worse than one that arrives twice.

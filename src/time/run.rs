@@ -63,7 +63,7 @@ const BUSY_BYTES: u64 = 1 << 20;
 pub(super) enum Run {
     /// The command ran and ended.
     Ended(Exit),
-    /// The command could not be started. Holds the exit code that a shell returns in this case.
+    /// The command could not be started, with the exit code that a shell returns in this case.
     NotStarted(u8),
 }
 
@@ -442,7 +442,7 @@ fn stream(stream: BorrowedFd<'_>, is_terminal: bool) -> Stream {
 /// With at least this many read calls of a single process, the kernel's own reads to start it, about five, are less than 2 % of them.
 const MANY_READ_CALLS: u64 = 500;
 
-/// Returns the character devices among the arguments and as standard input, except `/dev/null` and terminals.
+/// Returns the character devices among the arguments and, unless it is a terminal, on standard input. Leaves out `/dev/null`.
 fn byte_sources(words: &[String], stdin: Stream) -> Vec<String> {
     let values = words.iter().map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
     let input = std::fs::read_link("/proc/self/fd/0").ok().filter(|_| stdin == Stream::Null);
@@ -470,7 +470,7 @@ fn neighbours(before: &Processes, root: &Root) -> Vec<Neighbour> {
     busy.iter().take(MAX_NEIGHBOURS).map(named).collect()
 }
 
-/// What the BPF programs of a run must know of the machine.
+/// Facts about the machine for the BPF programs of a run.
 pub(super) struct Tracing {
     /// Major and minor number of each device at the bottom of a stack.
     disks: Vec<(u32, u32)>,

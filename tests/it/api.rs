@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
 
-/// One short round, without confidence intervals, within a budget that no run reaches.
+/// One round, without confidence intervals. Its runs end with their span, long before this time.
 const SHORT: &str = "--runs 1 --time 20s --quiet --format json";
 
 fn rows(report: &Value) -> &Vec<Value> {

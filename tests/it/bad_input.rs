@@ -185,7 +185,7 @@ fn destroy_without_a_target_is_no_measurement_of_the_current_directory() {
     );
     std::fs::write(&job, streams).unwrap();
     refused(&stage.fathom("run --destroy /dev/loop6", &job), 2, &["--destroy has no effect"]);
-    // Without a use for a target, there is none to name.
+    // The null engine uses no target, so there is none that --destroy could name.
     let idle = stage.fathom("run --rw randread --engine null --destroy sda", Path::new(""));
     refused(&idle, 2, &["--destroy has no effect"]);
     assert_eq!(stage.sessions(), Vec::<PathBuf>::new());

@@ -40,7 +40,7 @@ fn inconclusive_comparisons_do_not_pass_a_gate() {
     assert!(out.code == Some(4) && out.stdout.starts_with("INCONCLUSIVE  Whether it is slower"), "{out:?}");
     let words = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("three runs on each side"), "{out:?}");
-    // Without a bound, a PASS would say nothing.
+    // Without a bound, a PASS would mean nothing.
     assert!(!words.contains("--inconclusive pass"), "{out:?}");
     for (word, code) in [("pass", 0), ("fail", 1)] {
         let words = format!("--fail-if-slower 5% --inconclusive {word}");

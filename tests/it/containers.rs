@@ -16,7 +16,7 @@ use std::sync::Mutex;
 const USER: u32 = 12345;
 /// Memory limit under the restriction `memory`.
 const MEMORY: &str = "128M";
-/// Every restriction, as `container.sh` knows them; `pid` and `memory` are set up here.
+/// Every restriction by its name in `container.sh`; `pid` and `memory` are set up here.
 const RESTRICTIONS: [&str; 10] = [
     "eperm",
     "enosys",
@@ -32,7 +32,7 @@ const RESTRICTIONS: [&str; 10] = [
 /// Number of commands that run at the same time: most of their time is spent waiting.
 const AT_ONCE: usize = 4;
 
-/// A command of the matrix with its shortest times. `d` is a directory, `x.icf` a configuration of Iometer.
+/// The commands of the matrix, with their shortest times. `d` is a directory, `x.icf` a configuration of Iometer.
 const COMMANDS: [(&str, &str); 13] = [
     ("bench --quick", "bench --quick --size 16m --no-history --quiet d"),
     ("bench", "bench --size 16m --time 20ms --warmup 0 --runs 1 --attempts 1 --no-history --quiet d"),

@@ -72,7 +72,7 @@ fn unlinked_image_is_found_by_inode() {
     let report = disk.fathom(&stage, &words, &memory.path).report();
     let found = report.expect_answer("A11", "finding");
     assert!(found["sentence"].as_str().unwrap().contains("on tmpfs"), "{found:#}");
-    // Outside the namespace the tmpfs is invisible, and the report says that the chain of devices is unknown from there on.
+    // Outside the namespace the tmpfs is invisible, and the report marks the chain of devices as unknown from there on.
     let report = stage.fathom(&words, &memory.path).report();
     let unknown = report.expect_answer("A11", "not_checked");
     assert!(unknown["sentence"].as_str().unwrap().contains("among the mounts"), "{unknown:#}");

@@ -386,7 +386,7 @@ fn newer_index_is_refused_until_it_is_moved_aside() {
     let stage = Stage::shared();
     let ids = stage.measured(1);
     let db = stage.history("history.db");
-    // Bytes 60 to 63 of an SQLite file hold the user version.
+    // Bytes 60 to 63 of an SQLite file are the user version.
     let mut bytes = std::fs::read(&db).unwrap();
     bytes[60..64].copy_from_slice(&77_u32.to_be_bytes());
     std::fs::write(&db, bytes).unwrap();

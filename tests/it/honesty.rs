@@ -127,7 +127,7 @@ fn memory_balloon_is_named() {
 
 #[test]
 fn repeated_reads_are_relabelled_as_page_cache() {
-    // The test needs the whole CPU, of which a concurrent test could take a part.
+    // The test needs the whole CPU: a concurrent test could take a part of it.
     let Some(out) = scene::CACHED_FILE.play(&Stage::new().watching_as_for_users()) else { return };
     let report = out.report();
     assert!(report.name().contains("page cache"), "{}", report.name());

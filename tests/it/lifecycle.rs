@@ -209,7 +209,7 @@ fn stalled(engine: &str) {
 fn file_of_a_killed_run_is_named_and_kept() {
     let stage = Stage::shared();
     let folder = stage.folder("left");
-    // Above the largest process id of Linux, so no process holds it.
+    // Above the largest process id of Linux, so no process has it.
     let dead = folder.join(".fathom-test-4194999-00000000000000ff.tmp");
     std::fs::write(&dead, "data").unwrap();
     let out = stage.fathom("run --size 16m --time 100ms --runs 1", &folder);

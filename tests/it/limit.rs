@@ -260,7 +260,7 @@ fn holes_and_zeros_stop_before_the_first_run_unless_accepted() {
         path
     };
     let sparse = make("sparse", 16 << 20);
-    // Half of the file holds data. The other half was never written.
+    // Only the first half of the file was written.
     let half = stage.file("half", 8);
     std::fs::File::options().write(true).open(&half).unwrap().set_len(16 << 20).unwrap();
     let zeros = make("zeros", 0);

@@ -364,9 +364,8 @@ const GIVEN_BACK_AFTER_MS: &str = "/sys/module/page_reporting/parameters/min_fre
 /// Longer than the test takes.
 const LONG_MS: &str = "300000";
 
-/// Makes a virtual machine keep its free memory until dropped. Otherwise it must request memory from the host again, which makes a
-/// buffered copy up to three times slower (D28), more so for the program that starts after the longer pause. Does nothing if the kernel
-/// has no such setting.
+/// Makes a virtual machine keep its free memory until dropped. Otherwise it must request memory from the host again. That makes a buffered
+/// copy up to three times slower (D28), most of all after a long pause. Does nothing if the kernel has no such setting.
 struct KeptMemory(Option<String>);
 
 impl KeptMemory {

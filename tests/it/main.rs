@@ -1,7 +1,7 @@
 //! Integration tests: run the built binary on real files, devices and file systems, and check exit codes, messages, JSON and leftovers.
 //!
-//! Figures are not checked, since no test can know them, except on the simulated device. A test that depends on speed has the machine to itself;
-//! others run at the same time ([`stage::Stage::shared`]). A test that cannot run here reports that with [`stage::skip`].
+//! Figures are checked only on the simulated device, where the true values are known. A test that depends on speed has the machine to
+//! itself; others run at the same time ([`stage::Stage::shared`]). A test that cannot run here reports that with [`stage::skip`].
 #![allow(clippy::unwrap_used)] // A test that cannot be set up has failed.
 
 mod api;

@@ -207,7 +207,7 @@ fn user_data_in_a_file_of_fathom_are_protected() {
             assert!(matches!(out.code, Some(0 | 1)), "{line}: {out:?}");
             assert!(!out.stderr.contains("destroy") && own.metadata().unwrap().len() > 0, "{line}: {out:?}");
         }
-        // Overwrite the file in place, as an editor or a shell does. Its inode, length and time stay the same.
+        // Overwrite the file in place, as an editor or a shell does. Its inode, length and time remain the same.
         let facts = own.metadata().unwrap();
         let theirs = vec![b'u'; facts.len() as usize];
         std::fs::write(&own, &theirs).unwrap();

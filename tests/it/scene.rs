@@ -1,4 +1,4 @@
-//! Scenes: each wrong belief about a number, provoked on real storage by a script. A scene names the check that must find it.
+//! Scenes: scripts that make a number misleading on real storage. A scene names the check that must find this.
 //!
 //! Scenes in [`PLAYED_HERE`] are checked by the test in this file, those in [`PLAYED_ELSEWHERE`] by tests that examine the report further.
 
@@ -143,8 +143,8 @@ pub(crate) const WRITE_THROUGH: Scene =
 /// Syncs on a mount that does not flush.
 pub(crate) const WITHOUT_BARRIERS: Scene =
     Scene { id: "C02", storage: Storage::Disk("ext4", "nobarrier"), ..SYNCED };
-/// Reads in a cgroup limited to 250 per second: so few that the wait dominates the disk's own time, and so large that other traffic is
-/// small.
+/// Reads in a cgroup limited to 250 per second. The wait is far longer than the disk's own time, and the reads are so large that other
+/// traffic is small in comparison.
 pub(crate) const THROTTLED: Scene = Scene {
     id: "D04",
     limits: &[("blkio", "blkio.throttle.read_iops_device", "$NUMBER 250")],

@@ -1,4 +1,4 @@
-//! The simulated device, the only one whose true figures a test knows.
+//! The simulated device, the only one with known true figures.
 
 use crate::stage::Stage;
 use std::path::Path;

@@ -93,7 +93,7 @@ fn blocks_that_a_cache_below_takes_up_are_slower_at_first() {
     let stage = Stage::shared();
     let Some(device) = Device::new(&stage, 256, Image::Buffered) else { return };
     fill(&device.image, 256);
-    // Other load may hide it in one reading, but not in three.
+    // Other load may hide the finding in one reading, but not in three.
     let evict = format!("of={}", device.image.display());
     let found = (0..3).any(|_| {
         tool(&[&"dd", &evict, &"oflag=nocache", &"conv=notrunc,fdatasync", &"count=0"]).unwrap();

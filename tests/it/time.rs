@@ -281,7 +281,7 @@ fn root_sees_syncs_and_open_flags() {
     assert!(run(&report)["syncs"]["Err"].is_string(), "{report:#}");
 }
 
-/// A shell script that runs next to the command, and ends with this value.
+/// A background shell script, killed on drop.
 struct Neighbour(std::process::Child);
 
 fn spawn_sh(stage: &Stage, script: &str) -> Neighbour {

@@ -12,21 +12,21 @@ use std::time::Instant;
 /// A file to which each test appends the duration of its turn in tenths of a second, its kind of turn, and its name.
 const TIMES: &str = "FATHOM_TURNS";
 
-/// How many other tests may run at the same time. Tests that tolerate more run first, so that the machine is busy as long as possible.
+/// How many tests may run at the same time. Tests that tolerate more run first, so that the machine is busy as long as possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sharing {
-    /// Many: as many as keep the processors busy, since they mostly wait for storage.
+    /// Four for each processor, since they mostly wait for storage.
     Many,
-    /// As many other tests as there are processors.
+    /// One for each processor.
     Few,
-    /// No other test may run.
+    /// Only this test.
     Exclusive,
 }
 
 impl Sharing {
     const ALL: [Self; 3] = [Self::Many, Self::Few, Self::Exclusive];
 
-    /// The number of tests of this kind at once.
+    /// Largest number of running tests of all kinds while a test of this kind runs.
     fn width(self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         match self {
@@ -76,7 +76,7 @@ impl Turn {
         Self::take(Sharing::Exclusive)
     }
 
-    /// A turn with as many other tests as there are processors.
+    /// A turn with at most one test for each processor.
     pub(crate) fn one_per_cpu() -> Self {
         Self::take(Sharing::Few)
     }
@@ -95,7 +95,7 @@ impl Turn {
         now.wait[sharing as usize] -= 1;
         now.have[sharing as usize] += 1;
         drop(now);
-        // This was the test that others waited for, so one of them may begin now.
+        // Tests of later kinds may have waited for this one, so one of them may begin now.
         CHANGED.notify_all();
         Self { sharing, since: Instant::now() }
     }

@@ -202,7 +202,7 @@ fn tracer_instances_are_always_removed() {
         watching.end();
         (id, instances_of(&stage, id))
     };
-    // After nohup, as the tests may have been started, SIGHUP would be ignored.
+    // SIGHUP is left out: it would be ignored if the tests were started with nohup.
     for signal in [Signal::INT, Signal::TERM] {
         assert_eq!(left(signal).1, Vec::<String>::new(), "{signal:?}");
     }

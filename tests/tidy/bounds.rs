@@ -6,8 +6,8 @@ use std::path::Path;
 
 const BLESS: &str = "FATHOM_BLESS=1 cargo test --test tidy";
 
-/// Returns a sentence for each count above its bound, and for each count below its bound, whose bound must be lowered. With `FATHOM_BLESS`,
-/// first writes all counts as the new bounds.
+/// Returns a sentence for each count that differs from its bound: a higher count is a new fault, and for a lower one the bound must be
+/// lowered. With `FATHOM_BLESS`, first writes all counts as the new bounds.
 pub(crate) fn check(found: Vec<Untidy>, path: &Path) -> Vec<String> {
     if std::env::var_os("FATHOM_BLESS").is_some() {
         std::fs::write(path, show(&found)).unwrap();

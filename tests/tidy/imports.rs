@@ -70,7 +70,7 @@ impl Crate {
         let source = Source::read(root, path);
         let file = self.files.len();
         self.files.push(source.path.clone());
-        // Where the files of its modules are.
+        // The folder with the files of its modules.
         let stem = path.file_stem().unwrap();
         let own = ["lib", "main", "mod"].iter().any(|name| stem == *name);
         let folder = if own { path.parent().unwrap().to_owned() } else { path.with_extension("") };

@@ -49,7 +49,7 @@ fn source_has_no_more_faults_than_its_bounds() {
     assert!(worse.is_empty(), "\n{}", worse.join("\n"));
 }
 
-/// Finds advice to read or write a target once whose command makes five runs, or ends before all is written.
+/// Checks each advised command that writes or reads a target once: without `--runs 1 --passes 1` it would make five runs, or end too early.
 #[test]
 fn commands_that_write_a_target_once_make_one_run_of_one_pass() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

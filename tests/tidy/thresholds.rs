@@ -93,7 +93,7 @@ impl<'s> Visit<'s> for Formulas {
     }
 }
 
-/// Returns the numbers in a text as they are written, with the values of constants that each may stand for.
+/// Returns the numbers in a text as they are written, each with the possible values of a constant for it.
 fn numbers(text: &str) -> Vec<(String, Vec<f64>)> {
     let plain = |word: &str| word.trim_matches(|c: char| "(),.;:".contains(c)).replace(',', "");
     let words: Vec<String> = text.split_whitespace().map(plain).collect();

@@ -54,7 +54,7 @@ pub struct Case<'a> {
     pub stream: Cow<'a, Stream>,
     /// Name of the case's result.
     pub name: String,
-    /// The complete runs that the result is based on. [`Case::with_runs`] takes others.
+    /// The complete runs that the result is based on. [`Case::with_runs`] replaces them.
     pub runs: Arc<[CaseRun<'a>]>,
     /// Earlier complete runs that are no part of the result: before the steady state, or before the winner of a sweep was measured again.
     pub earlier: Vec<CaseRun<'a>>,
@@ -77,7 +77,7 @@ pub struct Case<'a> {
 /// Results about all runs of a case that most checks need. Each is computed once, because a session may have thousands of runs.
 #[derive(Clone, Default)]
 struct Sums {
-    /// For each file that was 0 at a snapshot, the first such run; see [`Case::why_switched_off`].
+    /// For each `iostats` file that was 0 at a snapshot, the first run with such a snapshot.
     switched_off: OnceCell<BTreeMap<String, u32>>,
     counted_at_top: OnceCell<Known<BlockStat>>,
     own_io: OnceCell<Known<CgroupIo>>,
@@ -125,7 +125,7 @@ pub(crate) fn cases_of_job(record: &Record, at: usize) -> Vec<Case<'_>> {
 }
 
 /// Returns the loads at which a job ran, in ascending order. A single `None` for a job that sets its own pace, even if
-/// it did not run. Empty if the strategy did not run the job.
+/// it did not run. Empty if the strategy chooses the loads and did not run the job.
 fn loads(record: &Record, at: usize) -> Vec<Option<u64>> {
     let runs = record.runs.iter().filter(|r| r.start.job == at);
     let mut loads: Vec<Option<u64>> = runs.map(|r| r.start.offered_iops).collect();

@@ -31,7 +31,7 @@ pub(crate) fn printed_answer(report: &Report) -> Option<ReportAnswer> {
     let relabels = find_relabelling(report).filter(|_| !is_invalid(report));
     let reason = &relabels.map_or_else(|| report.verdict_reason.clone(), |f| relabelled(f).reason);
     let ids = findings_to_accept(report);
-    // An answer that is open stays open if a finding is accepted. `--accept` then only helps if a number is withheld.
+    // Accepting a finding does not decide an undecided answer, so `--accept` helps only if a number is withheld.
     let is_undecided = matches!(answer.word, AnswerWord::CannotTell | AnswerWord::Inconclusive);
     let accept = if ids.is_empty() || is_undecided && !is_invalid(report) {
         String::new()
@@ -77,7 +77,7 @@ pub(crate) fn explain_suspect(answer: ReportAnswer, verdict: Verdict, by: Option
 /// The exit code of a report. It follows from the first word:
 ///
 /// - `FAIL` and `INVALID`: 1.
-/// - `INCONCLUSIVE`: 4, or 0 or 1 if the user says so (`--inconclusive`).
+/// - `INCONCLUSIVE`: 4, unless the user chose 0 or 1 (`--inconclusive`).
 /// - `PASS`: 0.
 /// - An answer of a study, unless it is `INVALID`: 0.
 /// - A verdict: 1 if a finding that the user did not accept invalidates a quoted result or relabels the main one, or if
@@ -103,8 +103,8 @@ fn exit_code_of_findings(report: &Report) -> u8 {
     u8::from(is_invalid(report) || find_relabelling(report).is_some())
 }
 
-/// Whether the answer is only that of a comparison with an earlier session whose jobs were measured again, and no finding
-/// relabels only one side, except a reached limit. The comparison then decides, as `compare` does on two files.
+/// Whether the comparison with an earlier session (`--against`) is the only condition, and both sides measured the same
+/// thing: no finding relabels only one side, except a reached limit. The comparison then decides, as in `compare`.
 fn compares_like_with_like(report: &Report) -> bool {
     let Some(against) = report.against.as_ref().filter(|_| report.gates.is_empty()) else { return false };
     let comparison = &against.workload_comparison;
@@ -327,7 +327,7 @@ fn an_answer_about_a_relabelled_number_is_invalid_and_names_it() {
     let printed = printed_answer(&Report { answer: Some(sentence), ..report.clone() }).unwrap().sentence;
     let first = "As measured: TIED. Use pread for 4K random read. A01 CACHE_SERVED relabels ";
     assert!(printed.starts_with(first) && printed.contains("--accept A01"), "{printed}");
-    // The number is shown, and the runs decide nothing if the finding is accepted.
+    // The number is already shown, and accepting the finding would not decide the answer.
     for word in [AnswerWord::CannotTell, AnswerWord::Inconclusive] {
         let undecided = Some(ReportAnswer { word, sentence: "No recommendation.".into() });
         let printed = printed_answer(&Report { answer: undecided, ..report.clone() }).unwrap().sentence;

@@ -326,7 +326,7 @@ fn latencies_by_priority(case: &Case, kind: Kind) -> Vec<(Option<IoPriority>, Di
     all.into_iter().map(|end| (end.priority, Distribution::from(&end.latency))).collect()
 }
 
-/// Joins the intervals of all runs to one time series. The time of a run counts from the first interval of any stream.
+/// Joins the intervals of all runs into one time series. The time of a run counts from the first interval of any stream.
 fn join_intervals(case: &Case, kind: Kind) -> Vec<ObservedInterval> {
     let mut out = Vec::new();
     let mut before = 0_u64;
@@ -481,9 +481,9 @@ pub(crate) const MIN_WINDOW_NS: f64 = TICK_NS / MAX_RATE_ERROR;
 /// The reason why the windows of a case are too short for a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TooShort {
-    /// The windows are too short. Holds their mean length in ns.
+    /// The windows are too short: their mean length in ns.
     Time(f64),
-    /// The windows have too few operations. Holds the mean number in a window.
+    /// The windows have too few operations: the mean number in a window.
     Operations(f64),
 }
 

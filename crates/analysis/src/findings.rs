@@ -42,7 +42,7 @@ pub(crate) fn ask(case: Case<'_>) -> CaseAnswers<'_> {
     CaseAnswers { case, answers, accept: Vec::new() }
 }
 
-/// Runs every check once, after those whose answers it needs. The answers are in the order of the catalogue.
+/// Runs every check once, after the checks whose answers it needs. The answers are in the order of the catalogue.
 pub(crate) fn ask_all(case: &Case) -> Vec<(&'static Check, Known<Answer>)> {
     let mut answers = Answers::new();
     let mut waiting: Vec<&Check> = checks::all().collect();
@@ -178,7 +178,7 @@ pub(crate) fn accepted_ids(result: &Measured, checks: &[Checked]) -> Vec<CheckId
     ids
 }
 
-/// A check with its answer, whose evidence is still separated by result.
+/// A check with its answer. The evidence is still separate for each result.
 struct MergedCheck {
     checked: Checked,
     evidence: Vec<(String, Evidence)>,
@@ -302,7 +302,7 @@ fn reached_depths(case: &Case) -> Option<(u32, u32)> {
     Some((*depths.iter().min()?, *depths.iter().max()?))
 }
 
-/// Describes the medium that served the operations: what a finding says, otherwise the cache mode.
+/// Describes the medium that served the operations: the one that a finding names, otherwise the cache mode.
 fn describe_medium(case: &Case, renames: &[&Rename]) -> String {
     if let Some(name) = moves_nothing(case) {
         return name.to_owned();

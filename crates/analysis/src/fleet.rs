@@ -1,4 +1,4 @@
-//! Several hosts: combines the answers of each host with the result of all of them. The runs of the hosts are already merged.
+//! Several hosts: adds the answers and figures of each host to the report on their merged runs.
 //!
 //! 1. [`merge_answers`]: checks that need a host's own kernel ran on each host, and their answers are merged.
 //! 2. [`complete_results`]: results get the names and limiters that their hosts found.

@@ -264,7 +264,7 @@ impl GatedNumber<'_> {
         })
     }
 
-    /// Returns the number in each run, and for a percentile that of the operations of all runs together.
+    /// Returns the number in each run, and for a percentile also the percentile of all runs together.
     fn values(&self) -> (Vec<Option<f64>>, Option<f64>) {
         if let Some(cell_runs) = self.cell_runs {
             let value_of = |s: &CellRun| match self.limit {
@@ -389,8 +389,8 @@ impl GatedNumber<'_> {
         if least <= 1.0 - share_of_percentile(percentile) || (slow as f64) < MIN_OPS_BEYOND {
             return None;
         }
-        // All runs together may have enough operations for the percentile. It is below the limit if the slow runs have few
-        // operations, and then it is left out.
+        // All runs together may have enough operations for the percentile. If the slow runs have few operations, this
+        // percentile is below the limit and is left out.
         let all = self.values().1.filter(|all| *all > self.limit.value());
         let all = all.map(|all| format!("; measured: {} in all runs together", self.limit.show(all)));
         let sentence = format!(
@@ -461,7 +461,8 @@ fn longer_window_s(phase: &Phase, factor: f64) -> Option<u64> {
     (by_time && seconds.is_finite() && seconds < 86_400.0).then_some(seconds as u64)
 }
 
-/// Returns the mean of the values and half of its interval by Student's t, whose ends each have this one-sided confidence.
+/// Returns the mean of the values and half the width of its interval by Student's t. Each end of the interval has this
+/// one-sided confidence.
 fn mean_and_half_width(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let (n, mean) = (values.len() as f64, sample::mean(values));
     let half = sample::quantile(confidence, n - 1.0)? * (sample::variance(values) / n).sqrt();
@@ -469,7 +470,7 @@ fn mean_and_half_width(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 }
 
 /// Estimates the number from one value per run, on logarithms, since runs vary by factors. `None` if a value is not positive. `runs_needed`
-/// is the number of runs that would decide in [`POWER`] of such sessions.
+/// is the number of runs that would decide in [`POWER`] of sessions like this one.
 fn estimate_over_runs(values: &[f64], limit: f64, confidence: f64) -> Option<GatedEstimate> {
     if values.iter().any(|v| !v.is_finite() || *v <= 0.0) {
         return None;
@@ -534,8 +535,8 @@ pub(crate) fn combine_gates(gates: &[Gate]) -> Option<ReportAnswer> {
     Some(ReportAnswer { word, sentence })
 }
 
-/// Adds to PASS why synced data of the gated results may not be stable: the limit is about the time of a sync, which means nothing if the
-/// sync does nothing.
+/// Adds to PASS why synced data of the gated results may not be stable: the numbers include the time of syncs, which means
+/// nothing if a sync does nothing.
 pub(crate) fn qualify_passed_gates(answer: ReportAnswer, gates: &[Gate], judged: &Judged) -> ReportAnswer {
     if answer.word != AnswerWord::Pass {
         return answer;

@@ -138,7 +138,7 @@ pub(crate) fn empty_record(plan: Plan, machine: Machine) -> Record {
     })
 }
 
-/// Returns a plain target.
+/// Returns a writable target with blocks of 512 bytes.
 pub(crate) fn target(path: String, role: Role, bytes: u64) -> Target {
     Target { block_bytes: 512, writable: true, ..Target::new(path, role, bytes) }
 }

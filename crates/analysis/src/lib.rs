@@ -1,7 +1,7 @@
 //! Judges records: a record in, a report out. It does not access the machine, so an old record always gets the same
 //! report.
 //!
-//! The modules, each of which uses only modules of its own line and of the lines above it:
+//! The modules. Each uses only modules on its own line and on the lines above:
 //! 1. `threshold`, `runs`, `case`: limits that several modules use; what the runs of a record
 //!    measured; all evidence about one stream.
 //! 2. `figures`: rates, latencies, time series, steadiness, traffic of other processes.
@@ -68,7 +68,8 @@ pub struct Judging {
     pub version: String,
 }
 
-/// Judges a record. In a rerun, the repeated jobs of the earlier session are judged separately and compared with the session's own jobs.
+/// Judges a record. In a rerun, the repeated jobs of the earlier session are judged separately and compared with the
+/// session's own jobs.
 pub fn judge(record: &Record, options: &Judging) -> Report {
     if let Some(study) = record.header.plan.study.commands() {
         return command::judge(record, study, options);

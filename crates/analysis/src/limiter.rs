@@ -107,8 +107,8 @@ fn from_medium(answered: &CaseAnswers) -> Option<Limiter> {
         Some(Rename::Medium(medium)) => Some((medium, found)),
         _ => None,
     })?;
-    // If memory served the operations and a CPU was busy with them, the CPU is the limiter. The name of the result still says that
-    // memory served them.
+    // If memory served the operations and a CPU was busy with them, the CPU is the limiter. The name of the result still
+    // names the memory.
     let busy = answered.finding(CheckId::D06).filter(|f| f.severity <= Severity::Relabels);
     Some(busy.map_or_else(|| limiter_by_finding(medium, found), |busy| limiter_by_finding("CPU", busy)))
 }
@@ -390,7 +390,7 @@ fn limiter_above_device(
             "the rest was spent above it: in the kernel, at a configured limit or in a queue".to_owned(),
         )
     };
-    // A limit at which the workers wait keeps both them and the device idle. Syncs are the more likely cause.
+    // A limit keeps both the waiting workers and the device idle. If the stream syncs, the syncs are the more likely cause.
     let has_headroom = || {
         let busy = case.top_layers().and_then(|tops| case.busiest_share(&tops));
         busy.is_ok_and(|busy| busy < HEADROOM_BELOW)

@@ -48,7 +48,7 @@ pub(crate) fn notes(record: &Record) -> Vec<String> {
     remarks.into_iter().map(Remark::into_sentence).collect()
 }
 
-/// Returns the engines that replaced a denied default, each once.
+/// Returns a sentence about each engine that replaced a denied default, each once.
 pub fn engine_fallbacks(plan: &Plan) -> BTreeSet<String> {
     plan.streams().filter_map(|s| Some(s.engine_fallback.as_ref()?.sentence(&s.engine))).collect()
 }
@@ -65,7 +65,7 @@ struct Remark {
 
 impl Remark {
     fn add(remarks: &mut Vec<Self>, job: Option<&str>, sentence: String) {
-        // A digit in a name, as in loop0, tells notes apart.
+        // A digit inside a name, as in loop0, is no number: the notes are about different things.
         let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
         let same_word = |(a, b): (&str, &str)| a == b || is_number(a) && is_number(b);
         let same_words = |a: &str, b: &str| {
@@ -105,7 +105,7 @@ impl Remark {
     }
 }
 
-/// Describes how many runs were disturbed and how many of them were repeated; `None` if none was disturbed.
+/// Describes how many runs were disturbed and how many were repeated; `None` if none was disturbed.
 fn describe_disturbed_runs(record: &Record) -> Option<String> {
     let attempts: Vec<Attempt> = record.all_attempts().into_iter().map(Run::attempt).collect();
     let runs = |is: &dyn Fn(&&Attempt) -> bool| {
@@ -196,7 +196,7 @@ fn list_rates(record: &Record, rounds: &Rounds) -> String {
     format!("{name}: {}{} IOPS", if from > 0 { "... " } else { "" }, last.join(" "))
 }
 
-/// Describes why a run does not count, and the errors of its workers.
+/// Describes why a run does not count, and the errors and refused features of its workers.
 fn run_notes(record: &Record, run: &Run) -> Vec<String> {
     let who = format!("{}, run {}", job_name(record, run.start.job), run.start.repeat.saturating_add(1));
     let Some(end) = &run.end else {

@@ -112,8 +112,8 @@ fn count_ops_for_rate(stream: &StreamEnd) -> f64 {
     }
 }
 
-/// Whether `ops` operations in `seconds` are fewer than `iops` offered. The gap must exceed both the variation of random arrivals and
-/// the share that [`SERVED_FROM`] leaves.
+/// Whether `ops` operations in `seconds` fall short of an offered load of `iops`. The gap must exceed both the variation of
+/// random arrivals and the share 1 - [`SERVED_FROM`] of the offered operations.
 pub(crate) fn falls_short(ops: f64, iops: f64, seconds: f64, arrivals: Arrivals) -> bool {
     let offered = iops * seconds;
     let by_chance = MAX_ARRIVAL_DEVIATIONS * (offered * arrivals.dispersion(iops)).max(0.0).sqrt();
@@ -157,8 +157,8 @@ pub(crate) fn summaries(record: &Record, is_offered: bool) -> Vec<Summary> {
 }
 
 /// Returns the operations per second that the closed loop can sustain: the mean over its runs, at
-/// most the limit of the cgroup. A short run may exceed that limit by its burst. `None` without
-/// runs, or if no operation completed.
+/// most the limit of the cgroup, because a short run may exceed that limit in a burst. `None`
+/// without runs, or if no operation completed.
 pub(crate) fn capacity(done: &[Summary]) -> Option<f64> {
     let rates: Vec<f64> = done.iter().filter(|s| s.offered_iops.is_none()).map(|s| s.iops).collect();
     let measured = intervals::mean(&rates).map(|m| m.value).filter(|c| *c > 0.0)?;

@@ -1,5 +1,5 @@
-//! Tests of the judge as a whole, with missing and impossible parts in records: it is total, deterministic, and no number is too large or too
-//! odd for JSON.
+//! Tests of the judge on records with missing and impossible parts: it is total and deterministic, and every number of
+//! its report fits into JSON.
 
 use crate::fixture::Fixture;
 use crate::{Judging, checks, exit_code, judge};
@@ -217,7 +217,7 @@ fn check_damaged_records(is_asked: impl Fn(usize, usize, usize) -> bool) {
     }
 }
 
-/// A function that searches all runs for each run takes time in proportion to the square of their number: minutes for these.
+/// A function that searches all runs for each run takes quadratic time: minutes for this record.
 #[test]
 #[ignore = "long"]
 fn ten_thousand_runs_are_judged_in_seconds() {

@@ -121,8 +121,8 @@ impl UnfinishedSession {
         run.end = Some(RunEnd { streams, ..RunEnd::without(RunEnding::Complete) });
     }
 
-    /// Returns a case for the whole phase, because devices do not count streams separately. It is made from the first
-    /// stream that moves data, or from the first of all.
+    /// Returns a case for the whole phase, because devices do not count streams separately. The case is built from the
+    /// first stream that moves data, otherwise from the first stream.
     fn case(&self) -> Option<Case<'_>> {
         let start = &self.record.runs.first()?.start;
         let mut cases = case::cases_of_job(&self.record, start.job);

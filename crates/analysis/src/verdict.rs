@@ -25,7 +25,7 @@ const MAX_NAMED: usize = 2;
 /// suspect.
 const MUST_BE_ANSWERED: [CheckId; 3] = [CheckId::A13, CheckId::A11, CheckId::A12];
 
-/// Checks whose findings say that synced data may not be stable.
+/// Checks that find that synced data may not be stable.
 const OF_SYNCS: [CheckId; 4] = [CheckId::C01, CheckId::C02, CheckId::C03, CheckId::C05];
 
 /// Returns the number of a result under its true name. The value is `None` if a finding invalidates the result.
@@ -40,8 +40,9 @@ fn build_headline(result: Option<&Measured>) -> Headline {
 /// What to type to pass a condition that the runs cannot decide.
 pub(crate) const PASS_UNLESS_PROVEN: &str = "--inconclusive pass gives exit code 0 unless harm is proven.";
 
-/// Returns what an undecided condition counts as, and what to add to its sentence. `asked` is the user's request, and `ended_early` the
-/// session or side that ended early. It never counts as PASS, because its missing runs could have decided.
+/// Returns what an undecided condition counts as, and what to add to its sentence. `asked` is the user's request, and
+/// `ended_early` names the session or side that ended early. After an early end, the condition never counts as PASS,
+/// because the missing runs could have decided it.
 pub(crate) fn judge_undecided(
     asked: Option<CountsAs>,
     ended_early: Option<&str>,
@@ -287,7 +288,7 @@ pub(crate) struct ReportHead {
     pub(crate) limiter: Limiter,
 }
 
-/// The results, and the checks that count for their verdicts: all except findings that the study is expected to have.
+/// The results, and the checks that decide their verdicts: all except the findings that the study expects.
 pub(crate) struct Judged<'r> {
     pub(crate) record: &'r Record,
     pub(crate) answered: &'r [CaseAnswers<'r>],
@@ -298,8 +299,8 @@ pub(crate) struct Judged<'r> {
 }
 
 impl Judged<'_> {
-    /// Returns the findings, without accepted ones, that synced data of these results may not be stable. Only jobs that sync within the
-    /// measured time count: for them, the sync is a part of what the number means.
+    /// Returns the unaccepted findings of [`OF_SYNCS`] about these results. Leaves out jobs that do not sync within the
+    /// measured time, because their numbers include no sync.
     pub(crate) fn sync_doubts(&self, results: &[&str]) -> Vec<&Checked> {
         let syncs = |(answers, result): &(&CaseAnswers, &Measured)| {
             answers.case.syncs_within_window() && results.contains(&result.name.as_str())

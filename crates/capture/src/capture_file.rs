@@ -371,7 +371,7 @@ fn read_frame(from: &mut impl Read, content: &mut Vec<u8>) -> Next {
     }
 }
 
-/// Fills the buffer. Returns fewer bytes only at the end of the file.
+/// Fills the buffer, and returns the number of bytes read. It is less than the buffer only at the end of the file.
 pub(crate) fn read_full(from: &mut impl Read, mut room: &mut [u8]) -> io::Result<usize> {
     let all = room.len();
     while !room.is_empty() {

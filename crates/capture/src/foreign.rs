@@ -23,7 +23,7 @@ use trace::{Event, EventKind};
 
 /// A file with a line of at least this number of bytes is not a trace.
 const MAX_LINE_BYTES: u64 = 64 << 10;
-/// Number of events that are sorted together. Events of different CPUs are out of order by fewer places than this.
+/// Number of events that are sorted together. Events of different CPUs may be out of order by up to half as many places.
 const ORDERED_AT_ONCE: usize = 1 << 16;
 
 /// Why a trace cannot be converted.
@@ -278,8 +278,8 @@ fn text_in_brackets(line: &str) -> &str {
     line.split_once(" [").and_then(|(_, rest)| rest.trim_end().strip_suffix(']')).unwrap_or_default()
 }
 
-/// Parses the error number of a completion, which is negative. blkparse prints the kernel's 16 bits as an
-/// unsigned number.
+/// Parses the error number of a completion. The result is negative, or 0. blkparse prints the kernel's 16 bits
+/// as an unsigned number.
 fn parse_error(text: &str) -> i32 {
     let bits = text.parse::<u16>().map(u16::cast_signed).or_else(|_| text.parse::<i16>());
     -bits.map_or(0, i32::from).abs()
@@ -578,7 +578,7 @@ fn read_msr(from: &mut dyn BufRead, into: &mut Output<'_>) -> Result<(), Trouble
     Ok(())
 }
 
-/// Number of bits for the offset within a file. The bits above them hold the index of the file.
+/// Number of bits for the offset within a file. The higher bits are the index of the file.
 const FILE_BITS: u32 = 41;
 /// Maximum number of files of a log. A log with more files is refused.
 const MAX_FILES: usize = 1 << 20;

@@ -28,7 +28,7 @@ use trace::row::{Names, Row, RowKind};
 const MAX_REQUESTED_FLUSHES: usize = 1 << 16;
 
 /// Longest time in ns from the queueing of a write with a flush to its issue, if its completion is unknown. The kernel resets a device
-/// that has not answered for so long, so the capture lost the issue of an older write.
+/// that does not answer within this time, so the capture lost the issue of an older write.
 const LONGEST_FLUSH_NS: u64 = 60_000_000_000;
 
 /// An operation of the capture.
@@ -38,8 +38,8 @@ pub(crate) struct Operation {
     pub(crate) issue_ns: u64,
     /// When the operation completed; `None` if unknown.
     pub(crate) done_ns: Option<u64>,
-    /// Latency of this operation without that of the flush before it; `None` if unknown. It may be
-    /// unknown although `done_ns` is known.
+    /// Latency of this operation, without the flush before it; `None` if unknown. It may be unknown
+    /// even if `done_ns` is known.
     pub(crate) latency_ns: Option<u64>,
     /// First sector of the operation.
     pub(crate) sector: u64,
@@ -625,8 +625,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Adds an operation. Returns the distance to the earlier operation that it waits for, and the time in ns from the completion of that
-    /// one to the issue of this one. `None` if it waits for none within `reach` operations.
+    /// Adds an operation. Returns the distance to the earlier operation that it waits for, and the time in ns between the completion of
+    /// the earlier operation and the issue of the new one. `None` if the earlier operation is `reach` or more operations back.
     fn add(&mut self, operation: &Operation, reach: u64) -> Option<(u64, u64)> {
         while let Some(Reverse((done_ns, number))) = self.in_flight.peek().copied() {
             if done_ns > operation.issue_ns {

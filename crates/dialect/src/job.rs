@@ -1,7 +1,7 @@
 //! fathom's job file: TOML whose keys are the flags of `fathom run` without dashes. It has `phase`
-//! tables, `stream` tables in them, and `line` and `turn` tables in those. A `line` is a line of an
-//! Iometer access specification. A `turn` is a number of operations of one kind; a stream repeats
-//! its turns in order. A key at an outer level holds for everything inside unless an inner level
+//! tables, `stream` tables in phases, and `line` and `turn` tables in streams. A `line` is a line of
+//! an Iometer access specification. A `turn` is a number of operations of one kind; a stream repeats
+//! its turns in order. A key at an outer level applies to everything inside unless an inner level
 //! overrides it. [`model::spec::keys`] defines the keys.
 //!
 //! A level that is not written out exists once: a file without `phase` is one phase, and a phase without
@@ -66,7 +66,7 @@ fn syntax(error: &toml::de::Error, text: &str) -> Mark {
 
 /// Minimum similarity (Damerau-Levenshtein, 0 to 1) of a suggested key.
 const MIN_SIMILARITY: f64 = 0.4;
-/// Settings that the table of a stream with `read-back` may have.
+/// Settings that a stream with `read-back` may have in addition to its name.
 const READ_BACK: [&str; 2] = ["read-back", "op-log-interval"];
 
 /// The level of a table.
@@ -200,7 +200,7 @@ impl Reader {
         PhaseSettings { settings, streams: of_streams }
     }
 
-    /// Reports a stream without any setting: it is an error, not a request for defaults.
+    /// Reports a stream without settings other than `target`: a mistake, not a request for defaults.
     fn check_is_defined(&mut self, settings: &Settings) {
         let is_of_stream = |key: &Key| matches!(key.set, Set::Stream(_) | Set::List(_)) && key.name != TARGET;
         let has_key = KEYS.iter().any(|key| is_of_stream(key) && settings.spans.contains_key(key.name));
@@ -307,9 +307,9 @@ impl Reader {
         inside
     }
 
-    /// Refuses settings in the table of a stream that reads back the blocks of another stream: the
-    /// reading stream takes all settings from the other one. Settings of outer levels also hold for
-    /// other streams and are allowed.
+    /// Refuses settings in a table with `read-back`, because the stream has the settings of the
+    /// stream that it reads back. Settings of outer levels are allowed: they also apply to other
+    /// streams.
     fn refuse_settings_of_read_back(&mut self, table: &DeTable<'_>) {
         for (name, _) in table {
             let word = name.get_ref().as_ref();
@@ -435,7 +435,7 @@ impl Reader {
     }
 }
 
-/// Parses the text of a key's value. `expected` says in the message what the value must be.
+/// Parses the text of a key's value. `expected` is a part of the message, such as `must be text`.
 fn parse_text<T>(
     key: &str,
     expected: &str,

@@ -20,7 +20,7 @@ pub use trouble::{typed_hyphens, with_hyphens};
 
 /// All supported languages.
 pub const LANGUAGES: &[Language] = &[job::LANGUAGE, fio::LANGUAGE, diskspd::LANGUAGE, iometer::LANGUAGE];
-/// Names of the tools whose command lines are read.
+/// Names of the commands that imitate another tool.
 pub const COMMANDS: &[&str] = &["fio", "diskspd", "iometer", "iops"];
 
 /// The language of a file by its extension, case-insensitively; `None` for an unknown one.
@@ -54,7 +54,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// The name as its users write it.
+    /// The name of the tool as its users write it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fathom => "fathom",
@@ -117,7 +117,7 @@ fn decode(content: &[u8]) -> Option<Cow<'_, str>> {
     text.filter(|text| !text.contains('\0'))
 }
 
-/// Whether the first element is a profile or its results, and contains time spans.
+/// Whether the first element is `Profile` or `Results`, and a time span follows.
 fn is_diskspd(text: &str) -> bool {
     let mut rest = text;
     // Declarations and comments precede the first element.
@@ -134,7 +134,7 @@ fn is_diskspd(text: &str) -> bool {
     (is_root("Profile") || is_root("Results")) && rest.contains("<TimeSpan")
 }
 
-/// Whether a text begins with Iometer's version and has headings that begin with an apostrophe.
+/// Whether a text begins with Iometer's version, and has a heading of the test setup or of access specifications.
 fn is_iometer(text: &str) -> bool {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
@@ -152,8 +152,8 @@ fn is_fathom(text: &str) -> bool {
     errors.is_empty() && FATHOM_KEYS.iter().any(|key| table.get_ref().contains_key(*key))
 }
 
-/// Whether a text consists of sections of keys with or without values, with at least one known key. Before the first section only
-/// comments and includes are allowed.
+/// Whether a text has only sections of keys, with or without values, and at least one key is in [`FIO_KEYS`]. Only comments and
+/// includes may precede the first section.
 fn is_fio(text: &str) -> bool {
     let (mut in_section, mut known) = (false, false);
     for line in text.lines().map(str::trim) {

@@ -16,7 +16,7 @@ use model::units::parse_duration_ns;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The tool's option for a setting of fathom, as it is typed but without a value: `-o` for `depth`.
-/// `None` if the tool has none.
+/// `None` if the tool has no such option.
 fn option_of(tool: Tool, setting: &str) -> Option<String> {
     let (tables, prefix): (&[&[ToolOption]], _) = match tool {
         Tool::Fio => (&[FIO], ""),

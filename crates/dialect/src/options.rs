@@ -1,12 +1,11 @@
 //! Options of other tools and fields of their files, and how each is handled. The tables of fio, DISKSPD and Iometer consist of these
-//! entries. Parsers refuse values by them, and help texts, messages in a tool's own names and the tables of docs/reference are made
-//! from them.
+//! entries. Parsers check values against the tables. Help texts, messages in a tool's own names, and the tables of docs/reference are
+//! made from the tables.
 
 /// An option of another tool, or a field of its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolOption {
-    /// Name in the tool's own help. It lacks the dashes if all options of the tool begin with them,
-    /// as those of DISKSPD and fio.
+    /// Name in the tool's own help, for DISKSPD and fio without the leading dashes.
     pub name: &'static str,
     /// Other names of the option.
     pub aliases: &'static [&'static str],

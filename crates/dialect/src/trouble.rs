@@ -78,7 +78,7 @@ impl Trouble {
     }
 
     fn part(&self, mark: &Mark, renderer: &Renderer) -> String {
-        // A command line has one line: its first error line has the advice too, as for other commands.
+        // For a command line, the first line of the message includes the advice, as in other commands.
         let is_file = self.name != COMMAND_LINE;
         let parts = mark.message.split_once("; ").filter(|_| is_file);
         let (title, advice) = parts.unwrap_or((&mark.message, ""));
@@ -151,7 +151,7 @@ pub fn typed_hyphens(word: &str) -> Option<String> {
     ))
 }
 
-/// No similar name is searched for words of this many bytes or more.
+/// Words of at least this many bytes get no suggestion.
 const LONG_WORD_BYTES: usize = 64;
 
 /// The name that is most similar to a word; `None` if no similarity is at least `min_similarity` (1

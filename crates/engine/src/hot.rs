@@ -370,8 +370,8 @@ impl<'a, E: Engine, R: Recorder> Loop<'a, E, R> {
     /// Checks the conditions of an operation. If it may be submitted now, returns the timestamp from
     /// which its latency counts. Otherwise notes in `held` what the lane waits for.
     ///
-    /// A placeholder ([`Op::CHOSEN`]) is never submitted itself: its source chooses operations, which
-    /// are queued.
+    /// A placeholder ([`Op::CHOSEN`]) is never submitted itself: the operations that its source
+    /// chooses are queued instead.
     #[inline(never)]
     fn admit_or_note_wait(&mut self, lane_index: usize, op: &Op) -> Option<u64> {
         if R::RECORDS_OPERATIONS && op.flags & Op::CHOSEN != 0 {
@@ -916,8 +916,8 @@ impl Lane {
     }
 
     /// Decides when an operation with conditions may be submitted. [`Op::AT`] counts from
-    /// `arrivals_start`. If an operation with [`Op::SHARED`] may be submitted now, it counts for its
-    /// group, see [`Source::admit_or_wait_ns`].
+    /// `arrivals_start`. For an operation with [`Op::SHARED`], [`Source::admit_or_wait_ns`] decides
+    /// last and counts the operation.
     pub(crate) fn admit(&self, op: &Op, arrivals_start: u64, now: u64, time: &impl Time) -> Admission {
         let is = |flag| op.flags & flag != 0;
         if is(Op::DRAINED | Op::AFTER) && self.in_flight > 0 {

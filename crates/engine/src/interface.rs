@@ -135,8 +135,8 @@ pub(crate) fn pause(ns: u64) {
 }
 
 /// Calls `wait` with a timeout that ends [`OVERSLEEP_NS`] before `ns` have passed, because timers
-/// expire late. Does not wait if `ns` is not longer than that. The caller reads the clock until
-/// `ns` have passed.
+/// expire late. Returns at once if `ns` is at most [`OVERSLEEP_NS`]. The caller reads the clock
+/// until `ns` have passed.
 pub(crate) fn wake_early(ns: u64, wait: impl FnOnce(u64) -> io::Result<()>) -> io::Result<()> {
     match ns.checked_sub(OVERSLEEP_NS) {
         Some(ns @ 1..) => wait(ns),
@@ -200,7 +200,7 @@ pub(crate) fn refusal(
     io::Error::new(kind, Refusal { reason: reason.into(), instead: instead.into() })
 }
 
-/// The reason why workers cannot begin. It is kept apart from the advice: a comparison of all engines shows only the reason.
+/// The reason why workers cannot begin, separate from the advice: a comparison of all engines shows only the reason.
 #[derive(Clone, Debug)]
 pub struct CannotBegin {
     /// The message: worker, engine, reason and advice.

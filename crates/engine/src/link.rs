@@ -361,7 +361,7 @@ fn no_worker_begins_before_the_given_time() {
         latest = latest.max(began);
     }
     assert!(u128::from(barrier.late_ns()) <= (latest - at).as_nanos());
-    // A worker begins at once if the time has passed. The next one does not make the last one earlier.
+    // A worker begins at once if the time has passed. A later worker that is less late does not lower the maximum.
     let passed = Instant::now().checked_sub(Duration::from_millis(50)).unwrap_or(at);
     for at in [passed, Instant::now()] {
         barrier.release_at(at);

@@ -165,7 +165,7 @@ impl Engine for Preempted {
 
 #[test]
 fn no_operation_is_complete_before_it_was_reaped() {
-    // With batches of 1 at depth 4, a turn submits without waiting, and reaps what completed meanwhile.
+    // With batches of 1 at depth 4, an iteration submits without waiting, and reaps what completed meanwhile.
     for depth in [1, 4] {
         let spec = spec("null", depth, 100 * PREEMPTED_NS);
         let (port, mut tap) = connect(1, false);

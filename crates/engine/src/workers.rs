@@ -2,7 +2,7 @@
 //! hang, and ends them.
 //!
 //! 1. [`Workers::spawn`] starts one thread per spec and returns when all have set up.
-//! 2. [`Workers::open`] lets all begin together, or at a given time.
+//! 2. [`Workers::open`] lets all begin together, [`Workers::open_at`] at a given time.
 //! 3. The collector takes blocks and logged operations, and reports workers that are stuck in the
 //!    kernel.
 //! 4. [`Workers::finish`] returns the outcomes.

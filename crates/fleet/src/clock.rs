@@ -1,4 +1,4 @@
-//! Clock readings: how far the clock of another host is from this one, and how precisely that is known.
+//! Clock readings: the offset of another host's clock from the clock of this host, and its largest possible error.
 //!
 //! A reading comes from a ping. The offset is taken at the middle of the round trip, and may be wrong by half of the round trip. Of
 //! several readings, the one with the shortest round trip is the best. [`super::transport`] sends the pings.

@@ -3,7 +3,8 @@
 //! 1. Each host sends its report to rank 0, which waits for all of them.
 //! 2. If a host may be lost, or a signal came, rank 0 waits only a short time for the last messages. The lost host is one that sent no
 //!    last message and has been silent.
-//! 3. Rank 0 closes the merged session and writes the report. The others wait for that, so that the launcher does not end rank 0.
+//! 3. Rank 0 closes the merged session and writes the report. The other hosts wait for the report, because the launcher would end rank 0
+//!    if a host left earlier.
 
 use super::merge::RunParts;
 use super::protocol::Hosts;
@@ -186,14 +187,14 @@ impl Hosts {
             match self.receive_until(0, until) {
                 Ok(Message::Bye) => break,
                 Ok(_) => {}
-                // Rank 0 writes a report that mentions the signal. That takes longer.
+                // The measurement ended early or was stopped. Rank 0 still writes its report.
                 Err(_) if until.is_none() => until = Some(Instant::now() + REPORT_TIMEOUT),
                 Err(_) => break,
             }
         }
     }
 
-    /// Returns the failure with which another host than rank 0 ends. Rank 0 has reported the outcome.
+    /// Returns the failure with which a host other than rank 0 ends. Rank 0 has reported the outcome.
     pub(super) fn outcome_reported_by_rank_0(&self, interrupted: bool) -> Result<(), Failure> {
         match self.shared.early_end() {
             Some((over, _)) => Err(Failure::Elsewhere(over.code)),

@@ -2,7 +2,7 @@
 //!
 //! [`Hosts`] is the connection of one host to all others. A measurement calls it at these steps, in the same order on every host:
 //!
-//! 1. [`join`] meets the other ranks.
+//! 1. [`join`] connects this host to the other ranks.
 //! 2. [`Hosts::settle`] turns the plans of all hosts into one plan.
 //! 3. [`Hosts::common_start`] starts each phase on all hosts at the same time.
 //! 4. [`Hosts::merge_run`] merges each run, so that every host decides alike what to measure next.

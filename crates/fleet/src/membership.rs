@@ -1,4 +1,5 @@
-//! Names the hosts that have joined. Requires one version of fathom and one rank per host, and tells hosts of the same name apart.
+//! Names the hosts that have joined, and distinguishes hosts of the same name. Requires one version of fathom, and limits the ranks per
+//! host.
 
 use crate::message::Hello;
 use std::collections::BTreeMap;

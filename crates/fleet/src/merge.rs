@@ -2,7 +2,7 @@
 //!
 //! Hosts are added in the order in which their messages arrive; the result is the same in any order. Besides sums, the following are
 //! kept: notes with the names of the hosts, the time in which all loads ran, the spread of the start times, the largest disturbances.
-//! They need little memory for any number of hosts.
+//! These values need little memory for any number of hosts.
 
 use super::clock::Reading;
 use analysis::Judging;
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 const EQUALLY_LONG_SHARE: f64 = 0.99;
 /// Maximum number of worker notes per stream. The first ones in alphabetical order are kept.
 const WORKER_NOTES_MAX: usize = 16;
-/// Operations and bytes of the common time are counted in thousandths, because an interval may lie only partly in it.
+/// Operations and bytes of the common time are counted in thousandths, because an interval may be only partly in this time.
 const THOUSANDTHS: f64 = 1_000.0;
 
 /// The phases of a run, added up over some hosts.
@@ -99,7 +99,7 @@ pub(super) struct Phase {
     /// The number of hosts.
     hosts: u32,
     pub(super) start: RunStart,
-    /// The sums over the hosts, without the ending and the notes, which are kept separately.
+    /// The sums over the hosts. The ending is in `ended`, and the notes are in `notes`.
     pub(super) end: RunEnd,
     /// The lowest rank that did not complete the phase, and why; `None` if all hosts completed it.
     ended: Option<(u32, RunEnding)>,
@@ -111,8 +111,8 @@ pub(super) struct Phase {
     common: Option<BTreeMap<usize, BTreeMap<Kind, [u64; 2]>>>,
 }
 
-/// One phase of a run on all hosts. `common_ns` is the time in which all hosts ran: of the stream for which it is the shortest.
-/// `longest_ns` is the time in which any host ran: of the stream for which it is the longest.
+/// One phase of a run on all hosts. `common_ns` is the shortest time of a stream in which all hosts ran. `longest_ns` is the longest
+/// time of a stream in which any host ran.
 pub(super) struct Merged {
     pub(super) start: RunStart,
     pub(super) end: RunEnd,
@@ -232,7 +232,7 @@ impl Phase {
 }
 
 /// Returns the operations and bytes that a stream completed on one host between `from` and `until`,
-/// in thousandths, by kind. An interval that lies only partly in this period counts in proportion.
+/// in thousandths, by kind. An interval that is only partly in this period counts in proportion.
 fn completed_within(
     intervals: &[Interval],
     stream: usize,

@@ -1,8 +1,8 @@
 //! The messages between hosts, and their encoding as packets.
 //!
-//! A message is JSON, compressed unless the transport thread answers it itself. It is cut into packets of at most [`PACKET_BYTES`]; an
-//! [`Inbox`] joins them again. An [`Envelope`] keeps a received message encoded until it is needed, so that many waiting messages take
-//! little memory.
+//! A message is JSON, compressed unless the transport thread handles it itself. It is cut into packets of at most [`PACKET_BYTES`]; an
+//! [`Inbox`] joins the packets again. An [`Envelope`] keeps a received message encoded until it is needed, so that many waiting messages
+//! take little memory.
 
 use crate::clock::Readings;
 use crate::merge::{CommonTimes, HostReports, RunParts, Times};
@@ -42,7 +42,7 @@ pub(super) enum Message {
     Refused(String),
     /// Rank to rank 0: when the load of the sender's host ran.
     Times(Times),
-    /// Rank 0 to all: when the load of all hosts ran.
+    /// Rank 0 to all: the times in which all hosts ran.
     Common(CommonTimes),
     /// Rank to rank 0: the result of a run on the sender's host.
     RunParts(Box<RunParts>),
@@ -104,10 +104,10 @@ pub(super) struct Agreed {
     pub(super) end: Option<RunEnd>,
 }
 
-/// The reason for which a measurement ended early.
+/// The reason why a measurement ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EarlyEnd {
-    /// The rank that ended the measurement.
+    /// The rank that caused the end: it failed, was interrupted or fell silent.
     pub(super) rank: usize,
     /// The reason, as the rest of a sentence that begins with the name of the host.
     pub(super) why: String,
@@ -118,7 +118,7 @@ pub(super) struct EarlyEnd {
 }
 
 impl EarlyEnd {
-    /// Returns the early end for a rank that sent something that cannot be decoded.
+    /// Returns the early end for a rank that sent an unreadable message.
     pub(super) fn unreadable(rank: usize, why: &str) -> Self {
         Self { rank, why: format!("sent an unreadable message: {why}"), code: 3, is_silence: false }
     }
@@ -132,7 +132,7 @@ const COMPRESSED: u8 = 2;
 const LENGTH_BYTES: usize = 4;
 
 impl Message {
-    /// Whether the transport thread answers the message, because the message is frequent or urgent. Such a message is not compressed.
+    /// Whether the transport thread handles the message, because the message is frequent or urgent. Such a message is not compressed.
     fn is_for_transport(&self) -> bool {
         matches!(
             self,
@@ -179,7 +179,7 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    /// Returns whether the transport thread answers the message.
+    /// Returns whether the transport thread handles the message.
     pub(super) fn is_for_transport(&self) -> bool {
         !self.is_compressed
     }

@@ -1,9 +1,8 @@
 //! The progress of a run on all hosts: completed operations per host, and hosts whose storage hangs.
 //!
-//! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host continues. In this
-//! time it must have been expected to complete at least ten operations. Its own rate so far, or that of the other hosts, gives the
-//! expected number.
-//! [`super::transport`] detects hosts that send no heartbeats at all.
+//! The progress comes from heartbeats. A host is reported as hung if it has completed nothing for 3 s while another host continues, and
+//! if at least ten operations were expected in this time. The expected number follows from the host's own rate so far, or from the
+//! highest rate of all hosts. [`super::transport`] detects hosts that send no heartbeats at all.
 
 use crate::message::LoadProgress;
 use live::{HostProgress, HostState};

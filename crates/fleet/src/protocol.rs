@@ -231,7 +231,7 @@ impl Hosts {
         let state = &mut *self.state();
         let mut header = header.clone();
         if !state.machines.is_empty() {
-            // The header may know the place of a test file that the plan does not know, because the file exists now.
+            // The header may have the location of a test file that the plan lacks, because the file exists now.
             let own = header.hosts.first().cloned();
             header.hosts = own.into_iter().chain(state.machines.iter().skip(1).cloned()).collect();
         }
@@ -393,7 +393,7 @@ impl Hosts {
         (1..ranks).map(|rank| Ok((rank, self.receive(rank)?))).collect()
     }
 
-    /// Returns the failure with which this host leaves after the measurement ended early. Rank 0's failure has the reason.
+    /// Returns the failure with which this host leaves after the measurement ended early. Only rank 0's failure has the reason.
     pub(super) fn early_end_failure(&self) -> Failure {
         let Some((over, _)) = self.shared.early_end() else { return Failure::Interrupted };
         if self.rank > 0 {
@@ -569,7 +569,7 @@ impl Hosts {
         Ok(Ok(begin_ns))
     }
 
-    /// Ends a phase on this host, whose last worker began `late_ns` after the start time.
+    /// Ends a phase on this host. The last worker of the host began `late_ns` after the start time.
     pub fn end_phase(&self, late_ns: u64) {
         self.shared.is_measuring.store(false, Ordering::Relaxed);
         self.shared.is_loaded.store(false, Ordering::Relaxed);
@@ -613,7 +613,7 @@ impl Hosts {
     /// [`Failure::Elsewhere`] on the other ranks if the measurement ended early.
     pub fn collect_verified(&self, own: Verified) -> Result<Option<Vec<HostVerification>>, Failure> {
         let interrupted = own.is_interrupted();
-        // If the measurement has already ended, all hosts know about the signal.
+        // If the measurement has already ended, the other hosts were informed.
         let mut by_signal = interrupted && self.shared.early_end().is_none();
         if self.rank > 0 {
             if by_signal {
@@ -670,8 +670,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Merges a run over all hosts. Returns the summary of all hosts, and for a sweep also how its last phase ended on all hosts. Calls
-    /// `report` with reports of hung storage while this host waits.
+    /// Merges a run over all hosts. Returns the summary of all hosts, and for a sweep also how the run's last phase ended on all hosts.
+    /// Calls `report` with reports of hung storage while this host waits.
     ///
     /// # Errors
     ///
@@ -798,7 +798,7 @@ impl Hosts {
         Ok(Agreed { iops, latency, service, disturbed, ended_ns, end })
     }
 
-    /// Keeps a run that one host could not begin, so that no host began it. Rank 0 appends it with the reason.
+    /// Records a run that no host began, because one host could not. Rank 0 appends the run with the reason.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two heartbeats of a host.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// After a host has been silent for this long, two heartbeats are missing. Rank 0 then keeps messages to the host until it hears it again.
+/// After a host has been silent for this long, two heartbeats are missing. Rank 0 then holds messages to the host until it is heard again.
 const HOLD_MESSAGES_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(2);
 /// A host that has been silent for this long is lost.
 const LOST_HOST_AFTER: Duration = Duration::from_secs(3);
@@ -62,7 +62,7 @@ pub(super) struct Shared {
     pub(super) p99_ns: AtomicU64,
     /// Whether the measuring thread should compute `p99_ns` again before the next heartbeat.
     pub(super) wants_p99: AtomicBool,
-    /// Whether a run is being measured. The transport thread then polls less often.
+    /// Whether a run is being measured, on this host or while this host has no part in it. The transport thread then polls less often.
     pub(super) is_measuring: AtomicBool,
     /// Whether this host is under load.
     pub(super) is_loaded: AtomicBool,
@@ -176,7 +176,7 @@ impl Shared {
         heard.iter().enumerate().filter(|(_, at)| **at > 0).map(|(rank, at)| (rank, since(*at))).collect()
     }
 
-    /// Returns the rank that has been silent for longest, and for how long. If an MPI send does not return, returns its receiver instead.
+    /// Returns the rank that has been silent for longest, and for how long. If an MPI send does not return, returns the receiver instead.
     /// Considers only ranks for which `counts` is true.
     pub(super) fn most_silent(&self, counts: impl Fn(usize) -> bool) -> Option<(usize, Duration)> {
         let in_send = self.stalled_send().filter(|(rank, _)| counts(*rank));
@@ -303,7 +303,7 @@ impl Transport {
         }
     }
 
-    /// Sends a message after the messages that wait for the same rank. If rank 0 sends and the rank is silent, all of them wait.
+    /// Sends a message after the messages that wait for the same receiver. On rank 0 all of them wait while the receiver is silent.
     fn send(&mut self, to: usize, message: Message) {
         let Some(waiting) = self.waiting.get_mut(to) else { return };
         waiting.push_back(message);
@@ -569,7 +569,7 @@ impl Network for ThreadNetwork {
     fn leave(self: Box<Self>) {}
 }
 
-/// Children per host in the tree. With this number, three levels below rank 0 hold four thousand hosts.
+/// Children per host in the tree. With this number, three levels below rank 0 contain four thousand hosts.
 const FAN_OUT: usize = 16;
 
 /// The parent of a rank other than 0 in the tree.

@@ -55,7 +55,7 @@ pub(super) fn write(session: &Path, annotations: &Annotations) -> io::Result<()>
     }
 }
 
-/// The file with the annotations of a session.
+/// Returns the path of the file with the annotations of a session.
 pub(super) fn annotations_path(session: &Path) -> PathBuf {
     session.with_file_name(format!("{}{ANNOTATIONS_SUFFIX}", session_id(session)))
 }

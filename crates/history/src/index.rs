@@ -44,10 +44,10 @@ pub(super) struct Index {
     db: Connection,
 }
 
-/// Queries the index after refreshing it. The index is in the first directory of [`index_paths`] that is writable, otherwise in memory.
+/// Queries the index after refreshing it. Uses the first path of [`index_paths`] that is writable, otherwise an index in memory.
 ///
 /// # Errors
-/// [`Failure::Refused`] if a newer fathom made the index.
+/// [`Failure::Refused`] if a newer fathom made the index, or if no index can be made.
 pub(super) fn query<T>(files: &Files, ask: impl Fn(&mut Index) -> rusqlite::Result<T>) -> Result<T, Failure> {
     let mut refused = None;
     for path in index_paths() {
@@ -405,9 +405,9 @@ impl Filter {
 }
 
 /// Returns a hash, as 16 hexadecimal digits, of the machine (host, kernel, CPU), the stack below
-/// each target (file system with its options, devices with their queues) and the jobs. Sessions
-/// with the same fingerprint may be compared. Paths, start times, job names, seeds and the number of
-/// runs do not change it.
+/// each target (file system with its options, devices with their queues), the jobs and `--cold`.
+/// Sessions with the same fingerprint may be compared. Paths, start times, job names, seeds and the
+/// number of runs do not change the hash.
 pub(super) fn fingerprint(header: &Header) -> String {
     let machines: Vec<Value> = header.hosts.iter().map(machine).collect();
     // Job names do not change the work.

@@ -1,8 +1,8 @@
 //! The history: all sessions that were measured on this machine or imported.
 //!
-//! The session files hold the results, and a file next to each holds the user's tags and notes. The SQLite database `history.db`, one
-//! directory above, indexes both and can be rebuilt from them at any time. Each query compares the index with the files by name, size and
-//! time, so sessions that were copied or removed without fathom are noticed.
+//! The session files contain the results. A file next to each session contains the user's tags and notes. The SQLite database
+//! `history.db`, one directory above, indexes both and can be rebuilt from them at any time. Each query compares the index with the files
+//! by name, size and time, and so detects sessions that were copied or removed without fathom.
 //!
 //! This file scans the directories of sessions and finds the session that the user names: a path, an id, `last` or `last~N`, a tag, or a
 //! part of an id, in this order. `last` counts back from the newest session that has ended.
@@ -45,12 +45,12 @@ pub fn refresh_index() {
 /// Maximum number of ids listed if a word matches several sessions.
 const IDS_SHOWN: usize = 5;
 
-/// Why a word names no session. As a [`Failure`], it is the message.
+/// Why a word names no session. Converts into the [`Failure`] to report.
 #[derive(Debug)]
 pub enum NoSession {
     /// The word is the path of a directory or a block device.
     Target(Failure),
-    /// There is another reason.
+    /// Any other reason.
     Other(Failure),
 }
 
@@ -162,8 +162,8 @@ fn explain_unknown_word(files: &Files, word: &str) -> String {
 /// Maximum number of sessions suggested for a misspelt id.
 const MAX_NEAREST: usize = 3;
 
-/// Returns the ids that are most similar to a misspelt one, the most similar and newest first; empty if none is similar. `last` counts as
-/// an id. The word may also be like one end of an id, since `fathom list` prints only the ends.
+/// Returns the ids that are most similar to a misspelt one, the most similar first, then the newest; empty if none is similar. `last` is
+/// a candidate too. Also compares the word with both ends of each id, since `fathom list` may print only the end.
 fn nearest<'f>(files: &'f Files, word: &str) -> Vec<&'f str> {
     const LIKENESS: f64 = 0.75;
     let length = word.chars().count();
@@ -183,7 +183,7 @@ fn nearest<'f>(files: &'f Files, word: &str) -> Vec<&'f str> {
     alike.into_iter().map(|(_, id)| id).take(MAX_NEAREST).collect()
 }
 
-/// Returns the id of the session that began `back` sessions before the newest one that has ended.
+/// Returns the id of an ended session: with a `back` of 0 the newest one, with 1 the one before it, and so on.
 fn nth_ended(files: &Files, newest_first: Vec<String>, word: &str, back: u32) -> Result<String, Failure> {
     let mut running = Vec::new();
     let mut left = back;
@@ -262,7 +262,7 @@ const TWO_THREADS_FROM: usize = 2000;
 /// All session files, in all directories of sessions.
 #[derive(Debug, Default)]
 struct Files {
-    /// The session files by id. If two files have the same id, the one in the first directory counts.
+    /// The session files by id. Of two files with the same id, the one in the first directory is used.
     by_id: BTreeMap<String, SessionFile>,
     /// Messages about directories that could not be read, and about sessions that are not listed.
     problems: Vec<String>,
@@ -361,7 +361,7 @@ impl Files {
         paths.find(|p| p.symlink_metadata().is_ok_and(|facts| facts.is_file() && session::is_own(&facts)))
     }
 
-    /// Total size of all session files.
+    /// Returns the total size of all session files in bytes.
     fn bytes(&self) -> u64 {
         self.by_id.values().map(|f| f.stamp.bytes.unsigned_abs()).sum()
     }

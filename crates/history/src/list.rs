@@ -44,7 +44,7 @@ pub struct Request {
 /// Prints the list or the table.
 ///
 /// # Errors
-/// [`Failure::Refused`] if a newer fathom made the index.
+/// [`Failure::Refused`] if a newer fathom made the index; [`Failure::Usage`] if the format has no table.
 pub fn list(request: &Request) -> Result<ExitCode, Failure> {
     let files = Files::scan();
     files.problems.iter().for_each(|why| stderr::print(&format!("fathom: {why}")));
@@ -147,8 +147,8 @@ fn table_of_settings(entries: &[Entry], beyond_limit: u64) -> SessionTable {
     table
 }
 
-/// Returns the table of the named sessions, with a row for each session and a column for each result. If each session measured only one
-/// thing, all share one column, because the user wants to compare them.
+/// Returns the table of the named sessions, with a row for each session and a column for each result. If each session has only one
+/// result, results with the same unit share a column, because the user wants to compare them.
 pub(super) fn table_of_named(entries: &[Entry]) -> SessionTable {
     let figures = || entries.iter().flat_map(|entry| &entry.figures);
     let is_one_each = entries.iter().all(|entry| entry.figures.len() == 1);
@@ -186,7 +186,7 @@ fn session_row(entry: &Entry, figures: Vec<Option<Figure>>) -> SessionRow {
     let is_more_than_a_note =
         |mark: &&FindingMark| mark.severity.is_some_and(|severity| severity < Severity::Note);
     let mut findings: Vec<FindingMark> = entry.findings.iter().filter(is_more_than_a_note).cloned().collect();
-    // The findings are sorted by check, the worst effect of each check first. Keep only this one.
+    // The findings are sorted by check, and by severity within a check: keep the worst finding of each check.
     findings.dedup_by_key(|mark| mark.id);
     let bytes: u64 = disks(entry).map(|disk| disk.bytes).sum();
     SessionRow {
@@ -285,7 +285,7 @@ pub fn session_table(
     Ok(SessionTable { rows_of, reports, ..table_of_named(&entries) })
 }
 
-/// Returns when a date or time begins, in ns since 1970.
+/// Returns the start of a date or time, in ns since 1970.
 ///
 /// # Errors
 ///

@@ -46,7 +46,7 @@ pub struct Session {
 #[derive(Debug)]
 enum Store {
     File(File),
-    /// The memory of this process. `ulimit -f` would also limit a file in memory.
+    /// A buffer of this process. A file in memory (`memfd_create`) would be subject to `ulimit -f`.
     Memory(Vec<u8>),
 }
 
@@ -97,7 +97,7 @@ impl Session {
     fn create_in(dir: &Path, started: &str) -> io::Result<Self> {
         create_directory(dir)?;
         let (path, file) = create_new(dir, started, std::process::id())?;
-        // The lock only tells other processes that the file is still being written. Some file systems have no locks.
+        // The lock only shows other processes that the session is still being written. Some file systems have no locks.
         let _ = file.lock();
         Self::begin(Store::File(file), path, true)
     }
@@ -308,7 +308,7 @@ pub(crate) fn load(path: &Path) -> Result<Record, Unreadable> {
 /// Reads the bytes of a file that may be a session.
 ///
 /// # Errors
-/// If it cannot be read or is larger than any session.
+/// If the file cannot be read, or is larger than any session.
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, MAX_FILE_BYTES)
 }

@@ -126,7 +126,7 @@ fn bytes(session: &Path, format: Option<&'static Format>) -> Result<Vec<u8>, Fai
     let Some(format) = format else {
         let fail = |e: Unreadable| Failure::Usage(format!("{}: {e}", name::shown(session)));
         let bytes = session::bytes(session).map_err(|e| fail(e.into()))?;
-        // A damaged session is exported as it is, any other file is not.
+        // Export a damaged session unchanged, but no file of another kind.
         return match record::decode(&bytes) {
             Err(other @ Unreadable::NoMagic(_)) => Err(fail(other)),
             _ => Ok(bytes),
@@ -213,7 +213,7 @@ fn import_one(path: &Path) -> Result<String, Failure> {
     let dir = writable_directory()?;
     let place = dir.join(format!("{id}.{EXTENSION}"));
     let refuse = |e: &io::Error| Failure::Refused(format!("{} cannot be written: {e}", name::shown(&place)));
-    // The annotations are written first: an import does not change a session that already exists.
+    // Write the annotations first: an import skips a session that exists, and so could not add them after a crash.
     annotations::write(&place, &annotations_read).map_err(|e| refuse(&e))?;
     match files::create(&place, &bytes, Readers::Owner) {
         Ok(()) if is_torn => Ok(format!("imported as {id}, without its last frame, which is incomplete")),
@@ -233,7 +233,7 @@ fn compare_with_existing(id: &str, there: &Path, bytes: &[u8]) -> Result<String,
     }
 }
 
-/// Returns the name of the file if it is an id. Otherwise makes an id from the start and the checksum of the session.
+/// Returns the name of the file if it is an id. Otherwise makes an id from the start time and the checksum of the header.
 fn imported_id(path: &Path, record: &Record, bytes: &[u8]) -> String {
     let name = session_id(path);
     if is_session_id(&name) {
@@ -247,7 +247,7 @@ fn imported_id(path: &Path, record: &Record, bytes: &[u8]) -> String {
     format!("{day}-{time}-{}", String::from_utf8_lossy(sum))
 }
 
-/// An id consists of a day, a time and a third word: `20261121-161226-4242`.
+/// Whether a name is an id: a day, a time and a third word, such as `20261121-161226-4242`.
 fn is_session_id(name: &str) -> bool {
     let parts: Vec<&str> = name.split('-').collect();
     let digits = |part: &str, count: usize| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
@@ -275,7 +275,7 @@ fn writable_directory() -> Result<PathBuf, Failure> {
 pub struct DeleteRequest {
     /// Names of the sessions.
     pub sessions: Vec<String>,
-    /// Whether to delete a session that is named by something other than its complete id.
+    /// Whether to accept names other than complete ids: a tag, `last`, or a part of an id.
     pub sure: bool,
 }
 

@@ -130,7 +130,7 @@ impl Live {
     /// Starts the display for a measurement of this cost. A signal sets `stop`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the user asked for a view and a view is impossible.
+    /// [`Failure::Usage`] if the user asked for a view and a view is impossible. [`Failure::Refused`] if the view cannot start.
     pub fn start(mode: ProgressMode, cost: &ExpectedCost, stop: &Arc<AtomicBool>) -> Result<Self, Failure> {
         let theme = match display_mode::choose(mode, cost)? {
             DisplayKind::View(theme) => theme,
@@ -219,7 +219,7 @@ impl Live {
         }
     }
 
-    /// Prints a lasting message.
+    /// Prints a lasting message, except with `--quiet`.
     pub fn say(&self, message: &str) {
         match &self.display {
             Display::View(view, _) => view.say(message),
@@ -263,8 +263,7 @@ impl Live {
         view.change(|state| state.begin_run(depth));
     }
 
-    /// Returns a collector for the blocks of the workers, whose figures the view shows; `None` without a view. `interval_ns` is the length
-    /// of a block.
+    /// Returns a collector for the blocks of the workers; `None` without a view. `interval_ns` is the length of a block.
     pub fn collect_recent(&self, interval_ns: u64) -> Option<Recent> {
         self.view().map(|_| Recent::new(interval_ns))
     }

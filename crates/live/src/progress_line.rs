@@ -1,7 +1,7 @@
 //! The progress line: message, bar and time left in one line of standard error.
 //!
-//! The line clears and rewrites itself: a new step at once, a change of progress at most eight times a second. It is cut to the width of
-//! the terminal, because a wrapped line could not be cleared.
+//! A new step is drawn at once, a change of progress at most eight times a second. Each draw clears the line first. The line is cut to the
+//! width of the terminal, because a wrapped line could not be cleared.
 
 use crate::terminal::Theme;
 use crate::{Progress, RemainingTime};
@@ -91,7 +91,7 @@ impl ProgressLine {
 }
 
 impl LineState {
-    /// Returns the text that prints a lasting message. It clears the progress line first, except if that is not shown yet.
+    /// Returns the text that prints a lasting message. If the progress line is shown, the text clears it first.
     fn lasting(&self, message: &str) -> String {
         let clear = if self.is_shown { CLEAR } else { "" };
         format!("{clear}{}\n", visible(message))

@@ -421,8 +421,7 @@ pub(super) struct WatchState {
     pub(super) devices: Vec<WatchedDevice>,
     /// Requests per second of each device, by its name.
     pub(super) device_series: BTreeMap<String, Points>,
-    /// Processes of the last interval in which they were sampled; `None` before the first such
-    /// interval.
+    /// The processes of the newest sample; `None` before the first sample.
     pub(super) processes: Option<Processes>,
     /// Remarks, newest last.
     pub(super) remarks: VecDeque<String>,

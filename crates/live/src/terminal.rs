@@ -32,7 +32,7 @@ const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l";
 /// Escape sequences that reset colours, clear the screen (for terminals without an alternate screen), show the cursor
 /// and return to the normal screen.
 const RESTORE: &[u8] = b"\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
-/// Clears the screen.
+/// Escape sequences that reset colours and clear the screen.
 const EMPTY: &[u8] = b"\x1b[0m\x1b[2J";
 /// Maximum wait, before fathom exits, for a terminal whose output the user has stopped (Ctrl-S).
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -43,7 +43,7 @@ static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Locked while bytes are written to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
-/// Terminal modes before the first view.
+/// The controlling terminal, and its modes before the first view.
 static ORIGINAL_MODES: OnceLock<(Keys, Termios)> = OnceLock::new();
 static PANIC_HOOK: Once = Once::new();
 
@@ -214,7 +214,7 @@ impl Canvas {
                 CrosstermBackend::new(Screen { bytes: Vec::new(), missed: Rc::clone(&self.missed) }),
                 TerminalOptions { viewport },
             );
-            // Cleared here: ratatui would query the cursor position and wait for the terminal's answer.
+            // Clear the screen here, because ratatui would query the cursor position and wait for the terminal's answer.
             self.terminal = made.ok().filter(|_| clear());
         }
         if let Some(terminal) = &mut self.terminal {

@@ -4,7 +4,7 @@
 //! the next draw. It draws at most four times a second and uses at most 1 % of a CPU: after an
 //! expensive draw, the next one comes later. But the next draw comes after 5 s at the latest, even
 //! if that needs more CPU time. [`DeviceSampler`] reads the kernel's counters and finds the process
-//! that moves the most data. `fathom watch` draws from its own thread, once per interval.
+//! that moves the most data. `fathom watch` draws without a view thread, once per interval.
 
 use super::draw::draw;
 use super::state::{End, State};
@@ -54,7 +54,7 @@ struct Shared {
     state: Mutex<State>,
     /// Samples the devices of the plan.
     sampler: Mutex<Option<DeviceSampler>>,
-    /// A run that has begun and that the sampler does not know yet.
+    /// A run that has begun and was not passed to the sampler yet, with the counters at its start.
     new_run: Mutex<Option<(RunStart, Snapshot)>>,
     /// Messages to print when the normal screen is back.
     pending_messages: Mutex<Vec<String>>,
@@ -195,7 +195,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Runs until the measurement ends, the user switches to plain progress, or the terminal is restored.
+    /// Runs until the measurement ends, the user switches to plain progress, or the terminal is restored for good.
     fn run(&mut self) {
         while !self.shared.over.load(Ordering::SeqCst) && !terminal::is_over() {
             if !terminal::is_taken() && terminal::take(self.keys.as_ref()) {

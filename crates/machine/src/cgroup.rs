@@ -2,8 +2,8 @@
 //!
 //! [`enter`] works in four steps:
 //! 1. Find the present cgroup in the hierarchy with the I/O controller.
-//! 2. Create a cgroup below it, so that every limit of the present one still binds. Version 1 does not pass limits on, so they are
-//!    copied.
+//! 2. Create a cgroup below the present one, so that every limit still binds. Version 1 does not pass limits on to lower cgroups, so
+//!    copy them.
 //! 3. Move the whole process, before it starts a thread or an operation that is to be counted.
 //! 4. [`leave_now`] moves the process back and removes the cgroup.
 //!
@@ -71,8 +71,8 @@ pub struct OwnCgroup {
 impl OwnCgroup {
     /// Makes the kernel count the I/O on these devices (`major:minor` of whole disks). Version 1
     /// counts the I/O only of devices with a limit, so this sets a limit that never binds. Does nothing in
-    /// version 2. If the kernel refuses a limit, the I/O of that device stays uncounted, which the
-    /// analysis detects.
+    /// version 2. If the kernel refuses a limit, the I/O of that device stays uncounted. The analysis
+    /// detects this.
     pub fn count_on<'a>(&self, devices: impl Iterator<Item = &'a str>) {
         if self.description.version != 1 {
             return;
@@ -105,9 +105,9 @@ pub fn enter(root: &Root) -> Known<OwnCgroup> {
     enter_with(root, MOVE_PROCESS_FILE)
 }
 
-/// Moves this thread into a new cgroup below its present one, and so also the threads and processes
-/// that it starts from then on. Version 2 cannot separate threads, so there the whole process
-/// moves.
+/// Moves this thread, and with it the threads and processes that it starts later, into a new cgroup
+/// below its present one. In version 2 the whole process moves, because version 2 cannot separate
+/// threads.
 ///
 /// # Errors
 ///
@@ -204,7 +204,7 @@ pub(crate) fn directory(mount: &Mount, path: &str) -> Known<String> {
 }
 
 fn move_in(ours: &mut Entered, version: u8) -> Known<()> {
-    // "0" stands for the writing process, whatever its id is in this namespace.
+    // The kernel takes "0" as the writing process (in `tasks`: thread), so its id in this namespace does not matter.
     write(&ours.dir.join(ours.members), "0")
         .map_err(|e| format!("cannot move into {} ({})", name::shown(&ours.dir), describe(&e)))?;
     if version == 1 {
@@ -227,14 +227,14 @@ fn check_files(dir: &Path, files: &[&str]) -> Known<()> {
     }
 }
 
-/// Undoes [`enter`] in the order that the kernel accepts. If this fails, an empty directory remains, which the next run removes.
+/// Undoes [`enter`] in the order that the kernel accepts. If this fails, an empty directory remains until the next run removes it.
 fn leave(ours: &Entered) {
     if ours.enabled_io_controller {
         let _ = write(&ours.parent.join("cgroup.subtree_control"), "-io");
     }
     let _ = write(&ours.parent.join(ours.members), "0");
     let back = ours.parent.join(MOVE_PROCESS_FILE);
-    // Move processes that a user's command left running back to the cgroup in which the command was started.
+    // A user's command may have left processes running. Move them back to the cgroup in which the command was started.
     for pid in fs::read_to_string(ours.dir.join(MOVE_PROCESS_FILE)).unwrap_or_default().lines() {
         let _ = write(&back, pid);
     }
@@ -279,7 +279,7 @@ pub fn check_enter(root: &Root) -> Known<u8> {
     let procs = parent.join("cgroup.procs");
     may(&procs).map_err(|why| format!("{} may not be written ({why})", name::shown(&procs)))?;
     let lines = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
-    // Only the root cgroup has no `cgroup.type`. No other cgroup may have both processes and cgroups with controllers.
+    // Only the root cgroup has no `cgroup.type`, and only it may have both processes and cgroups with controllers.
     let is_shared = version == 2
         && parent.join("cgroup.type").exists()
         && !lines("cgroup.subtree_control").split_ascii_whitespace().any(|c| c == "io")
@@ -332,14 +332,15 @@ pub(crate) fn read_limits(root: &Root) -> Known<String> {
     for one in &found.unreadable {
         found.text += &format!("{UNREADABLE_LIMIT}{}\n", one.replace(": ", ", "));
     }
-    // Every cgroup of version 2 except the root has this file. Version 1 applies only the limits of the present cgroup.
+    // Only the root cgroup has no `cgroup.type`. If the topmost visible cgroup has this file, limits above it are hidden.
+    // Version 1 applies only the limits of the present cgroup.
     let top = all_version_2.and_then(|dirs| dirs.into_iter().last());
     let kind = top.map(|top| format!("{top}/cgroup.type")).and_then(|file| Some((root.word(&file)?, file)));
     Ok(found.text + &kind.map_or_else(String::new, |(kind, file)| format!("{file}: {kind}\n")))
 }
 
-/// Returns the path of the `cpu.stat` that counts the throttled time of this process: that of the
-/// nearest cgroup with a limit. Without a limit it is that of the nearest cgroup with such a file.
+/// Returns the path of the `cpu.stat` that counts the throttled time of this process: in the nearest
+/// cgroup with a CPU limit, or without a limit in the nearest cgroup that has the file.
 ///
 /// # Errors
 ///
@@ -487,7 +488,7 @@ impl LimitTexts {
         }
     }
 
-    /// Adds the period of a CPU quota, without which the quota means nothing.
+    /// Adds the period of a CPU quota: the quota is CPU time per period.
     fn add_period(&mut self, root: &Root, dir: &str, file: &str) {
         if file == "cpu.cfs_quota_us"
             && let Some(period) = root.word(&format!("{dir}/cpu.cfs_period_us"))
@@ -507,7 +508,7 @@ fn is_set(file: &str, line: &str) -> bool {
         "cpu.max" | "memory.max" | "memory.high" => !line.is_empty() && !line.starts_with("max"),
         "cpu.cfs_quota_us" => number().is_some(),
         "memory.limit_in_bytes" => number().is_some_and(|bytes| bytes < NO_MEMORY_LIMIT),
-        // fathom sets this limit itself, only to make the kernel count, so it does not count as a limit.
+        // fathom itself sets `NO_LIMIT` to make the kernel count I/O.
         _ if file.starts_with("blkio.throttle.") => number().is_some_and(|n| n != NO_LIMIT),
         _ => !line.is_empty(),
     }
@@ -693,7 +694,7 @@ mod limits_tests {
         let container =
             [V2, ("/proc/self/cgroup", "0::/\n"), ("/cg/cgroup.procs", ""), ("/cg/cgroup.type", "domain\n")];
         assert_eq!(limits(&container), Ok("/cg/cgroup.type: domain\n".to_owned()));
-        // A limit on memory does not tell that nothing limits block I/O.
+        // A limit on memory does not prove that block I/O has no limit.
         let limited = [&container[..], &[("/cg/memory.max", "9000\n")]].concat();
         assert_eq!(limits(&limited), Ok("/cg/memory.max: 9000\n/cg/cgroup.type: domain\n".to_owned()));
         // Version 1 applies only the limits of the present cgroup.

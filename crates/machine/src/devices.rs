@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 /// Directory of all block devices, partitions included.
 const ALL: &str = "/sys/class/block";
 /// Text in a device's path in `/sys/devices` that shows the bus, and the bus's name. If a path
-/// contains several of them, the one nearest to the device counts.
+/// contains several buses, the device is on the last one.
 const BUSES: [(&str, &str); 9] = [
     ("/usb", "USB"),
     ("/ata", "SATA"),
@@ -101,7 +101,7 @@ fn device(root: &Root, name: &str, mounts: &Known<Vec<Mount>>) -> Option<BlockDe
     })
 }
 
-/// Returns the text of the first of a disk's `files` that has text; `None` if none of the files has text.
+/// Returns the text of the first file of a disk that is not empty; `None` if all `files` are empty or missing.
 fn identification(root: &Root, disk: &str, files: &[&str]) -> Option<String> {
     let texts = files.iter().filter_map(|file| root.word(&format!("{ALL}/{disk}/{file}")));
     texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty())

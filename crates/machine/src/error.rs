@@ -35,7 +35,7 @@ pub struct NotNamed {
     pub message: String,
     /// The name to type after `--destroy`, as text that can represent any bytes.
     pub name: String,
-    /// The file or device, for a list of several. The reason follows if fathom's mark on the file is void.
+    /// The file or device, for a list of several; with the reason if fathom's mark on the file is void.
     pub target: String,
 }
 
@@ -79,7 +79,7 @@ impl MachineError {
     }
 }
 
-/// Returns the likely cause of an error of a path or a device, after a semicolon, with what to do.
+/// Returns the likely cause of an error and what to do, as text after a semicolon; `None` if unknown.
 fn likely_cause(error: &io::Error) -> Option<&'static str> {
     use rustix::io::Errno;
     Some(match Errno::from_io_error(error)? {

@@ -1,8 +1,8 @@
 //! Files and devices that the kernel exports to other machines: namespaces of the NVMe target, files of the SCSI target (LIO), and USB mass
 //! storage.
 //!
-//! The kernel opens them itself, so no process shows them, and it does not claim the devices, so another program can still open them
-//! exclusively. configfs names them. Devices of LIO's other backends are claimed.
+//! The kernel itself opens the exported files and devices, so no process shows them. configfs names them. The kernel does not claim
+//! these devices, so another program can still open them exclusively. It does claim the devices of LIO's other backends.
 
 use crate::identity;
 use crate::root::Root;
@@ -12,8 +12,8 @@ use model::machine::Identity;
 /// Where configfs is mounted.
 const CONFIGFS: &str = "/sys/kernel/config";
 
-/// A kind of export: the pattern of its directories below configfs, the attribute that names the file or device, and the attribute that is
-/// `0` while the kernel does not have it open, if there is one. In the pattern, `*` at the end of a name stands for any characters.
+/// A kind of export: the pattern of its directories below configfs, the attribute that names the file or device, and the attribute, if any,
+/// that is `0` while the file or device is closed. In the pattern, `*` at the end of a name matches any characters.
 const KINDS: [(&str, &str, Option<&str>); 4] = [
     ("nvmet/subsystems/*/namespaces/*", "device_path", Some("enable")),
     ("nvmet/subsystems/*/passthru", "device_path", Some("enable")),
@@ -97,13 +97,13 @@ fn export(root: &Root, place: String, path: &str, enable: Option<&str>) -> Optio
         return None;
     }
     let opened = name.and_then(|name| {
-        // The name of a controller does not tell which devices are its namespaces.
+        // The name of a controller does not show which devices are its namespaces.
         if place.ends_with("/passthru") {
             return Err(format!("it exports all namespaces of {name}"));
         }
         identity::from_name(root, &name)
     });
-    // It may have been removed meanwhile.
+    // The export may have been removed meanwhile.
     (opened.is_ok() || root.has(&place)).then_some(Export { place, opened })
 }
 
@@ -128,7 +128,7 @@ fn open_exports_are_found_and_unreadable_ones_are_unknown() {
     let config = |path: &str, text: &str| put(dir.path(), &format!("sys/kernel/config/{path}"), text);
     put(dir.path(), "images/a b", "x");
     put(dir.path(), "sys/class/block/sda/dev", "8:0\n");
-    // Closed ones, and files next to the directories.
+    // Closed exports, and files next to the directories.
     config("nvmet/subsystems/nqn/namespaces/2/device_path", "/dev/sda\n");
     config("nvmet/subsystems/nqn/namespaces/2/enable", "0\n");
     config("nvmet/subsystems/nqn/attr_model", "Linux\n");
@@ -183,7 +183,7 @@ fn open_exports_are_found_and_unreadable_ones_are_unknown() {
     assert!(is_none(&root));
     put(dir.path(), "sys/kernel/config/nvmet/discovery_nqn", "nqn\n");
     assert_eq!(hidden_exports(&root), None);
-    // A file in place of the directory stands for a directory that cannot be listed.
+    // A file in place of the directory makes listing fail.
     let dir = tempfile::tempdir().unwrap_or_else(|e| panic!("{e}"));
     put(dir.path(), "sys/kernel/config/nvmet/subsystems", "");
     assert!(exports(&Root::at(dir.path().to_owned())).is_err_and(|why| why.contains("nvmet/subsystems: ")));

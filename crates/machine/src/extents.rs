@@ -57,7 +57,7 @@ pub(crate) fn map_backing_file(root: &Root, device: &File) -> Option<Known<Exten
     };
     Some(match file {
         Err(e) => Err(format!("{path}: {}", describe(&e))),
-        // The name may be that of another file by now, or lead elsewhere in this mount namespace.
+        // The path may lead to another file by now, or in this mount namespace.
         Ok(file) if !is_it(&file) => Err(format!("{path} is not the file below the loop device")),
         Ok(file) => map_file_extents(&file),
     })
@@ -317,8 +317,8 @@ fn stored_pieces(file: &File, bytes: u64) -> Known<Vec<Piece>> {
     Ok(stored.map(|e| Piece { logical: e.logical, physical: e.physical, bytes: e.length }).collect())
 }
 
-/// Converts the `physical` offsets of pieces, which are offsets in a file, to offsets on the device
-/// that stores the file. `map` has the pieces of the file itself, in order.
+/// Converts pieces with `physical` offsets in a file to pieces on the device that stores the file.
+/// `map` has the pieces of the file itself, in order.
 fn map_pieces(pieces: &[Piece], map: &[Piece]) -> Vec<Piece> {
     let mut out = Vec::new();
     for piece in pieces {

@@ -203,8 +203,8 @@ pub fn read(root: &Root) -> Known<Vec<Mount>> {
     root.read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// Returns the mounts of all other visible mount namespaces, such as those of containers, each with one of
-/// its processes. A process with another root (chroot) sees only the mounts below it, so each root is read
+/// Returns the mounts of all other visible mount namespaces, such as those of containers, each with the id of a
+/// process in it. A process with another root (chroot) sees only the mounts below that root, so each root is read
 /// separately.
 ///
 /// # Errors
@@ -303,8 +303,8 @@ impl Mount {
     }
 }
 
-/// Returns the mount of a file: the one with the mount id that statx reports. Without an id, it is
-/// the mount with the longest mount point above the path among those with the file's device number.
+/// Returns the mount of a file: the mount with the `id` that statx reports. Without an id, of the mounts
+/// with the file's device number, the one with the longest mount point above the path.
 pub(crate) fn mount_of<'m>(
     mounts: &'m [Mount],
     id: Option<u64>,
@@ -361,8 +361,8 @@ pub fn beneath(root: &Root, path: &Path) -> Known<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Returns the identities of a path: that of the path itself, and those of the files that hold its data. Two
-/// paths with a common identity are the same file.
+/// Returns the identity of the file at a path, and of each file that holds its data. Two paths with a common
+/// identity are the same file.
 pub fn identities(root: &Root, path: &Path) -> Vec<Identity> {
     let beneath = beneath(root, path).unwrap_or_default();
     std::iter::once(path.to_owned())
@@ -402,8 +402,8 @@ fn mount_id(path: &Path) -> Option<u64> {
     identity::status_by_path(path).ok()?.mount_id
 }
 
-/// Returns the path in the first directory of an overlay that has it. The upper directory precedes the lower
-/// ones. `None` if no directory is visible: in a container the names lead back into the overlay itself.
+/// Returns the file below a path of an overlay, from the first directory that has the file. The upper directory precedes
+/// the lower ones. `None` if no directory is visible: in a container the names lead back into the overlay itself.
 pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<PathBuf> {
     first_existing(root, mount, path, directories(&mount.super_options))
 }
@@ -411,7 +411,7 @@ pub(crate) fn layer_file(root: &Root, mount: &Mount, path: &Path) -> Option<Path
 fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<String>) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let inside = whole.strip_prefix(&mount.point).ok()?;
-    // If only a directory of the overlay is mounted, its path completes the name.
+    // If only a directory of the overlay is mounted, its path inside the overlay precedes the name.
     let inside = Path::new(mount.root.trim_start_matches('/')).join(inside);
     let found_path = directories.into_iter().filter(|dir| dir.starts_with('/'));
     let found_path = found_path.map(|dir| root.path(&dir).join(&inside)).find(|path| path.exists())?;
@@ -422,8 +422,7 @@ fn first_existing(root: &Root, mount: &Mount, path: &Path, directories: Vec<Stri
 ///
 /// * A regular file: the file of that name in the highest directory that has it. Opening the path for writing
 ///   copies the file to the upper directory.
-/// * A directory: the upper directory, since new files are created there, whichever layer shows the
-///   directory.
+/// * A directory: the upper directory of the overlay, because new files are created there.
 ///
 /// # Errors
 /// Why the path is not visible, or why the file at that path may not be the one that the overlay shows.
@@ -566,7 +565,7 @@ fn a_namespace_is_read_through_another_process_if_the_first_is_gone() {
         found.iter().map(|(process, mounts)| (*process, mounts.len())).collect()
     };
     assert_eq!(other_namespaces(&root).map(seen), Ok(vec![(11, 1)]));
-    // A directory stands for a file that cannot be read. Another process of the same namespace may show its mounts.
+    // A directory in place of the file makes reading fail. Another process of the same namespace may show its mounts.
     put(dir.path(), "proc/10/mountinfo/unreadable", "");
     assert_eq!(other_namespaces(&root).map(seen), Ok(vec![(11, 1)]));
     put(dir.path(), "proc/20/mountinfo/unreadable", "");

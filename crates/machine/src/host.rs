@@ -1,8 +1,8 @@
 //! The host: kernel, CPU, memory, hypervisor and clock, and kernel text that does not change during a
 //! measurement.
 //!
-//! The facts are limits, CPU frequencies and sleep states, firmware names and mapped libraries. They are read
-//! before fathom enters its cgroup, so that the limits are the user's. `snapshot` reads what changes.
+//! The text has limits, CPU governors and sleep states, firmware names and mapped libraries. It is read
+//! before fathom enters its cgroup, so that the limits are the user's. `snapshot` reads text that changes.
 
 use crate::root::Root;
 use crate::{cgroup, rights};

@@ -44,7 +44,7 @@ const MOUNTED_FROM_FILES: &[&str] = &["erofs"];
 const O_NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 /// Maximum number of devices built on each other that are followed upwards to name the user.
 const MAX_HOLDERS: usize = 16;
-/// Maximum number of devices on top of each other whose users are searched. If more devices are on top of each other, the use is unknown.
+/// Maximum number of levels below a device in which users are searched. With more levels, the use is unknown.
 const MAX_LEVELS: usize = 16;
 
 /// Finds the user of a device, of its parts, of the devices built on it, or of the devices below it.
@@ -435,8 +435,8 @@ fn kernel_user_of_file(root: &Root, what: &Identity) -> Result<Option<String>, S
     Ok(export_of(&exports(root)?, what).map(Export::describe))
 }
 
-/// Returns where, and as which file system, a file is mounted without a loop device. erofs and FUSE
-/// programs can do that.
+/// Returns where a file is mounted without a loop device, and as which file system. erofs and FUSE
+/// programs need no loop device.
 ///
 /// # Errors
 ///
@@ -488,7 +488,7 @@ fn unknown_backing(loops: &[Loop], counts: impl Fn(&Loop) -> bool) -> Option<Str
 fn swaps(root: &Root) -> Result<Vec<Identity>, String> {
     let text = match root.read("/proc/swaps") {
         Ok(text) => text,
-        // A kernel without swap support does not have this file. A `/proc` that shows only processes has neither file.
+        // A kernel without swap support has no `/proc/swaps`. A `/proc` that shows only processes has no `/proc/filesystems` either.
         Err(why) if why == "no such file" && root.has("/proc/filesystems") => return Ok(Vec::new()),
         Err(why) => return Err(format!("/proc/swaps: {why}")),
     };
@@ -524,7 +524,7 @@ impl Use {
 
 #[test]
 fn of_two_searches_the_one_that_forbids_more_decides() {
-    // In the order of what they forbid. An overlay whose layers are unknown must not make hidden users a mere note.
+    // From the mildest to the strictest. If the layers of an overlay are unknown too, hidden users must not become a mere note.
     let text = String::new;
     let all = [Use::Unused, Use::CannotTell(text()), Use::NeedsConsent(text()), Use::By(text())];
     for (i, a) in all.iter().enumerate() {
@@ -643,7 +643,7 @@ pub(crate) fn may_be_shared(file: &File) -> bool {
     file_systems::is_shared(file).unwrap_or(true)
 }
 
-/// Returns whether any descriptor of a file is open for writing, according to the kernel. The kernel does not know users on other machines.
+/// Returns whether any descriptor of a file is open for writing, according to the kernel. This leaves out users on other machines.
 ///
 /// # Errors
 ///
@@ -664,8 +664,8 @@ struct Holders {
     /// The first process found that has one of the files open for writing; `None` if no such
     /// process was found.
     writer: Option<String>,
-    /// Minimum number of processes that hide their files. Process 1 counts as one only if it is not
-    /// listed.
+    /// Lower bound of the number of processes that hide their files. Includes process 1 only if process 1
+    /// is not listed.
     hidden: usize,
     /// Whether process 1 is listed and hides its files.
     init_is_hidden: bool,
@@ -701,7 +701,7 @@ fn search_processes(root: &Root, what: &[Identity]) -> Result<Holders, String> {
     Ok(Holders { writer: None, hidden, init_is_hidden })
 }
 
-/// Returns the id of this process in the PID namespace that `/proc` shows, which may not be the process's own.
+/// Returns the id of this process in the PID namespace that `/proc` shows. The process itself may be in another one.
 fn own_pid(root: &Root) -> u32 {
     root.link("/proc/self").ok().and_then(|pid| pid.parse().ok()).unwrap_or_else(std::process::id)
 }
@@ -741,7 +741,7 @@ fn writes(root: &Root, pid: u32, what: &[Identity]) -> Result<bool, String> {
     }))
 }
 
-/// Returns whether the descriptor from which a file was mapped could write: then the process can make a read-only mapping writable
+/// Returns whether a file was mapped from a descriptor that could write. The process can then make even a read-only mapping writable
 /// (`mprotect(2)`). True also if this is unknown.
 fn may_become_writable(link: &Path) -> bool {
     link.symlink_metadata().map_or(true, |link| Mode::from_raw_mode(link.mode()).contains(Mode::WUSR))

@@ -55,7 +55,7 @@ pub fn make(
     written.map(|()| made)
 }
 
-/// Writes, allocates or truncates a file as `create` demands, syncs it and evicts it from the page cache.
+/// Writes, allocates or truncates a file as `create` specifies, syncs it and evicts it from the page cache.
 fn write(
     path: &Path,
     file: &File,

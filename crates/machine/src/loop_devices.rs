@@ -102,7 +102,7 @@ pub(crate) fn backing_and_offset(root: &Root, name: &str) -> Known<(Identity, u6
 /// copy of a machine, which has no devices.
 ///
 /// # Errors
-/// Why the device cannot be opened or read, or that its name in `/dev` is that of another device.
+/// Why the device cannot be opened or read, or that its node in `/dev` belongs to another device.
 pub(crate) fn loop_status(root: &Root, name: &str) -> Known<LoopStatus> {
     let path = root.path(&format!("/dev/{name}"));
     let at = |why: String| format!("{}: {why}", model::name::shown(&path));
@@ -161,7 +161,7 @@ fn the_name_in_sys_counts_without_a_device_node_and_unreadable_facts_are_unknown
     let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["loop0", "loop1", "loop3", "loop4"]);
     assert!(loops[2].backing.is_err() && loops[3].backing.is_err());
-    // If this cannot be read, the device may be read-only.
+    // If `ro` cannot be read, the device may be read-only.
     assert!(!loops[0].read_only && loops[3].read_only);
     assert_eq!(loops[0].backing.as_ref().ok(), identity::from_path(&root.path("/images/a")).ok().as_ref());
     assert!(loops[1].read_only && loops[1].backing.as_ref().is_err_and(|why| why.contains("(deleted)")));

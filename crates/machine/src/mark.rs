@@ -2,15 +2,15 @@
 //!
 //! The mark is an extended attribute. A file is fathom's only while it holds exactly what fathom wrote:
 //!
-//! 1. Before the first byte the mark says "being written", with the process id, its start time, its PID namespace and the boot id. This
-//!    mark counts only for that process.
+//! 1. Before the first byte the mark is set to "being written", with the process id, its start time, its PID namespace and the boot id.
+//!    Only that process accepts this mark.
 //! 2. At the end the mark is completed with the inode, the length and both times (mtime and ctime) of the file. The next call compares
 //!    them with the kernel's present values, so any other write invalidates the mark. A write through another name, a truncation and a
 //!    restored mtime change the ctime; a copy has another inode. A foreign write while fathom writes does not show in the times. The
-//!    kernel reports such a write ([`sys::file_use`]), and then the mark is not completed. Before 5.13 without privileges, and in containers that
-//!    deny it, the kernel reports nothing. Then only two signs of a foreign write remain: a descriptor that is still open at the end, and a
-//!    file that is longer than what fathom wrote.
-//! 3. A killed process, or one that saw a foreign write, leaves "being written", which then counts for no process: the file needs
+//!    kernel reports such a write ([`sys::file_use`]), and then the mark is not completed. Before Linux 5.13 without privileges, and in
+//!    containers that deny fanotify, the kernel reports nothing. Then only two signs of a foreign write remain: a descriptor that is still
+//!    open at the end, and a file that is longer than what fathom wrote.
+//! 3. A process that was killed or that saw a foreign write leaves "being written". No later process accepts that mark, so the file needs
 //!    `--destroy` like any other.
 //!
 //! Setting an attribute itself changes the ctime. The kernel takes the new ctime from its coarse clock. So the mark is completed with the
@@ -55,7 +55,7 @@ enum State {
     Ours,
     /// Fathom made the file, but for this reason it may hold other data now.
     Void(String),
-    /// The file has no mark, or its file system does not show every change.
+    /// The file has no mark or another file's mark, or its file system does not show every change.
     Unmarked,
 }
 
@@ -75,7 +75,7 @@ pub fn may_be_made(path: &Path) -> bool {
     open(path).is_ok_and(|file| holds_our_data(&file) || is_empty(&file).unwrap_or(false))
 }
 
-/// Returns why a file that fathom made does not count as fathom's now; `None` if the file counts as fathom's, or was never made by fathom.
+/// Returns why a file that fathom made is no longer fathom's; `None` if the file still is, or if fathom never made it.
 pub fn void_because(path: &Path) -> Option<String> {
     match state(&open(path).ok()?) {
         State::Void(why) => Some(why),
@@ -220,7 +220,7 @@ impl Writing {
     /// for writing, or changes it now.
     fn complete(&mut self) -> Option<()> {
         let before = self.file.metadata().ok()?;
-        // A removed file needs no mark. Only the process that holds the mark completes it.
+        // A removed file needs no mark. Only the process that set the mark completes it.
         if before.nlink() == 0 || before.len() > self.max_bytes || !holds_our_data(&self.file) {
             return None;
         }

@@ -244,7 +244,7 @@ mod tests {
             (0, 1 << 20)
         );
         assert_eq!(hole_bytes(&sparse, 1 << 20, (1 << 20) - 512, true), 512);
-        // A file system without holes in its answers, such as NFS 3, reports a sparse file as data.
+        // A file system that does not report holes, such as NFS 3, reports a sparse file as data.
         assert_eq!(hole_bytes(&dense, 8192, 512, false), 7680);
         assert!(state.cached_bytes.is_none_or(|cached| cached >= 8192), "{state:?}");
         assert_eq!(super::state(&dir.path().join("none"), false).map(|state| state.files), Ok(0));

@@ -52,7 +52,7 @@ pub fn evict(file: &File) -> Known<Pages> {
     }
 }
 
-/// Writes back all dirty data of the file system that holds the file, so that this does not happen during the run.
+/// Writes back all dirty data of the file's file system, so that the kernel does not do so during the run.
 ///
 /// # Errors
 ///

@@ -27,7 +27,7 @@ const MIN_BLOCK_BYTES: u64 = 4096;
 const ROUND: usize = 8;
 /// No further block begins after this time. A rotating disk may read fewer than 64 blocks in it.
 const PROBE_TIME: Duration = Duration::from_millis(500);
-/// Time limit for a read of a target that does not answer.
+/// Time limit for the whole probe. Only a target that does not answer reaches it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Makes the seed of the offsets different from all other seeds of the session.
 const SALT: u64 = 0x7072_6f62_6500;

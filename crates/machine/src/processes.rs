@@ -17,7 +17,7 @@
 //!    children.
 //! 3. The rest is the I/O of ended children.
 //!
-//! Written bytes count when they are made dirty, for the process that did it. Later write-back is charged to no process, or to a kernel
+//! Written bytes count for the process that makes them dirty, at that moment. Later write-back is charged to no process, or to a kernel
 //! thread. The I/O of other users' processes is visible to root only.
 
 use crate::identity;
@@ -96,13 +96,13 @@ pub struct BusyProcess {
     /// Process id.
     pub pid: u32,
     /// Name, as `ps -o comm` shows it. If children of the process ended between the samples, the bytes include those of the children, and
-    /// the name says so.
+    /// "and its ended children" follows the name.
     pub name: String,
     /// CPU time in ms.
     pub cpu_ms: u64,
-    /// Bytes that the process read and wrote; `None` without permission, or if a child ended whose
-    /// I/O before the earlier sample is unknown, or if a child of an ancestor of fathom ended: that child may have been started by
-    /// fathom. Written bytes count when they are made dirty.
+    /// Bytes that the process read and wrote. Written bytes count when they are made dirty. `None` without permission. Also `None` if a
+    /// child of the process ended, and the child's I/O before the earlier sample is unknown or the process is an ancestor of fathom:
+    /// fathom may have started that child.
     pub io_bytes: Option<u64>,
 }
 
@@ -216,7 +216,7 @@ impl<T: Copy + Default + PartialEq> EndedIo<T> {
 }
 
 /// Returns the processes that may have waited for an ended process: its parent, or all living ancestors if the parent has ended
-/// too; `None` if an ancestor is unknown. Id 0 stands for a parent outside the namespace.
+/// too; `None` if an ancestor is unknown. Id 0 is a parent outside the namespace.
 fn possible_reapers(
     pid: u32,
     parents: &BTreeMap<u32, u32>,
@@ -636,7 +636,7 @@ impl IoCounters {
 /// minus those of its live threads.
 ///
 /// # Errors
-/// Returns why `/proc/self/io` cannot be read.
+/// Why `/proc/self/io` cannot be read.
 pub fn ended_children_io(root: &Root) -> Known<IoCounters> {
     let pid = std::process::id();
     let sum_of_threads = sum_of_threads(root, pid);
@@ -880,7 +880,7 @@ mod ended_in_window_tests {
         };
         assert_eq!(moved(9), [(10, 4_096)]);
         assert_eq!(moved(0), [(8, 4_096), (10, 4_096)]);
-        // The login (7) reads itself: no child of it ended.
+        // The login (7) itself reads, and none of its children ended.
         machine.put(7, 1, 0, Some(1_000 + 512));
         assert_eq!(moved(9), [(7, 512), (10, 4_096)]);
     }

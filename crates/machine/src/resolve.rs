@@ -164,8 +164,8 @@ impl OnDevices {
     }
 
     /// Returns whether a file is on one of the devices. `number` is the `major:minor` of the file's
-    /// file system, and `mount` the id of the mount through which the file was opened. One of the
-    /// two is enough.
+    /// file system, and `mount` the id of the mount through which the file was opened. A match of
+    /// either is enough.
     pub(crate) fn holds(&self, number: &str, mount: Option<u64>) -> bool {
         self.mounts.iter().any(|(n, id)| n == number || Some(*id) == mount)
     }

@@ -112,7 +112,7 @@ impl Root {
     /// Returns the names in a directory, as [`Root::list`]; none if there is no such directory.
     ///
     /// # Errors
-    /// Why the directory cannot be listed. A search for users must not take that for "no user".
+    /// Why the directory cannot be listed. A search for users must not treat this as "no user".
     pub(crate) fn list_if_there(&self, dir: &str) -> Known<Vec<String>> {
         match self.list(dir) {
             Err(why) if why == "no such file" => Ok(Vec::new()),
@@ -121,7 +121,7 @@ impl Root {
     }
 
     /// Returns the paths that match a pattern, sorted. Each name in the pattern may contain one
-    /// `*`, which stands for any characters.
+    /// `*`, which matches any characters.
     ///
     /// # Errors
     /// Why the directory before the first `*` cannot be listed. Nothing is then known about
@@ -212,7 +212,7 @@ impl Root {
     }
 }
 
-/// Mounts of `/sys` and of its directories that show devices, found once: a machine has thousands of files there.
+/// Mount ids of `/sys` and of its directories that show devices, found once for the thousands of paths that are compared.
 static SYS_MOUNTS: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let dirs = DEVICES.iter().map(|dir| Path::new("/sys").join(dir)).chain([PathBuf::from("/sys")]);
     dirs.filter_map(|dir| mount_id(&dir)).collect()

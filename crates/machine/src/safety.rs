@@ -327,8 +327,8 @@ fn claim(root: &Root, path: &Path, name: &str, number: &str) -> Result<(), Machi
     Ok(())
 }
 
-/// Opens the device `number` exclusively. Refuses another device that has taken its path meanwhile: a claim of that one would protect
-/// nothing.
+/// Opens the device `number` exclusively. Refuses the path if it leads to another device by now: claiming that device would not
+/// protect device `number`.
 fn open_exclusively(root: &Root, path: &Path, number: &str, write: bool) -> Result<File, MachineError> {
     let what = if write { "opened for writing" } else { "opened exclusively" };
     let file =

@@ -1,13 +1,13 @@
 //! Finds out what a device or file holds: file systems, members of RAIDs and volumes, encryption, swap space,
 //! partition tables.
 //!
-//! The tables cover every type that libblkid of util-linux knows, under libblkid's names, without loading
-//! that library. Where libblkid tells variants of one number apart (squashfs 3 and 4, the two devices of
-//! scoutfs), one name stands for all.
+//! The tables cover every type that libblkid of util-linux detects, under libblkid's names, without loading
+//! that library. Where libblkid distinguishes variants of one magic number (squashfs 3 and 4, the two devices
+//! of scoutfs), the tables have one name for all.
 //! 1. `MAGICS` has the magic numbers of four bytes and more. One of them at its offset proves the format.
 //! 2. `CHECKED` has the formats with shorter magic numbers. Further fields must be plausible too, so that
 //!    random data do not match.
-//! 3. Offsets below zero count from the end, where some RAIDs and the second copy of GPT lie.
+//! 3. Negative offsets count from the end, where some RAIDs and the second copy of GPT are.
 //! 4. A read that fails is an error, never "nothing found".
 //!
 //! `IDENTITIES` has the bytes that distinguish two file systems of one type. `in_use` uses them to compare a
@@ -423,7 +423,7 @@ fn nilfs2(content: &Content<'_>) -> Option<&'static str> {
         if block[6..8] != [0x34, 0x34] || !(20..=1024).contains(&bytes) {
             return Some(false);
         }
-        // Unlike the usual CRC-32, this one is inverted neither before nor after. Its own field counts as zeros.
+        // Unlike the usual CRC-32, this one is inverted neither before nor after. The checksum field counts as zeros.
         let mut sum = crc32fast::Hasher::new_with_initial(!le32(12));
         for part in [&block[..16], &[0; 4], &block[20..bytes]] {
             sum.update(part);
@@ -559,7 +559,7 @@ fn fvault(content: &Content<'_>) -> Option<&'static str> {
     is_known.then_some("cs_fvault2")
 }
 
-/// A DOS partition table, with or without entries, or the one that protects GPT.
+/// A DOS partition table, with or without entries, or the table that protects GPT (PMBR).
 fn dos(content: &Content<'_>) -> Option<&'static str> {
     let sector = content.array::<512>(0)?;
     let (entries, _) = sector[446..510].as_chunks::<16>();

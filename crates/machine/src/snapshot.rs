@@ -92,8 +92,8 @@ impl SnapshotReader {
         Snapshot { moment, at_ns, files, targets }
     }
 
-    /// Reads the counters before or after a user's command, which may end within 1 ms: devices, fathom's
-    /// cgroup, memory, CPUs, pressure, and at the start also the limits that cgroups set.
+    /// Reads the counters before or after a user's command: devices, fathom's cgroup, memory, CPUs, pressure, and
+    /// at the start also the limits that cgroups set. Reads no more, because a command may end within 1 ms.
     pub fn take_for_command(&self, moment: Moment) -> Snapshot {
         let at_ns = self.now_ns();
         let mut files = self.counters(MACHINE_FILES.iter());

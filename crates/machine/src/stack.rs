@@ -139,7 +139,7 @@ impl<'a> Stack<'a> {
             (crate::root::number_of(facts.dev()), facts.ino()) == (number.clone(), inode)
         };
         let path = std::fs::metadata(&path).is_ok_and(|facts| is_it(&facts)).then_some(path);
-        // Without the file's name, only the number of its file system is known, which all mounts of that file system share.
+        // Without the file's name, only the device number of its file system is known. All mounts of the file system share it.
         let mount = match &path {
             Some(path) => mount_of(self.mounts, None, &number, &path.to_string_lossy()),
             None => self.mounts.iter().rfind(|m| m.number == number),
@@ -243,7 +243,7 @@ pub(crate) fn read_layer(root: &Root, name: &str, number: &str) -> Layer {
         bytes: sectors.saturating_mul(model::evidence::SECTOR_BYTES),
         backing_file: root.word(&format!("{dir}/loop/backing_file")),
         backing_direct: direct.map(|d| d == "1"),
-        // This link exists for disks and partitions alike.
+        // `/sys/class/block` has a link for disks and partitions alike.
         stat_file: format!("{dir}/stat"),
         // A partition has no queue, so use the queue of its disk.
         queue: queue(root, &disk),
@@ -332,7 +332,7 @@ const DISK_FILES: [&str; 13] = [
     "device/power/pm_qos_latency_tolerance_us",
 ];
 
-/// Files of parent directories. For each file the nearest directory that has it counts, usually that of the PCI
+/// Files of parent directories. Each file is read from the nearest directory that has it, usually that of the PCI
 /// function.
 const PARENT_FILES: [&str; 6] = [
     "numa_node",

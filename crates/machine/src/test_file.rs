@@ -6,8 +6,8 @@
 //! 3. The extents and the cached pages of the file are checked. Each deviation becomes a note, which the checks evaluate.
 //! 4. Dropping the `TestFile`, or a forced exit, removes the file. [`leftovers`] finds the files of killed runs.
 //!
-//! Several hosts can share a test file. One host creates it under a name that all of them know, and removes it. The others remove it only
-//! if they end early, because the creating host may then be lost.
+//! Several hosts can share a test file. One host creates it under a common name, and removes it. The other hosts remove it only if the
+//! run ends early, because the creating host may then be lost.
 
 use crate::error::MachineError;
 use crate::in_use::Use;
@@ -100,7 +100,7 @@ impl TestFile {
     /// Wraps an open file with its name, and locks it.
     fn from_open(file: File, name: Option<PathBuf>) -> Self {
         let mut made = Self { file, name, bytes: 0, notes: Vec::new(), creator_ended: None };
-        // The lock tells later fathom processes that the file is in use. They can find only files with a name.
+        // The lock shows later fathom processes that the file is in use. They cannot find a file without a name.
         let locked = flock(&made.file, FlockOperation::NonBlockingLockExclusive);
         if let (Err(e), Some(name)) = (locked, &made.name) {
             made.notes.push(format!(
@@ -166,9 +166,9 @@ impl TestFile {
         Ok(target)
     }
 
-    /// Reserves the space of the file before the first write, so that the file is stored in one
-    /// piece if the file system has one of this size. If the reserved space is in several pieces,
-    /// tries once more. Returns whether the space is reserved, which not every file system can do.
+    /// Reserves the space of the file before the first write, so that the file is stored in one piece
+    /// if the file system has a free piece of this size. If the reserved space is in several pieces,
+    /// tries once more. Returns whether the space is reserved. Some file systems cannot do that.
     fn reserve(&self, bytes: u64) -> bool {
         let reserve = || fallocate(&self.file, FallocateFlags::empty(), 0, bytes).is_ok();
         let is_split = || {
@@ -351,7 +351,7 @@ fn create_as(dir: &Path, name: &str) -> Result<(File, Option<PathBuf>), MachineE
     // The working directory may change before the file is removed.
     let dir = std::path::absolute(dir).map_err(|e| MachineError::at(dir, "accessed", &e))?;
     let path = dir.join(name);
-    // The lock is held over both steps, so that a forced exit between them knows the name.
+    // Hold the lock over both steps: a forced exit between them waits, and then removes the file.
     let mut names = named_files();
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -733,7 +733,7 @@ mod tests {
         let empty = TestFile::from_open(file, name);
         if empty.reserve(16 * MIB) {
             assert_eq!(empty.file.metadata()?.len(), 16 * MIB);
-            // tmpfs does not say how files are stored.
+            // tmpfs does not report how files are stored.
             if let Ok(stored) = extents::map_file_extents(&empty.file) {
                 assert_eq!((stored.hole_bytes, stored.unwritten_bytes), (0, 16 * MIB), "{stored:?}");
             }

@@ -51,9 +51,9 @@ pub(crate) fn housekeepers(root: &Root) -> Known<String> {
     Ok(out)
 }
 
-/// Returns the ids of the children of `kthreadd`, which include all kernel threads, so that a
-/// sample does not read the names of thousands of processes. Returns all processes if the kernel
-/// keeps no lists of children (`CONFIG_PROC_CHILDREN`).
+/// Returns the ids of the children of `kthreadd`: all kernel threads. So a sample need not read the
+/// names of thousands of processes. Returns the ids of all processes if the kernel keeps no lists of
+/// children (`CONFIG_PROC_CHILDREN`).
 fn kernel_threads(root: &Root) -> Known<Vec<String>> {
     if let Ok(children) = root.read("/proc/2/task/2/children") {
         return Ok(children.split_ascii_whitespace().map(str::to_owned).collect());

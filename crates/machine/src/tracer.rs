@@ -1,8 +1,9 @@
 //! The kernel's tracer, in a private instance: created, read, and always removed.
 //!
 //! An instance (kernel `Documentation/trace/ftrace.rst`) has its own buffers, events and filters, so other
-//! tracing is not disturbed. Its name contains the process, so that the instance of a killed process is
-//! found. The kernel does not remove an instance that is open. The crate `trace` decodes the pages.
+//! tracing is not disturbed. Its name contains the process id and start time, so a later process can
+//! recognise the instance of a killed one. The kernel does not remove an open instance. The crate `trace`
+//! decodes the pages.
 
 use crate::error::MachineError;
 use crate::processes::read_stat;
@@ -111,8 +112,8 @@ impl Tracer {
     }
 
     /// Traces only these threads and the threads that they start; nothing if the list is empty.
-    /// Returns whether the filter changed. A change takes the kernel 30 ms or more: at first it may
-    /// record all threads, then it records nothing.
+    /// Returns false if the kernel already traced exactly these threads. A change takes the kernel
+    /// 30 ms or more: at first it may record all threads, then it records nothing.
     ///
     /// # Errors
     ///

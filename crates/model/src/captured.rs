@@ -50,7 +50,7 @@ pub struct Origin {
     pub device: Option<Layer>,
     /// The captured part of the device if the user named a partition; `None` for the whole device.
     pub partition: Option<Partition>,
-    /// What one row of a capture file stands for.
+    /// What one row of the capture file describes.
     pub unit: RowUnit,
     /// Clock of the timestamps: `mono` for CLOCK_MONOTONIC.
     pub clock: String,
@@ -84,7 +84,7 @@ pub struct Partition {
     pub sectors: u64,
 }
 
-/// What one row of a capture file stands for.
+/// What one row of a capture file describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowUnit {

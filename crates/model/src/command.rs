@@ -1,6 +1,6 @@
 //! Timed commands: what `fathom time` runs, what it records of each run, and what the report contains.
 //!
-//! 1. The plan of a session holds one [`CommandStudy`]: the commands and how they are run.
+//! 1. The plan of a session contains one [`CommandStudy`]: the commands and how they are run.
 //! 2. Each run ends with a [`CommandEnd`]: the observations of the command's parent process. The counters of the kernel
 //!    and of the devices are in the snapshots around the run.
 //! 3. The crate `analysis` turns both into a [`CommandRun`], and the runs of each command into a [`CommandResult`].

@@ -186,8 +186,8 @@ pub struct Metric {
     pub ratio: f64,
     /// 95 % interval of the ratio; `None` with fewer than three runs on a side.
     pub interval: Option<[f64; 2]>,
-    /// One-sided bounds of the ratio, each with 95 % confidence. A gate compares one of them with its limit. `None`
-    /// with fewer than three runs on a side, and in older reports.
+    /// One-sided bounds of the ratio, each with 95 % confidence. A gate compares them with its limit; with `--settle` it
+    /// compares `interval` instead. `None` with fewer than three runs on a side, and in older reports.
     #[serde(default)]
     pub bounds: Option<[f64; 2]>,
     /// The margin as a share. For `FASTER` and `SLOWER` the interval must be beyond it.
@@ -249,9 +249,9 @@ pub struct SlowdownGate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Passing"))]
 #[serde(rename_all = "snake_case")]
 pub enum GateOutcome {
-    /// The bound that the gate compares is within the limit.
+    /// The bound of the largest slowdown is within the limit.
     Passed,
-    /// The limit lies between the bounds, there are no bounds, or both bounds are beyond the limit but the answer is not
+    /// The limit is between the bounds, there are no bounds, or both bounds are beyond the limit but the answer is not
     /// `SLOWER`.
     Undecided,
     /// A side has no number, or a finding that this command line does not accept affects its number.

@@ -133,8 +133,8 @@ pub struct Target {
     /// `Weight` in XML profiles: the target's share of the operations of each thread. Only with `-F` and `-O`.
     pub weight: u32,
     /// `ThreadTargets` in XML profiles: the only threads that use this target, each with its
-    /// weight. A weight of 0 stands for the weight of the target. Empty if all threads use the
-    /// target. Only with `-F` and `-O`.
+    /// weight, or 0 for the weight of the target. Empty if all threads use the target. Only with `-F`
+    /// and `-O`.
     pub thread_targets: Vec<(u32, u32)>,
 }
 

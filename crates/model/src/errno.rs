@@ -83,7 +83,7 @@ pub fn number(text: &str) -> Option<i32> {
 /// The largest error number that the kernel returns (`MAX_ERRNO`).
 const MAX_ERRNO: i32 = 4095;
 
-/// The word that stands for every error.
+/// The word for all errors.
 const ALL: &str = "all";
 
 /// Parses errors, each for all operations or for one kind.
@@ -148,8 +148,7 @@ pub struct IgnoredError {
 }
 
 impl IgnoredError {
-    /// Returns whether an error matches. An `errno` of `None` stands for an operation that moved fewer bytes than
-    /// requested.
+    /// Returns whether an error matches. An `errno` of `None` means that an operation moved fewer bytes than requested.
     pub fn is(&self, kind: Kind, errno: Option<i32>) -> bool {
         self.kind.is_none_or(|of| of == kind) && (self.errno.is_none() || self.errno == errno)
     }
@@ -160,7 +159,7 @@ fn error_names_and_numbers_are_converted() {
     for (errno, named, _) in NAMES {
         assert_eq!((name(errno).as_str(), number(named)), (named, Some(errno)));
         assert_eq!(number(&errno.to_string()), Some(errno));
-        // The C library knows each of them.
+        // The C library has a text for each number.
         assert!(!std::io::Error::from_raw_os_error(errno).to_string().contains("Unknown"), "{named}");
     }
     assert_eq!(

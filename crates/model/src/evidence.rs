@@ -73,8 +73,8 @@ pub struct TargetState {
     pub probe: Option<Known<Probe>>,
 }
 
-/// Identity and length of a file (fstat). The kernel does not expose the change cookies of file systems, so the
-/// time of the last change stands in for them, with the resolution of the file system.
+/// Identity and length of a file (fstat). The kernel does not expose the change cookies of file systems, so fathom
+/// uses the time of the last change instead, with the resolution of the file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
     /// Device number of its file system.
@@ -325,7 +325,7 @@ impl BlockStat {
         self.flush.unwrap_or_default()
     }
 
-    /// Reads and writes together.
+    /// Returns the sum of reads and writes.
     pub fn total(&self) -> BlockFlow {
         self.read.plus(&self.write)
     }
@@ -477,7 +477,7 @@ pub fn unreadable_limits(limits: &str, kinds: &[&str]) -> Option<String> {
     (!all.is_empty()).then(|| format!("limits of cgroups could not be read: {}", all.join("; ")))
 }
 
-/// Whether cgroups are hidden that may have more limits than this text of [`LIMITS`], as in a container.
+/// Whether a text of [`LIMITS`] may lack the limits of outer cgroups, which are hidden in a container.
 pub fn hides_outer_cgroups(limits: &str) -> bool {
     limits.contains("/cgroup.type: ")
 }

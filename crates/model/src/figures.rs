@@ -79,7 +79,7 @@ pub struct ObservedLaneKind {
 /// Times of a CPU between the snapshots around the runs, in kernel ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObservedCpu {
-    /// Serial number of the CPU in the kernel, from 0.
+    /// Number of the CPU in the kernel, from 0.
     pub cpu: u32,
     /// Time in programs.
     pub user: u64,

@@ -55,7 +55,7 @@ pub enum Severity {
     /// The number is invalid, so reports leave it out.
     #[serde(rename = "void")]
     Invalidates,
-    /// The number measures something else, and is renamed to say so.
+    /// The number measures something else, so reports relabel it.
     #[serde(rename = "rename")]
     Relabels,
     /// The number is wrong in a known direction or by a known size.
@@ -117,7 +117,7 @@ ids! {
     F01 F02 F03 F04 F05
 }
 
-/// The id of a check that this version does not know, from a file of a newer version.
+/// The id of a check that this version does not have, from a file of a newer version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Newer([u8; 3]);
 
@@ -150,9 +150,9 @@ impl CheckId {
         Self::ALL.iter().copied().find(|id| id.text() == text)
     }
 
-    /// Suggestions for a mistyped id, as the end of a sentence: `B05` for `BO5` (a letter in place
-    /// of a digit) and `B5`, otherwise the ids of the same group. All ids if there is no such
-    /// group.
+    /// Returns suggestions for a mistyped id, as the end of a sentence: `B05` for `BO5` (a letter in
+    /// place of a digit) and for `B5`; otherwise the ids of the same group, or all ids if there is no
+    /// such group.
     fn suggest_ids(typed: &str) -> String {
         let mut repaired = typed.replace('O', "0").replace(['I', 'L'], "1");
         // `B5`: the ids have two digits.
@@ -303,7 +303,7 @@ pub struct AnswerGroup {
 pub struct DoctorAnswer {
     /// The subject in one to three words.
     pub about: String,
-    /// Whether there is a finding, there is no problem, or the question could not be checked.
+    /// Whether there is a finding or no problem, or the question could not be checked.
     pub outcome: Outcome,
     /// The effect of a finding on a number; `None` for other outcomes.
     pub severity: Option<Severity>,

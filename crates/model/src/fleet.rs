@@ -1,7 +1,7 @@
 //! A measurement on several hosts: the rank of a host, what every host reported, and the figures of
 //! all of them.
 //!
-//! Findings and limiters are counted over the hosts, so that a report does not grow with their number.
+//! Findings and limiters are counted over the hosts, so that a report does not grow with the number of hosts.
 
 #[cfg(test)]
 use crate::finding::Severity;
@@ -320,7 +320,7 @@ pub struct CheckedOnHosts {
 }
 
 impl CheckedOnHosts {
-    /// Converts the checks of one host, in the order that [`CheckedOnHosts::add`] requires.
+    /// Converts the checks of one host to a list that is sorted by check and result.
     pub fn from_host(rank: u32, checks: &[Checked]) -> Vec<Self> {
         let mut all = Vec::new();
         for checked in checks {
@@ -338,7 +338,7 @@ impl CheckedOnHosts {
         all
     }
 
-    /// Adds the checks of other hosts. Both lists are ordered by check and result.
+    /// Adds the checks of other hosts, in any order. `all` is sorted by check and result.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.id, one.about.clone()), Self::absorb);
     }
@@ -349,7 +349,7 @@ impl CheckedOnHosts {
         let severity = |found: &Option<AnswerOfHosts>| found.as_ref().and_then(|t| t.checked.severity);
         let (mine, its) = (severity(&self.found), severity(&other.found));
         self.found = match (self.found.take(), other.found) {
-            // The first severity is the worst.
+            // The worst severity is the smallest value.
             (Some(_), Some(worse)) if its < mine => Some(worse),
             (Some(worse), Some(_)) if mine < its => Some(worse),
             (mine, its) => merge_answers(mine, its),
@@ -408,7 +408,7 @@ pub struct LimitedHosts {
 }
 
 impl LimitedHosts {
-    /// Adds the entries of other hosts to `all`. Both lists are ordered by result and limiter.
+    /// Adds the entries of other hosts, in any order. `all` is sorted by result and limiter.
     pub fn add(all: &mut Vec<Self>, others: impl IntoIterator<Item = Self>) {
         merge_sorted(all, others, |one| (one.result.clone(), one.limiter.name.clone()), Self::absorb);
     }

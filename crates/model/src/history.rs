@@ -50,7 +50,8 @@ pub struct Entry {
     pub devices: Vec<Device>,
     /// Names of the session's jobs.
     pub jobs: Vec<String>,
-    /// One figure for each result of independent jobs or a profile. For any other study, one figure: the headline.
+    /// One figure for each result of independent jobs or a profile. For any other study, the headline in a table of
+    /// sessions that the user named, otherwise empty.
     #[serde(default)]
     pub figures: Vec<Figure>,
     /// For a sweep: the measured value at every setting, one list for each target; empty for other studies.
@@ -59,7 +60,7 @@ pub struct Entry {
     /// Measured capacities of devices, from valid results with a single kind of request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
-    /// Number of complete runs of all jobs.
+    /// Number of complete runs that count, summed over all results.
     pub runs: u64,
     /// Names of the hosts.
     pub hosts: Vec<String>,

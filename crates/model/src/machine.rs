@@ -34,7 +34,7 @@ pub struct Machine {
     pub cgroup: Known<Cgroup>,
     /// Kernel text that does not change during a measurement, word for word, under the names of the constants in
     /// [`crate::evidence`]: limits of the cgroups above fathom, CPU power saving, firmware names, libraries. A name
-    /// with a `*` holds one line for each file that matched, `path: text`.
+    /// with a `*` has one line for each file that matched, `path: text`.
     #[serde(default)]
     pub facts: BTreeMap<String, Known<String>>,
     /// One place for each target of the plan, in the same order.
@@ -371,7 +371,7 @@ pub struct BlockDevice {
     pub holders: Vec<String>,
     /// Mounts of the device in this mount namespace.
     pub mounts: Known<Vec<Mounted>>,
-    /// The users of the device, of its partitions, and of the devices built on it; `None` if it is unused. `Err` has
+    /// The users of the device, of its partitions, and of the devices built on it; `None` without users. `Err` has
     /// the reason if the users cannot be determined.
     pub used_by: Known<Option<String>>,
 }

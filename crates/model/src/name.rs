@@ -1,9 +1,9 @@
 //! Converts file names to text and back, makes foreign text safe for a terminal, and quotes words for a shell.
 //!
 //! Control characters can move the cursor or clear the screen, and direction marks can make one
-//! name look like another. fathom shows both by their number, as `\u{1b}`. In a file name, each
-//! byte of such a character, and each byte that is not part of a character, becomes a private
-//! character in records, and `\xff` on the terminal.
+//! name look like another. fathom prints the number of such a character instead: `\u{1b}`. In a file
+//! name, [`text`] replaces each byte of such a character, and each byte that is not valid UTF-8, by
+//! a private character. On the terminal, a private character appears as its byte: `\xff`.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -60,7 +60,7 @@ pub(crate) fn stand_in(byte: u8) -> char {
     char::from_u32(FIRST_STAND_IN + u32::from(byte)).unwrap_or_default()
 }
 
-/// Returns the byte that a private character stands for; `None` for any other character.
+/// Returns the byte that a private character replaces; `None` for any other character.
 pub(crate) fn byte_of_stand_in(c: char) -> Option<u8> {
     u32::from(c).checked_sub(FIRST_STAND_IN).and_then(|b| u8::try_from(b).ok())
 }
@@ -150,7 +150,7 @@ fn file_names_survive_a_round_trip() {
         let shown_form = text(OsStr::from_bytes(name));
         assert!(!shown_form.contains(char::is_control), "{shown_form:?}");
         assert_eq!(from_text(&shown_form).as_bytes(), name);
-        // A stand-in character in a name must survive the round trip too.
+        // A private character in a name must survive the round trip too.
         assert_eq!(from_text(&text(&shown_form)), OsStr::new(&shown_form));
     }
     assert_eq!(text("/data/plain é"), "/data/plain é");

@@ -172,10 +172,10 @@ impl Shaped {
         if self.dedup_percent > 0 && (self.made > 0 || !self.sets.is_empty()) {
             self.draws = self.draws.wrapping_add(1);
             let draw = split_mix(self.draws);
-            // One random word serves two draws: its lower half decides whether to copy, its upper half selects the
-            // block.
+            // One random word serves two draws: its lower half decides whether to copy, its upper half selects a block
+            // of the pool.
             if ((draw & 0xffff_ffff) * 100) >> 32 < u64::from(self.dedup_percent) {
-                // Draw another word, because the upper half does not select all blocks of a large set with equal
+                // For sets, draw another word: the upper half would not select all blocks of a large set with equal
                 // probability.
                 return Set::draw(&self.sets, split_mix(draw))
                     .unwrap_or_else(|| self.pool[(draw >> 32) as usize % self.made.min(POOL)]);
@@ -258,7 +258,7 @@ impl Default for Data {
     }
 }
 
-/// Size of the units that the content is made of, in bytes. They are aligned to this size.
+/// Size and alignment, in bytes, of the units of [`Content::Stamps`].
 const UNIT_BYTES: usize = 512;
 /// Size of an offset within a pattern, in bytes.
 const OFFSET_BYTES: usize = 8;
@@ -294,7 +294,7 @@ pub enum Content {
     Pattern {
         /// One period, which is repeated to fill each operation.
         bytes: Vec<u8>,
-        /// Positions in the pattern that hold the offset of the operation, as a little-endian number of 8 bytes.
+        /// Positions in the pattern at which the offset of the operation is stored, as 8 bytes in little-endian order.
         offsets: Vec<usize>,
     },
 }

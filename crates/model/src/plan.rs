@@ -57,11 +57,12 @@ pub struct Plan {
     pub cold: bool,
     /// Length of the idle watch before the first run, in ns.
     pub baseline_ns: u64,
-    /// Time limit in ns for creating a test file. When it is reached, the file keeps the size that it has.
+    /// Time limit in ns for creating a test file. A file that is incomplete at the limit keeps its current size.
     #[serde(default = "making_ns")]
     pub making_ns: u64,
-    /// For a quick look: time in ns from the start of the session after which only the run of the
-    /// headline may still begin. `None` for any other measurement.
+    /// For a quick look: the latest planned end of a run, in ns from the start of the session. A run
+    /// that would end later does not begin, except that of the headline. `None` for any other
+    /// measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ns: Option<u64>,
     /// Time budget of a study, in ns from the start of the session; `None` for no limit. A sweep keeps its budget in
@@ -110,7 +111,7 @@ fn making_ns() -> u64 {
     MAKING_NS
 }
 
-// Written by hand because the strategy stores the load curve under a second key.
+// Written by hand: the latency target of `Study::Limit` is stored only in the strategy.
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         Self::serialize(self, to)
@@ -369,7 +370,7 @@ pub enum MadeFor {
     /// All workers of the host that creates the file.
     #[default]
     Host,
-    /// The worker of the stream with this index.
+    /// The worker with this index in its stream.
     Worker(u32),
     /// All workers of all hosts. Each worker has its own part of the file.
     All,

@@ -51,8 +51,8 @@ pub struct Test {
 pub enum Files {
     /// One file for all workers of a host.
     Host,
-    /// One file for each task of all hosts, like IOR. A task is a worker, and `--workers` is their number per host.
-    /// Each host reads files that another host wrote.
+    /// One file for each task of all hosts, like IOR. A task is a worker, and `--workers` is the number of tasks per
+    /// host. Each host reads files that another host wrote.
     Own,
     /// One file for all tasks of all hosts, with this layout. Each host reads parts that another host wrote.
     Shared(Layout),
@@ -139,8 +139,8 @@ const REWRITES: [Test; 11] = {
     tests
 };
 
-/// One table row for each test that writes first and then reads (`rewrites`). The 50 only stands
-/// for both directions; it is not a mix.
+/// Read shares of the profile with `rewrites`: one table row for each test, which writes first and then
+/// reads. The 50 marks both directions and is not a mix.
 const BOTH: &[u8] = &[50];
 /// Note about the part of AS SSD that fathom omits.
 const NO_COPIES: &str = "AS SSD's copy benchmark (ISO, program, game) is left out: it measures how Windows copies files through its cache.";

@@ -79,7 +79,7 @@ impl ReplayPace {
     pub const ALL: [(&'static str, Self); 3] =
         [("dependent", Self::Dependent), ("timed", Self::Timed), ("fast", Self::Fast)];
 
-    /// Returns the value of the flag `--pace` that stands for this pace.
+    /// Returns the value of the flag `--pace` for this pace.
     pub fn word(self) -> &'static str {
         word_of(&Self::ALL, &self)
     }
@@ -263,7 +263,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Creates a figure of two values. `goal` is the allowed difference as a share of the first one.
+    /// Creates a figure of two values. `goal` is the allowed difference as a share of `original`.
     pub fn share(name: &str, unit: &str, [original, fit]: [Option<f64>; 2], goal: f64) -> Self {
         let difference = match (original, fit) {
             (Some(original), Some(fit)) if original > 0.0 => Some(fit / original - 1.0),

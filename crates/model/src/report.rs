@@ -209,13 +209,11 @@ pub struct Rerun {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// Number of results with a number that no finding marks as wrong or as being about something
-    /// else.
+    /// Number of results with the verdict `VALID`.
     pub valid: usize,
-    /// Number of results with a number that a finding marks as wrong or as being about something
-    /// else.
+    /// Number of results with the verdict `SUSPECT`.
     pub suspect: usize,
-    /// Number of results without a number.
+    /// Number of results with the verdict `INVALID`: they have no number.
     pub invalid: usize,
     /// The counts as a sentence, with the reasons why results have no number, and the names of up to two of these
     /// results. `None` if there is only one result.
@@ -333,7 +331,7 @@ pub struct Measured {
     /// How the rate behaved within the runs; `None` if the time series was not kept.
     #[serde(default)]
     pub steadiness: Option<Steadiness>,
-    /// More detailed observations; `None` in a report that was read from JSON, which does not hold them.
+    /// More detailed observations; `None` in a report that was read from JSON, because JSON omits them.
     #[serde(skip)]
     pub observed: Option<Observed>,
 }
@@ -480,7 +478,7 @@ pub struct Latency {
     pub mean: f64,
     /// The largest latency.
     pub max: u64,
-    /// Latency in ns by percentile (`"99.9"`); `None` if fewer than ten operations lie beyond it.
+    /// Latency in ns by percentile (`"99.9"`); `None` if fewer than ten operations are above it.
     pub percentiles: BTreeMap<String, Option<u64>>,
 }
 

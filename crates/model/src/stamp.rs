@@ -13,8 +13,8 @@ pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"fathomV1");
 /// Position of the checksum. It is computed with zeros at this position.
 const CRC: std::ops::Range<usize> = 32..36;
-/// Maximum number of wrong bits, an eighth of all bits, with which a sector with a damaged head is still a damaged
-/// stamp. In other data, about half of the bits are wrong. With an intact head, a sector is a damaged stamp whatever the
+/// Maximum number of wrong bits, an eighth of the sector, at which a sector with a damaged head is reported as a damaged
+/// stamp. In unrelated data about half of the bits are wrong. A sector with an intact head is a damaged stamp with any
 /// number of wrong bits.
 const MOST_FLIPPED_BITS: u32 = SECTOR as u32;
 

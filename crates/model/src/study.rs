@@ -1,7 +1,7 @@
 //! Studies: the question that the jobs of a plan answer together, and the answer in the report.
 //!
 //! [`Study`] is part of a plan, [`Studied`] part of a report; both have one JSON key for each study. This file also
-//! holds the data of the smaller studies: interfaces, targets, hosts, and the load curve. Sweeps, profiles and
+//! contains the data of the smaller studies: interfaces, targets, hosts, and the load curve. Sweeps, profiles and
 //! commands have their own files.
 
 use crate::Known;
@@ -160,7 +160,7 @@ impl Study {
         self.has_separate_jobs() || matches!(self, Self::Layers(_))
     }
 
-    /// Whether there may be hundreds of results, whose time series the report omits.
+    /// Whether there may be hundreds of results. The report then omits their time series.
     pub fn has_many_results(&self) -> bool {
         self.has_separate_jobs() || matches!(self, Self::Limit(_))
     }
@@ -204,7 +204,7 @@ pub struct Candidate {
     pub sees: bool,
 }
 
-/// A comparison of interfaces, each of which moved the same bytes.
+/// A comparison of interfaces that moved the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Api {
@@ -486,7 +486,7 @@ pub struct LoadCurve {
     pub latency_target: Option<MetLoad>,
     /// The headline with all its numbers, in one sentence.
     pub sentence: String,
-    /// Indices of the results that the headline rests on.
+    /// Indices of the results that support the headline.
     pub rests_on: Vec<usize>,
 }
 
@@ -494,7 +494,7 @@ pub struct LoadCurve {
 /// is withheld.
 pub const LATE_SHARE: f64 = 0.1;
 
-/// Why the runs at a load prove neither that it meets the latency target nor that it misses it.
+/// Why the runs do not decide whether a load meets the latency target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyOpen {
     /// The latency exceeds the target only by fathom's own lateness.
@@ -571,7 +571,7 @@ impl LoadPoint {
         is_served && self.percentiles_ns.get(percentile).copied().flatten().is_none()
     }
 
-    /// Whether fathom's own lateness is so large a part of a percentile that both bounds of the percentile matter.
+    /// Whether fathom's own lateness may be more than [`LATE_SHARE`] of a percentile. Its lower bound then matters too.
     pub fn is_late_at(&self, percentile: &str) -> bool {
         self.lateness_share(percentile).is_some_and(|share| share > LATE_SHARE)
     }

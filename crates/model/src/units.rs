@@ -116,8 +116,8 @@ pub fn show_seconds(seconds: f64) -> String {
     if (0.0..0.1).contains(&seconds) { show_ns(seconds * 1e9) } else { format!("{seconds:.1} s") }
 }
 
-/// Formats a number with three digits, of which at most two are decimals: `0.05`, `85.3`. From a
-/// hundred on, as a whole number.
+/// Formats a number with three digits, but at most two decimals: `0.05`, `85.3`. From a hundred on,
+/// as a whole number.
 fn three_digits(value: f64) -> String {
     // From 99.95 on, one decimal would be the fourth digit.
     match value.abs() {

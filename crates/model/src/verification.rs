@@ -17,7 +17,7 @@ use std::time::Duration;
 const FORMAT: u32 = 1;
 /// Maximum size of a block in bytes. Operations of a benchmark have the same limit.
 pub const MAX_BLOCK_BYTES: u32 = 1 << 30;
-/// Seed of the order in which blocks are read back.
+/// Number of the pass whose order is used to read blocks back. No pass of writes has this number.
 const READ_BACK_PASS: u64 = u64::MAX;
 
 /// The settings of a verification, from which the data, the places and the order of its writes are
@@ -94,8 +94,8 @@ impl Verification {
         Stamp { id: self.id, offset: self.offset_of(self.order(pass).block(place)), sequence }
     }
 
-    /// Returns what the block that is read back as the `index`-th one (from 0) must contain and may contain; `None` if no
-    /// write to that block was begun.
+    /// Returns the required and the allowed content of the block at `index`, from 0, in the order of reading back; `None`
+    /// if no write to that block was begun.
     pub fn expected(&self, index: u64, writer_progress: WriterProgress) -> Option<Expected> {
         let block = self.order(READ_BACK_PASS).block(index);
         let pass = writer_progress.synced / self.blocks;
@@ -439,9 +439,9 @@ pub struct ReadBack {
 /// Written bytes that the target no longer has because it was truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Current size of the target in bytes, which is where the lost bytes begin.
+    /// Start of the lost bytes: the current size of the target.
     pub from_bytes: u64,
-    /// End of the written range in bytes, which is where the lost bytes end.
+    /// End of the lost bytes: the end of the written range, in bytes from the start of the target.
     pub to_bytes: u64,
     /// Number of blocks that are lost partly or completely.
     pub blocks: u64,

@@ -412,7 +412,7 @@ pub struct Load {
     pub sessions: Vec<MeasuredIn>,
 }
 
-/// What earlier sessions tell about the limits of devices, the newest session first.
+/// Capacities of devices from earlier sessions, and sessions without any, each newest first.
 #[derive(Clone, Debug, Default)]
 pub struct MeasuredBefore {
     /// Capacities of devices.
@@ -478,7 +478,7 @@ pub struct WatchedProcess {
     pub tid: Option<u32>,
     /// Name, as `ps -o comm` shows it.
     pub name: String,
-    /// Whether it is a kernel thread, which moves data for other processes.
+    /// Whether this is a kernel thread, which moves data for other processes.
     pub kernel: bool,
     /// Name of the parent process if this entry sums up its ended children; `pid` is then the parent's id. `None`
     /// for a process or a thread.
@@ -498,7 +498,7 @@ pub struct WatchedProcess {
     pub read_calls_per_s: f64,
     /// Write calls per second (`syscw`).
     pub write_calls_per_s: f64,
-    /// How the process has files on the watched devices open, or why this is unknown.
+    /// How the process opened its files on the watched devices, or why this is unknown.
     #[serde(serialize_with = "known")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Open>"))]
     pub open: Known<Open>,
@@ -523,7 +523,7 @@ pub struct Open {
     pub sync: bool,
     /// Whether a file is mapped for anything but execution.
     pub mmap: bool,
-    /// Whether the process has an io_uring. The files that it uses cannot be determined.
+    /// Whether the process has an io_uring. The files that the ring uses cannot be determined.
     pub io_uring: bool,
     /// Whether files may be missing, because the process has more file descriptors than fathom
     /// examines.
@@ -550,7 +550,7 @@ impl Open {
     }
 }
 
-/// Writes `null` if it is unknown how a process has files open.
+/// Writes `null` if it is unknown how a process opened its files.
 fn known<S: serde::Serializer>(open: &Known<Open>, to: S) -> Result<S::Ok, S::Error> {
     open.as_ref().ok().serialize(to)
 }

@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// The exit code of this failure.
+    /// Returns the exit code, as the variants state.
     pub fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Pointed { .. } => 2,

@@ -9,7 +9,7 @@ const RELATIVE_PATH: &str = "fathom/sessions";
 /// Mode bits that let users other than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Returns the directories that may hold sessions, best first. Includes the one below the temporary
+/// Returns the directories that may contain sessions, best first. Includes the one below the temporary
 /// directory (`TMPDIR`) only if the user's data directory is not usable, because other users can
 /// create files in the temporary directory.
 pub fn session_directories() -> Vec<PathBuf> {
@@ -40,8 +40,8 @@ fn is_usable(dir: &Path) -> bool {
     there.is_some_and(|d| d.is_dir() && writable(d) && makes_files(d))
 }
 
-/// Returns the session directory below the temporary directory, even if it does not exist yet.
-/// `None` if another user owns the parent directory `fathom-UID` or may write to it.
+/// Returns the session directory below `fathom-UID` in the temporary directory, even if it does not
+/// exist yet. `None` if `fathom-UID` is not a directory, or another user owns it or may write to it.
 fn temporary_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let dir = std::env::temp_dir().join(format!("fathom-{user}"));

@@ -25,9 +25,9 @@ pub fn fill(buffer: &mut [u8], key: u64) {
     }
 }
 
-/// Fills whole chunks. Each word of a chunk comes from its own counter, and for each chunk the same
-/// number is added to all counters, which takes one addition per vector register. A random word of
-/// xorshift, one for each chunk, hides the regularity of the counters.
+/// Fills whole chunks. Each word of a chunk comes from its own counter. For each chunk the same step
+/// is added to all counters, with one addition per vector register. A random word of xorshift, a new
+/// one for each chunk, hides the regularity of the counters.
 fn fill_chunks(chunks: &mut [[u8; CHUNK_BYTES]], key: u64) {
     let base = split_mix(key);
     let mut counters = [0; LANES];

@@ -6,8 +6,8 @@
 //! - The files of fio's `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log` and
 //!   `write_iolog`, with the names, columns and units of fio 3.33 (its HOWTO, "Log File Formats",
 //!   and stat.c). One difference: averages cover intervals of equal length, counted from the start
-//!   of a job. fio ends an interval with the first operation after its length and begins the next
-//!   one there.
+//!   of the measurement. fio ends an interval with the first operation after its length and begins
+//!   the next one there.
 //! - [`EventLine`]: a request of a capture as a line of text or CSV.
 
 use csv::{Terminator, WriterBuilder};
@@ -153,8 +153,8 @@ fn fio_logs(plan: &Plan) -> Vec<(String, FioLog)> {
     let phases = plan.jobs.first().map_or(&[][..], |job| &job.phases);
     let mut last = 0;
     for (phase, text) in phases.iter().zip(&typed.phases) {
-        // In fio, the thread that wrote also reads back. In fathom this is a stream of its own,
-        // which gets no number and no log here.
+        // In fio, the thread that wrote also reads back. In fathom, a separate stream reads back. It
+        // gets no number and no log here.
         let own = phase.streams.iter().zip(text).filter(|(stream, _)| stream.reads_back().is_none());
         for (stream, text) in own {
             let first = last + 1;

@@ -29,7 +29,7 @@ impl Page {
         Self { text: String::new(), ..*self }
     }
 
-    /// Returns the width.
+    /// Returns the width in columns of the terminal.
     pub(crate) fn width(&self) -> usize {
         self.width
     }

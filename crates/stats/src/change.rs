@@ -5,9 +5,9 @@
 //! 3. If the best split does not count, it is tried together with the best second one.
 //! 4. Each level is searched again.
 //!
-//! E-divisive tests significance by permutation. With correlated neighbours that reports a step in
-//! every fifth series without one, and permuting blocks instead can never be significant in short
-//! series. So the difference of the levels is compared with its standard error, widened by the
+//! E-divisive tests significance by permutation. With correlated neighbours, a permutation test
+//! reports a step in every fifth series without one. A permutation of blocks is never significant in
+//! short series. So the difference of the levels is compared with its standard error, widened by the
 //! correlation. [`crate::series::find_drift`] finds slow drift.
 
 use crate::sample::{mean, median};
@@ -70,7 +70,7 @@ impl Change {
     }
 }
 
-/// Returns by which share the lower of two values is below the higher one.
+/// Returns the share by which the lower of two values is below the higher one.
 fn relative_difference(a: f64, b: f64) -> f64 {
     let (low, high) = (a.min(b), a.max(b));
     if high > 0.0 { 1.0 - low / high } else { 0.0 }
@@ -119,9 +119,9 @@ fn search(values: &[f64], min_side: usize, min_size: f64) -> Cuts {
     Cuts::Sure(all_cuts)
 }
 
-/// Cuts at the best split and the best second one. `None` if one of them is not significant, or if
-/// the last level does not differ from the first. A series that returns to its first level had a
-/// stall, not a step.
+/// Cuts at the best split and the best second one. `None` if a cut is not significant, or if the last
+/// level differs from the first by less than `min_size`: a series that returns to its first level had
+/// a stall, not a step.
 fn cut_twice(values: &[f64], logs: &[f64], first: usize, min_side: usize, min_size: f64) -> Option<Cuts> {
     let (head, tail) = logs.split_at(first);
     let seconds = [best_split(head, min_side), best_split(tail, min_side).map(|(at, s)| (at + first, s))];

@@ -107,8 +107,8 @@ impl Shift {
     /// decided, assuming the observed difference and variance. `None` above [`MAX_NEEDED_RUNS`], or if
     /// no number of runs would decide.
     ///
-    /// A comparison is decided if its interval is beyond the margin or within the tolerance. Of the two,
-    /// the one that needs fewer runs counts. Only the former is corrected for the number of comparisons.
+    /// A comparison is decided if its interval is beyond the margin or within the tolerance. The smaller
+    /// number of runs counts. Only the number for the margin is corrected for the number of comparisons.
     pub fn runs_needed(&self, [margin, tolerance]: [f64; 2], comparisons: usize) -> Option<u32> {
         let (beyond, within) = (self.delta.abs() - margin, tolerance - self.delta.abs());
         let runs_to_differ = || self.runs_for(beyond, upper_level(comparisons), POWER, MIN_RUNS_FOR_RANKS);
@@ -318,7 +318,7 @@ fn count_ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
     /// Maximum share by which the best candidate is larger than this one: 0.04 for 4 %. Infinite if
-    /// there is another candidate with which this one shares fewer than three rounds.
+    /// this one shares fewer than three rounds with another candidate.
     pub at_most: f64,
     /// Whether another candidate is larger than this one, with 95 % confidence.
     pub is_surely_below: bool,
@@ -576,7 +576,7 @@ fn the_approximation_agrees_with_the_exact_test() {
 
 #[test]
 fn a_gap_matches_published_tables() {
-    // Differences 0.1, 0.2, 0.3 of logarithms: mean 0.2, standard error 0.1 / sqrt(3). Three candidates share 5 % by two:
+    // Differences 0.1, 0.2, 0.3 of logarithms: mean 0.2, standard error 0.1 / sqrt(3). With three candidates, the 5 % are divided by two:
     // t(2 degrees, 0.975) = 4.302653.
     let base = [1.0_f64, 1.0, 1.0];
     let more = [0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()];

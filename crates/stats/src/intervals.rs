@@ -134,7 +134,8 @@ pub fn bootstrap_interval(a: &[f64], b: &[f64], degrees: Option<f64>, tail: f64)
     Some([*draws.get(at)?, *draws.get(RESAMPLES - 1 - at)?])
 }
 
-/// Returns the deviation of a resampled mean from the mean of the runs. It is scaled to the spread that the mean of as many new runs has.
+/// Returns the deviation of a resampled mean from the mean of the runs. The factor sqrt(n / (n - 1)) corrects the spread, which resamples
+/// of n runs underestimate.
 fn deviation(runs: &[f64], state: &mut u64) -> f64 {
     let n = runs.len();
     let mut sum = 0.0;
@@ -158,18 +159,18 @@ pub struct RunCounts {
 /// How much the share of slow operations varies between runs of the same load.
 #[derive(Clone, Copy, Debug)]
 pub struct ShareVariance {
-    /// Variance of the logarithm of the odds: slow operations for each other operation.
+    /// Variance of the logarithm of the odds: slow operations divided by all others.
     pub of_log_odds: f64,
     /// Degrees of freedom of the variance.
     pub degrees: f64,
 }
 
-/// Returns the variance of the share of slow operations, pooled over loads. Each load has the counts of its runs. The variance includes one
-/// more run, whose odds are `unseen` times the usual ones. It stands for variation that no run has shown.
+/// Returns the variance of the share of slow operations, pooled over loads. Each load has the counts of its runs. The variance includes an
+/// imaginary run with `unseen` times the usual odds, because the runs may not show all variation.
 pub fn pooled_variance<'r>(loads: impl IntoIterator<Item = &'r [RunCounts]>, unseen: f64) -> ShareVariance {
     let (mut squares, mut degrees) = (unseen.ln().powi(2), 1.0);
     for load in loads {
-        // Half an operation more on both sides, because zero has no logarithm.
+        // Add half an operation to both counts, because zero has no logarithm.
         let log_odds =
             |r: &RunCounts| ((r.slow as f64 + 0.5) / (r.all.saturating_sub(r.slow) as f64 + 0.5)).ln();
         let logs: Vec<f64> = load.iter().filter(|r| r.all > 0).map(log_odds).collect();
@@ -182,8 +183,8 @@ pub fn pooled_variance<'r>(loads: impl IntoIterator<Item = &'r [RunCounts]>, uns
 }
 
 /// Returns the lower and the upper bound of the true share of slow operations, each one-sided with this confidence; `None` without an
-/// operation. If `runs` are fewer than `fewest`, Student's bound is the one after more runs, up to `fewest`, whose shares equal the mean so
-/// far. The exact bound uses the operations so far.
+/// operation. With fewer runs than `fewest`, Student's bound assumes further runs, up to `fewest`, whose shares equal the mean so far. The
+/// exact bound uses only the operations so far.
 ///
 /// Two bounds are computed, and the wider one counts. Student's bound counts each run as one observation, since slow operations come in
 /// bursts. It is a bound of the logarithm of the odds, because the share varies by factors. The exact bound (Clopper and Pearson, Biometrika
@@ -215,8 +216,7 @@ pub fn exact_bounds(slow: u64, all: u64, confidence: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// Half the width of the 95 % interval for which numbers of runs are recommended, relative to the
-/// mean.
+/// Goal of recommended numbers of runs: half the width of the 95 % interval, relative to the mean.
 pub const GOAL_HALF_WIDTH: f64 = 0.025;
 /// Maximum number of runs that is recommended.
 pub const MAX_RECOMMENDED_RUNS: u32 = 100;
@@ -362,7 +362,7 @@ fn a_bootstrap_interval_contains_the_difference_and_is_reproducible() {
     assert!(low < narrow_low && narrow_high < high, "{narrow_low} {narrow_high}");
 }
 
-/// Bounds by the variance of these runs and of an unseen one with 1.5 times their share.
+/// Bounds by the variance of these runs and of an imaginary run with 1.5 times their odds.
 #[cfg(test)]
 fn bounds_of(slow: &[u64], all: u64) -> Option<(f64, f64)> {
     let runs = runs_with(slow, all);
@@ -424,8 +424,8 @@ fn the_number_of_runs_matches_the_formula() {
 #[test]
 fn the_best_length_grows_with_the_extra_time_per_run() {
     let spread = Variability { variance: 5e-4, variance_within: 1e-4, run_seconds: 4.0, overhead_s: 1.0 };
-    // The variance within a run is 4e-4 per second of window, and that between runs is 4e-4: one extra second calls for one second of
-    // window.
+    // The variance within a window of one second is 4e-4, and the variance between runs is 4e-4: one second of overhead calls for one
+    // second of window.
     assert!((best_run_seconds(&spread).unwrap() - 1.0).abs() < 1e-9);
     assert!((best_run_seconds(&Variability { overhead_s: 9.0, ..spread }).unwrap() - 3.0).abs() < 1e-9);
     assert_eq!(best_run_seconds(&Variability { variance: 1e-4, ..spread }), None);

@@ -2,8 +2,8 @@
 //!
 //! Power is load divided by mean latency (L. Kleinrock, "Power and deterministic rules of thumb for probabilistic
 //! problems in computer communications", ICC 1979). At the maximum, one percent more load costs one percent more
-//! latency. Below the maximum it costs less, above it more. Unlike the distance from a chord (Kneedle), it needs no
-//! scaled axis and no chosen end of the curve.
+//! latency. Below the maximum it costs less, above it more. Unlike the distance from a chord (Kneedle), power
+//! needs no scaled axis and no chosen end of the curve.
 //!
 //! 1. [`find_knee`] fits a parabola to the logarithms of the greatest powers and returns its vertex.
 //! 2. [`next_load`] returns the load that would narrow the knee down most.
@@ -36,12 +36,12 @@ const MIN_LOADS: usize = 3;
 /// side on which power falls more slowly. With a higher value, noise dominates.
 const MIN_POWER_SHARE: f64 = 0.9;
 
-/// Returns the knee of a curve, whose points are in ascending order of load; `None` with fewer than
+/// Returns the knee of a curve. Its points are in ascending order of load. `None` with fewer than
 /// three loads, or if a power is zero or not finite.
 ///
-/// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides. It
-/// lies between the outermost loads with these powers. If fewer than three loads have at least 90 % of the greatest power, as before a
-/// cliff, the knee is the load with the greatest power.
+/// The knee is the vertex of the least-squares parabola through the logarithms of the greatest powers, so that no single load decides. The
+/// outermost loads with these powers limit the knee. If fewer than three loads have at least 90 % of the greatest power, as before a cliff,
+/// or if the parabola has no maximum, the knee is the load with the greatest power.
 pub fn find_knee(points: &[CurvePoint]) -> Option<Knee> {
     let powers = log_powers(points)?;
     let at = find_greatest(&powers)?;
@@ -90,8 +90,8 @@ fn vertex(points: &[(f64, f64)]) -> Option<f64> {
 ///
 /// 1. If the highest measured load has the greatest power, the next load is two `step`s higher; `None` if that is above `most`.
 /// 2. Otherwise the next load is in the middle between the load with the greatest power and one of its two neighbours.
-/// 3. A neighbour counts if its power is much lower (`MIN_POWER_SHARE`) and if it is more than 1.2 `step`s away. The farther one is
-///    used. If no neighbour counts, the knee is known.
+/// 3. A neighbour counts if its power is much lower (`MIN_POWER_SHARE`) and its load more than 1.2 `step`s away. Of two neighbours, the
+///    farther one is used. If no neighbour counts, the knee is known.
 pub fn next_load(points: &[CurvePoint], step: f64, most: f64) -> Option<f64> {
     let powers = log_powers(points)?;
     let at = find_greatest(&powers)?;

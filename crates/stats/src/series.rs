@@ -1,6 +1,6 @@
 //! Series of rates within a run: correlation of neighbours, warm-up and drift.
 //!
-//! 1. [`Series`] holds one rate per step of equal length.
+//! 1. [`Series`] has one rate per step of equal length.
 //! 2. [`correlation_time`] estimates how many neighbouring values carry as much information as one independent value (Geyer's initial
 //!    positive sequence).
 //! 3. [`find_warm_up`] finds the warm-up with MSER (White 1997). [`compare_warm_ups`] decides whether the warm-up moves the mean of
@@ -275,8 +275,8 @@ impl Line {
     /// Returns the drift over all values, which carry as much information as `independent` independent
     /// values. `None` if `independent` is at most 2.
     fn drift(&self, independent: f64) -> Option<Drift> {
-        // The sum of the squared residuals is divided by the degrees of freedom of the independent residuals instead of all. This widens
-        // the variance of the slope by the correlation time.
+        // Divide the sum of the squared residuals by the degrees of freedom of only the independent residuals. This widens the variance
+        // of the slope by the correlation time.
         let degrees = independent - 2.0;
         let error = self.error_of_slope(degrees);
         let to_share = (self.residuals.len() as f64 - 1.0) / self.centre;

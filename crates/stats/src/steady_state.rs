@@ -1,6 +1,6 @@
 //! Steady state of rounds: fathom's own rule and the criterion of the SNIA.
 //!
-//! [`is_steady`] holds for the last five rounds if both of these do:
+//! [`is_steady`] accepts the last five rounds if two conditions hold:
 //!
 //! 1. Some tail of five rounds or more drifts by at most 5 % over five rounds. The proof is the interval of the slope of a line through
 //!    the logarithms, with 99 % confidence for the whole session. Quiet rounds prove it after five rounds, noisy ones need a longer tail.
@@ -13,8 +13,8 @@
 //!
 //! [`apply_snia`] applies the criterion of the SNIA, word for word (Solid State Storage Performance Test Specification 2.0).
 //! Within five rounds, the largest and the smallest value differ by at most 20 % of the average, and the ends of the
-//! fitted line by at most 10 %. It accepts a decay of 2 % per round as steady, and rejects the noise of a shared disk
-//! as unsteady. [`is_settled`] uses this criterion to end the preconditioning.
+//! fitted line by at most 10 %. The criterion accepts a decay of 2 % per round as steady, and rejects the noise of a
+//! shared disk as unsteady. [`is_settled`] uses it to end the preconditioning.
 
 use crate::sample::{self, mean};
 use crate::series::{Line, Series};

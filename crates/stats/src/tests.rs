@@ -1,4 +1,4 @@
-//! Compares every formula with SciPy and NumPy. `tests/fixtures/make.py` generates the reference and records the versions.
+//! Compares formulas with SciPy and NumPy. `tests/fixtures/make.py` generates the reference and records the versions.
 
 use crate::{comparison, intervals, sample, series};
 use serde_json::Value;

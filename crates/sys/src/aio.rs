@@ -101,7 +101,7 @@ impl Aio {
         let count = arena.slots();
         let entries = u32::try_from(count).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         let mut context: libc::c_ulong = 0;
-        // SAFETY: the kernel writes the context to the pointer, which is to a zeroed word of this frame.
+        // SAFETY: the kernel writes the context to a zeroed word of this frame.
         check(unsafe { libc::syscall(libc::SYS_io_setup, entries, &raw mut context) })?;
         let mapped = is_known_ring(context);
         let mut granted = Granted::default();
@@ -191,8 +191,8 @@ impl Aio {
     /// Sets the priority of the operation that was queued last (class and level as in `ioprio_set(2)`).
     pub fn prioritize(&mut self, priority: u16) {
         let Some(place) = self.queued.last().copied() else { return };
-        // SAFETY: it points to a control of this value, which was written when it was queued and is not submitted yet, and no reference to
-        // a control ever exists.
+        // SAFETY: `place` points to a control of this value. The control was written when it was queued and is not submitted yet, and no
+        // reference to a control ever exists.
         unsafe {
             (*place).priority = priority as i16;
             (*place).flags |= IOCB_FLAG_IOPRIO;
@@ -224,9 +224,9 @@ impl Aio {
         let mut taken = 0;
         while taken < self.queued.len() {
             let rest = &mut self.queued[taken..];
-            // SAFETY: each pointer is to a control of this value, whose buffer lies in a slot that `claim` marked as in flight, so no
-            // other code reads or writes it until the kernel is done; files and memory are freed only if nothing is in flight. The
-            // kernel copies the controls during the call.
+            // SAFETY: each pointer is to a control of this value. The control's buffer is in a slot that `claim` marked as in flight, so
+            // no other code reads or writes the buffer until the kernel is done. Files and memory are freed only if nothing is in
+            // flight. The kernel copies the controls during the call.
             let answer =
                 unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
             if answer > 0 {
@@ -259,7 +259,7 @@ impl Aio {
     /// Waits until an operation in flight has completed, but no longer than `ns` nanoseconds.
     ///
     /// # Errors
-    /// An error of the interface itself.
+    /// An error of `io_getevents(2)`.
     pub fn wait_within(&mut self, ns: u64) -> io::Result<()> {
         if !self.ready.is_empty() || self.waiting() > 0 {
             return Ok(());
@@ -271,7 +271,7 @@ impl Aio {
     #[inline]
     pub fn reap(&mut self, done: &mut [Done]) -> usize {
         if !self.mapped && self.ready.is_empty() && self.slots.in_flight() > 0 {
-            // The next wait meets the same error and reports it.
+            // The next wait fails with the same error and returns it.
             let _ = self.fetch(0, 0);
         }
         let mut taken = self.ready.len().min(done.len());

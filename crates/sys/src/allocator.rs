@@ -45,8 +45,8 @@ fn end_if_null(memory: *mut u8) -> *mut u8 {
 
 #[cold]
 fn end_without_memory() -> ! {
-    // SAFETY: the bytes are constant and outlive the call. `_exit` runs no other code, which might allocate again; unnamed files disappear
-    // with the process, and others are found by the next call.
+    // SAFETY: the bytes are constant and outlive the call. `_exit` runs no other code, which might allocate again. Unnamed test files
+    // disappear with the process, and the next call of fathom finds the named ones.
     unsafe {
         let _ = libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::_exit(REFUSED)

@@ -1,8 +1,8 @@
 //! Buffers of operations: one page-aligned piece of memory, divided into equal slots.
 //!
 //! [`Arena`] is private memory, on huge pages if available: with scattered 4 KiB pages, the segment limit of a device would split
-//! large reads. All its pages are touched when it is made. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between two
-//! files such as `sendfile(2)`.
+//! large reads. [`Arena::new`] touches all pages of the slots. [`MemoryFile`] is a mapped file in memory, for calls that move bytes between
+//! two files such as `sendfile(2)`.
 
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;

@@ -40,9 +40,9 @@ pub struct Counts {
     /// Requests of all processes to the disks, first reads, then writes. For each: the number of requests, and how many of them began
     /// where one of the previous 16 requests ended.
     pub requests: [[u64; 2]; 2],
-    /// Reads that the kernel made to start programs, which `/proc/PID/io` counts as read calls:
-    /// their bytes and their number. `None` if there were none: each start of a program has reads,
-    /// so then the layout of a task was unknown.
+    /// Bytes and number of the reads that the kernel made to start programs. `/proc/PID/io` counts
+    /// them as read calls. `None` if the number is 0: each start of a program has reads, so the
+    /// layout of a task was unknown.
     pub exec_reads: Option<[u64; 2]>,
 }
 
@@ -63,8 +63,8 @@ const OPEN: u8 = 12;
 const OPENAT: u8 = 13;
 /// Mark of `openat2` in the table of system calls. The flags of each call decide which counters it increments.
 const OPENAT2: u8 = 14;
-/// Mark of the number that is `exit_group` in 32-bit programs, which all of them call at their end. Hardly any 64-bit
-/// program makes a call with this number.
+/// Mark of the number of `exit_group` in 32-bit programs. Every 32-bit program makes this call at its end. Hardly any
+/// 64-bit program makes a call with this number.
 const END_32: u8 = 15;
 /// Mark of `execve` and `execveat` in the table of system calls.
 const EXEC: u8 = 16;
@@ -204,7 +204,7 @@ fn number(file: &File) -> u64 {
 }
 
 fn create_map(kind: u64, key_bytes: u64, value_bytes: u64, entries: u64) -> Result<File, String> {
-    // SAFETY: the attributes hold no address, and the command makes a descriptor.
+    // SAFETY: the attributes contain no address, and the command makes a descriptor.
     unsafe { bpf_file(MAP_CREATE, &mut [fields(kind, key_bytes), fields(value_bytes, entries)]) }
         .map_err(|e| refused(&e))
 }
@@ -223,7 +223,7 @@ fn access_state(command: libc::c_long, array: &File, value: &mut [u8]) -> io::Re
 /// Runs a program once in this thread, and returns its result.
 fn test_run(program: &File) -> io::Result<u32> {
     let mut attributes = [number(program), 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    // SAFETY: the attributes hold no address: the program reads no context, and gets none.
+    // SAFETY: the attributes contain no address: the program reads no context, and gets none.
     unsafe { bpf(PROG_TEST_RUN, &mut attributes) }?;
     // The result is the field after the descriptor.
     Ok((attributes[0] >> 32) as u32)
@@ -859,9 +859,9 @@ impl KernelLayout {
             unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, &file, 0) };
         let found = match mapped {
             Ok(start) => {
-                // SAFETY: the mapping has this many bytes until it is unmapped below. They are a constant of the kernel.
+                // SAFETY: the mapping has this many bytes until it is unmapped below. The kernel never changes them.
                 let found = Self::find(unsafe { std::slice::from_raw_parts(start.cast(), bytes) });
-                // SAFETY: the layout holds copies, so nothing refers to the mapping any more.
+                // SAFETY: the layout contains copies, so nothing refers to the mapping any more.
                 let _ = unsafe { munmap(start, bytes) };
                 found
             }

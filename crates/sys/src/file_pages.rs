@@ -40,7 +40,7 @@ pub fn cachestat(file: &File) -> io::Result<CacheStat> {
     // A length of zero extends to the end of the file.
     let range = Range { offset: 0, length: 0 };
     let mut stat = CacheStat::default();
-    // SAFETY: both pointers are to whole structures of this frame with the layout of the kernel's; the descriptor is open.
+    // SAFETY: both pointers are to whole structures of this frame with the kernel's layout; the descriptor is open.
     check(unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0) })?;
     Ok(stat)
 }
@@ -106,7 +106,7 @@ pub const RANGE_FLAGS: u32 =
 /// # Errors
 /// `EIO` if write-back failed, `ESPIPE` for files without pages.
 pub fn sync_range(file: &File) -> io::Result<()> {
-    // SAFETY: takes no memory; the descriptor is open. A length of zero stands for the end of the file.
+    // SAFETY: takes no memory; the descriptor is open. A length of zero extends to the end of the file.
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, RANGE_FLAGS) })
 }
 

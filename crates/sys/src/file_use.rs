@@ -57,7 +57,7 @@ pub struct WriteWatch {
 }
 
 impl WriteWatch {
-    /// Starts to watch a file. Descriptors that other processes opened before are not reported.
+    /// Starts to watch a file. Misses a writer that opened the file before, unless another process opens the file during the watch.
     ///
     /// # Errors
     /// `EPERM` without privileges before kernel 5.13 and in containers that deny the call; `EOPNOTSUPP` or `ENODEV` on file systems whose

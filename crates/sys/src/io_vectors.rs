@@ -59,7 +59,7 @@ impl Vectors {
     ) -> io::Result<usize> {
         self.gather(arena, parts);
         // SAFETY: the vectors were made above and lie inside the arena, which is borrowed for as long as the call takes; the
-        // kernel reads from them alone.
+        // kernel only reads their memory.
         let moved = unsafe { self.call(libc::SYS_pwritev, file, offset) };
         usize::try_from(moved).map_err(|_| io::Error::last_os_error())
     }
@@ -72,7 +72,7 @@ impl Vectors {
     unsafe fn call(&self, number: libc::c_long, file: &File, offset: u64) -> libc::c_long {
         // The kernel takes the offset as two words. The first word has all 64 bits, and the kernel ignores the second.
         let (low, high) = (offset as libc::c_ulong, (offset >> 32) as libc::c_ulong);
-        // SAFETY: by the contract of the caller; the arguments have the size of words, and the length is that of the vectors.
+        // SAFETY: the caller keeps the contract; the arguments have the size of words, and the length is that of the vectors.
         unsafe { libc::syscall(number, file.as_raw_fd(), self.0.as_ptr(), self.0.len(), low, high) }
     }
 

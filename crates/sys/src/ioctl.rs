@@ -177,8 +177,8 @@ fn extents_up_to(file: &File, bytes: u64, max_count: usize) -> io::Result<Vec<Ex
             reserved: 0,
             extents: [Extent::default(); EXTENTS_PER_CALL],
         });
-        // SAFETY: the pointer is to a request whose `room` is the number of extents that follow it, which is what the
-        // kernel fills at most; the descriptor is open for the call.
+        // SAFETY: the pointer is to a request with space for `room` extents, and the kernel fills no more; the descriptor is
+        // open for the call.
         check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) })?;
         let found = &request.extents[..(request.mapped as usize).min(EXTENTS_PER_CALL)];
         out.extend_from_slice(found);
@@ -202,7 +202,7 @@ const BLKDISCARD: libc::c_ulong = 0x1277;
 /// any other file.
 pub fn discard(device: &File, offset: u64, bytes: u64) -> io::Result<()> {
     let range = [offset, bytes];
-    // SAFETY: the kernel reads two u64 from the pointer, which is to two of this frame; the descriptor is open.
+    // SAFETY: the kernel reads two u64, and the pointer is to two u64 of this frame; the descriptor is open.
     check(unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, range.as_ptr()) })
 }
 

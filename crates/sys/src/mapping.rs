@@ -44,7 +44,7 @@ pub struct Mapping {
     writable: bool,
     /// `MAP_SHARED` or `MAP_PRIVATE`.
     sharing: libc::c_int,
-    /// Whether a range holds zeros because it could not be mapped again after a failed access.
+    /// Whether a range contains zeros because it could not be mapped again after a failed access.
     broken: bool,
 }
 
@@ -264,7 +264,7 @@ fn install_bus_handler() -> io::Result<()> {
     }
     PREVIOUS_ACTION.get_or_init(|| {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a null action only reads the present one, which is written to this frame; zeros are a valid action.
+        // SAFETY: with a null action the call only writes the present action to this frame; zeros are a valid action.
         let before = unsafe {
             libc::sigaction(libc::SIGBUS, std::ptr::null(), before.as_mut_ptr());
             before.assume_init()
@@ -308,8 +308,8 @@ extern "C" fn on_bus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c
         }
         cell.set(FaultWatch { hit: true, ..watch });
         let page = address & !(page_bytes - 1);
-        // SAFETY: the page holds an address of the watched range, which is a mapping that its owner watches through `hits_missing_page`
-        // and reaches by raw address alone; replacing its page invalidates nothing that Rust knows of.
+        // SAFETY: the page contains an address of the watched range. The range is in a mapping that its owner watches through
+        // `hits_missing_page` and accesses by raw address alone, so replacing the page invalidates no reference.
         let placed = unsafe {
             libc::mmap(
                 page as *mut libc::c_void,
@@ -323,7 +323,7 @@ extern "C" fn on_bus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c
         placed != libc::MAP_FAILED
     });
     if !handled {
-        // SAFETY: the action is the one that the kernel returned. The access is repeated after the return and then handled by it.
+        // SAFETY: the kernel returned this action. After the return the access is repeated, and this action handles its signal.
         unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
     }
 }
@@ -349,7 +349,7 @@ fn truncating_a_mapped_file_ends_accesses_and_not_the_process() {
     assert_eq!(map.load(16_384, &mut data).ok(), Some(20_000 - 16_384));
     assert!(data[..20_000 - 16_384].iter().all(|b| *b == 7));
     assert_eq!(map.store(40_960, &data).ok(), Some(0));
-    // After growing, the file is read again; stores after its old end are lost.
+    // After the file has grown, it is read again; the store after its old end was lost.
     map.file.set_len(65_536).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(map.load(40_960, &mut data[..8192]).ok(), Some(8192));
     assert!(data[..8192].iter().all(|b| *b == 0));

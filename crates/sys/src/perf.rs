@@ -1,7 +1,7 @@
 //! Counters of the calling thread (`perf_event_open(2)`): processor cycles, instructions, and system calls.
 //!
 //! [`Counters`] reads the hardware counters. [`Calls`] counts the tracepoint `raw_syscalls:sys_enter`, which includes calls of the C
-//! library. While the counter of a `Calls` is open, every system call on the machine takes about 100 ns longer.
+//! library. While a `Calls` exists, every system call on the machine takes about 100 ns longer.
 
 use crate::tracefs;
 use std::fs::File;
@@ -134,7 +134,7 @@ fn open(kind: u32, config: u64) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-/// Reads a counter. `cause` says why it may have stopped for a time.
+/// Reads a counter. `cause` is the reason for the error if the counter was stopped for a time.
 fn read(counter: &mut File, cause: &str) -> Result<u64, String> {
     let mut words = [0_u8; 24];
     let number = counter.as_raw_fd();

@@ -106,7 +106,7 @@ impl PosixAio {
         control.aio_nbytes = bytes as usize;
         control.aio_offset = offset as libc::off_t;
         control.aio_sigevent.sigev_notify = libc::SIGEV_NONE;
-        // SAFETY: `claim` checked that the slot exists and was not in flight, so the library does not know this control.
+        // SAFETY: `claim` checked that the slot exists and was not in flight, so the library does not use this control.
         unsafe { self.control(slot).write(control) };
         self.queued.push((slot, command));
     }
@@ -125,9 +125,9 @@ impl PosixAio {
         for index in 0..self.queued.len() {
             let (slot, command) = self.queued[index];
             let control = self.control(slot);
-            // SAFETY: the control keeps its address and is not touched until `collect` has seen its end; its buffer lies in a slot that
-            // `claim` marked as in flight, so no other code reads or writes it; files and memory are freed only if nothing is in
-            // flight.
+            // SAFETY: the control keeps its address and is not touched until `collect` has seen the end of the operation. Its buffer is
+            // in a slot that `claim` marked as in flight, so no other code reads or writes the buffer. Files and memory are freed only
+            // if nothing is in flight.
             let answer = unsafe {
                 match command {
                     Command::Read => libc::aio_read(control),

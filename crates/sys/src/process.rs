@@ -122,7 +122,7 @@ pub fn take(signal: i32) -> io::Result<()> {
     }
 }
 
-/// Whether this process ignores a signal. Programs that it starts inherit that.
+/// Whether this process ignores a signal. Programs that the process starts inherit the setting.
 pub fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action, the call only fills the sigaction of this frame; zeroed before, it is valid after any answer.

@@ -85,8 +85,8 @@ impl Ring {
             ));
         }
         let ring = Box::into_raw(Box::new(ring));
-        // SAFETY: the pointer is new from a box that only `drop` frees, after the three parts are dropped or never; nothing else uses it
-        // meanwhile, so the parts may borrow from it as long as they exist.
+        // SAFETY: the pointer is from a new box. Only `drop` frees the box, after it has dropped the three parts, or it leaks all of them.
+        // Nothing else uses the pointer meanwhile, so the parts may borrow from it as long as they exist.
         let (submitter, submission, completion) = unsafe { (*ring).split() };
         let rw_flags = if options.pages == Pages::Drop { libc::RWF_DONTCACHE } else { 0 };
         let mut this = Self {
@@ -322,7 +322,7 @@ impl Ring {
             && self.needs_kernel_entry()
             && (self.polls || !entered)
         {
-            // The next submission meets the same error and reports it.
+            // The next submission fails with the same error and returns it.
             let _ = self.submitter.submit();
             self.completion.sync();
         }

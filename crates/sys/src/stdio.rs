@@ -236,7 +236,7 @@ pub mod cxx {
         #[inline]
         fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
             // SAFETY: the stream is open, and `&mut self` gives exclusive access; the memory is borrowed and has these bytes. No exception
-            // leaves the shim, which returns their error numbers.
+            // leaves the shim: it returns the error number instead.
             answer(unsafe {
                 fathom_fstream_read(self.0.as_ptr(), data.as_mut_ptr().cast(), data.len() as c_long)
             })
@@ -280,7 +280,7 @@ pub mod cxx {
         use rustix::io::{FdFlags, fcntl_dupfd_cloexec};
         use std::os::fd::BorrowedFd;
         let file = File::open("/dev/null")?;
-        // The C library knows no such mode, and there is no memory for such a buffer.
+        // The first open has no valid mode, and there is no memory for the second buffer.
         for (readable, buffer_bytes) in [(0, 4096), (1, usize::MAX / 2)] {
             // Other tests do not use numbers as high as this one.
             let fd = fcntl_dupfd_cloexec(&file, 900)?.into_raw_fd();

@@ -282,7 +282,7 @@ pub fn set_memory_policy(policy: MemoryPolicy, nodes: &[u32]) -> io::Result<()> 
     }
     // The number of bits is one more than the mask has, because the kernel ignores the highest bit.
     let (mask, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODES + 1) };
-    // SAFETY: the mask lives in this frame. Of the number of bits, the kernel reads all but one,
+    // SAFETY: the mask lives in this frame. The kernel reads one bit less than the given number,
     // which is the length of the mask; a null mask has 0 bits. The call changes nothing but the
     // policy of this thread.
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, policy.number(), mask, bits) }).map_err(|e| {
@@ -329,7 +329,7 @@ fn parse_list(list: &str, limit: usize) -> Option<Vec<u32>> {
 /// An error of the kernel or of a system call filter; then nothing has changed.
 pub fn own_file_table() -> io::Result<()> {
     // SAFETY: the call takes a number only. Descriptors keep their numbers in a table that ends with this thread; other threads keep
-    // theirs.
+    // the old table.
     check(unsafe { libc::unshare(libc::CLONE_FILES) })
 }
 
@@ -348,7 +348,7 @@ fn current_policy() -> (libc::c_int, Vec<u32>) {
     let mut mode: libc::c_int = -1;
     let mut mask = [0 as libc::c_ulong; MAX_NODES / WORD_BITS];
     let (none, flags) = (std::ptr::null::<libc::c_void>(), 0);
-    // SAFETY: the kernel fills a number and a mask of this frame, which is as long as the number of bits says.
+    // SAFETY: the kernel fills a number and a mask of this frame. The mask has the given number of bits.
     let answer = unsafe {
         libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), MAX_NODES, none, flags)
     };

@@ -83,7 +83,7 @@ impl Interval {
         if let Some(id) = id {
             let process = self.processes.entry(id).or_default();
             process.add(device, row, flags, ns);
-            // A bio has its flush itself. On other devices the requested flush is a separate row.
+            // The row of a bio includes its flush. On other devices the requested flush is a separate row.
             let has_flush = flags.op(row.sectors) == Op::Write && (flags.has_preflush() || flags.has_fua());
             process.flushes += u64::from(*unit == RowUnit::Bios && has_flush);
         }

@@ -221,7 +221,7 @@ impl<'p> Iterator for Records<'p> {
             match kind {
                 // Nothing follows this record on the page.
                 PADDING if delta == 0 => return None,
-                // A record that a filter dropped. Its length follows the word, and its time counts.
+                // A record that a filter dropped. Its length follows the word. Its time still advances the clock.
                 PADDING => {
                     let length = self.word()? as usize;
                     self.take(length.saturating_sub(4))?;
@@ -294,7 +294,7 @@ pub struct Event {
     pub sectors: u32,
     /// Index of the request's flags in [`Names`].
     pub flags: u32,
-    /// Index in [`Names`] of the task in which the event happened. Completions have no task: their 0 means nothing.
+    /// Index in [`Names`] of the task in which the event happened. Meaningless for completions and lost records.
     pub task: u32,
     /// Device number (12 bits major, 20 bits minor); 0 if the event does not contain it.
     pub device: u32,

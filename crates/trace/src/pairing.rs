@@ -222,7 +222,7 @@ impl Pairing {
         let asked = names.flags_at(slot.row.flags).cloned().unwrap_or_default();
         row.flags = names.flags(&Flags::parse(&asked.rwbs));
         if issued_with_fua && !asked.has_preflush() {
-            // The device flushes and writes in one operation, so no separate end follows.
+            // The device itself makes the write stable (FUA), so no separate end follows.
             self.slots.finish(number, State::Dropped);
         } else {
             self.ending.entry(event.sector).or_default().push_back(number);

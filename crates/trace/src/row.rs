@@ -112,8 +112,8 @@ pub fn op(letters: &[u8], sectors: u32) -> Op {
 }
 
 /// Maximum number of distinct tasks, and of distinct flags. This limits the memory that a hostile
-/// file can use. All further tasks share the last number, that of an empty entry, so that their
-/// requests do not count as those of another task.
+/// file can use. All further tasks share the last number. It refers to an empty entry, so that their
+/// requests are not attributed to another task.
 const MAX_NAMES: usize = 1 << 18;
 
 /// A task that issued requests.
@@ -152,12 +152,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the number that stands for a task, and adds the task if it is new.
+    /// Returns the number of a task, and adds the task if it is new.
     pub fn task(&mut self, task: &Task) -> u32 {
         number_of(&mut self.tasks, &mut self.by_task, task)
     }
 
-    /// Returns the number that stands for these flags, and adds them if they are new.
+    /// Returns the number of these flags, and adds the flags if they are new.
     pub fn flags(&mut self, flags: &Flags) -> u32 {
         number_of(&mut self.flags, &mut self.by_flags, flags)
     }
@@ -228,7 +228,7 @@ impl Ends {
         ((self.oldest + RECENT_ENDS - at - 1) % RECENT_ENDS) as u64 + 1
     }
 
-    /// Puts an end in the place of the oldest one, and returns the index of this place.
+    /// Replaces the oldest end, and returns the index of the new one.
     #[inline]
     pub fn push(&mut self, end: u64) -> usize {
         let at = self.oldest;

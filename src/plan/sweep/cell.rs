@@ -295,7 +295,7 @@ impl GridBuilder<'_> {
     /// writing a new one.
     pub(super) fn add_baselines(&mut self) -> Vec<Baseline> {
         let Some(role) = self.targets.first().map(|t| t.role) else { return Vec::new() };
-        // `cp` and `dd` start at the first byte of one target. With other starts or several targets, a comparison would mean nothing.
+        // `cp` and `dd` start at the first byte of one target. With the axis `target` or `offset`, a comparison would mean nothing.
         let axes = &self.sweep_spec.axes;
         if !axes.target.is_empty() || !axes.offset.is_empty() {
             return Vec::new();

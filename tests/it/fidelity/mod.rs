@@ -1,7 +1,7 @@
 //! Fidelity: the device receives exactly the requested operations. Direct I/O on a block device and on ext4, compared with the kernel's events
 //! ([`crate::trace`]).
 //!
-//! A random share may deviate by five standard deviations, and a distribution by what happens once in 10^5 cases, so a test fails without a
+//! A share may deviate by five standard deviations, a distribution by what chance exceeds once in 10^5 cases. So a test fails without a
 //! cause about once in a hundred thousand runs.
 
 mod orders;

@@ -233,7 +233,7 @@ fn normal_distribution_is_centred() {
     let law: Vec<f64> = (0..128_u32).map(|c| bell.cdf(f64::from(c + 1)) - bell.cdf(f64::from(c))).collect();
     let words = "--rw randread --random normal:10 --depth 32 --size 16m --ops 40000";
     on_device(&format!("{words} {COUNTED}"), |all| {
-        // Join many blocks into one class: no single block shows that the bell is slightly too wide.
+        // Join many blocks into one class: the count of a single block would not reveal a bell that is slightly too wide.
         let counts = per_block(all, 0..16 * MIB);
         assert_proportions(&counts.chunks(32).map(|class| class.iter().sum()).collect::<Vec<_>>(), &law);
     });

@@ -1,5 +1,5 @@
 //! The live view on a real terminal: its content at three sizes, every way to end, and terminals without a view. Golden files in
-//! `crates/live/src/draw` hold every character.
+//! `crates/live/src/draw` contain every character.
 
 pub(crate) mod screen;
 
@@ -249,7 +249,7 @@ fn view_names_other_processes_on_the_disk() {
     if shown.contains("(the ") {
         crate::stage::skip("the kernel charges nothing apart on this disk");
     } else {
-        // A process that lives on: one that begins and ends between two samples is only seen by its I/O.
+        // This process lives long: fathom cannot name a process that begins and ends between two samples.
         let other = stage.start("run --rw read --bs 1m --time 20s --runs 1 --warmup 0 --quiet", &data);
         let named = format!("fathom ({}): ", other.id());
         screen.wait_until("who it is", |shown| {

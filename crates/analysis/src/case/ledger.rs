@@ -1,9 +1,9 @@
 //! The ledger of a case: what fathom issued, what the kernel charged, and what each device completed.
 //!
 //! The kernel may charge a direct operation twice. io_uring first submits without waiting
-//! (`REQ_NOWAIT`). The kernel charges the request to the cgroup (`submit_bio`) before it knows
-//! whether the request can pass. If it cannot, the kernel returns it, and an io_uring thread
-//! submits it again with waiting, which is charged again. Two cases are known, both measured on
+//! (`REQ_NOWAIT`). The kernel charges the request to the cgroup (`submit_bio`) before it checks
+//! whether the request can pass. If not, the kernel returns the request. An io_uring thread then
+//! submits it again with waiting, and it is charged again. Two cases are known, both measured on
 //! Linux 6.18 with cgroup v1. The kernel counts for cgroup v2 at the same place.
 //!
 //! 1. The request is larger than the device accepts and must be split. The charged bytes are exactly twice the completed bytes. The charged
@@ -237,7 +237,7 @@ fn count_layer<'a>(case: &Case<'a>, place: &Place, layer: &'a Layer, step: u32) 
 /// border of two extents.
 const NOT_SPLIT_UP_TO: f64 = 1.01;
 
-/// The engine that first submits without waiting and, if that is refused, again with waiting.
+/// The engine that first submits without waiting, and submits a refused operation again with waiting.
 const RETRYING_ENGINE: &str = "io_uring";
 
 /// Why the kernel refused an attempt after it had charged the attempt.
@@ -250,7 +250,7 @@ pub(crate) enum Refused {
 }
 
 /// Returns why attempts of this kind may have been refused after they were charged. `None` if the
-/// kernel cannot have refused any, or if the device's counters are unknown.
+/// kernel cannot have refused any, or if the device's counters or queue size are unknown.
 pub(crate) fn why_refused(case: &Case, kind: Kind) -> Option<Refused> {
     if !case.is_direct() || issued_by_retrying(case, kind).ops == 0 {
         return None;

@@ -1,6 +1,6 @@
 //! Decides which streams of a phase use a device, and how much of the device's work belongs to each of them.
 //!
-//! The counters of a device do not tell streams apart. Three kinds of evidence do:
+//! The counters of a device do not separate streams. Three kinds of evidence do:
 //! 1. A device that no other stream of the phase uses: its counters belong to the stream.
 //! 2. The kernel's counts for the stream's own workers (`/proc/thread-self/io`): reads and direct writes that they submitted, and pages
 //!    that they dirtied. Threads that belong to no worker (threads of a C library, helpers that ended early) are only in the count of the
@@ -35,7 +35,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of a count of which nothing is known.
+    /// The bounds of an unknown count.
     const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
 
     /// Returns a count that is known to the byte.
@@ -248,7 +248,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the number of direct operations of the streams that share these layers. Each operation becomes a request
-    /// at the layers, or is merged into one. Leaves out a stream whose bytes may not all have reached the layers.
+    /// at the layers, or is merged into one. Leaves out a stream if some of its bytes may not have reached the layers.
     pub(crate) fn direct_ops_of_sharers(&self, layers: &[&Layer]) -> u64 {
         let arrived_ops = |kind| {
             let submitted = self.submitted(kind);
@@ -402,7 +402,7 @@ impl<'a> Case<'a> {
             match kind {
                 Kind::Read if !is_direct => counted,
                 Kind::Read => counted.at_most(self.issued_by(stream, kind).bytes),
-                // The kernel counts a write through the page cache when it makes a page dirty, long before it is written.
+                // The kernel counts a write through the page cache when the page becomes dirty, long before its write-back.
                 _ if !is_direct => Bounds::UNKNOWN,
                 // A file system may send direct writes through the page cache. Pages that are still in the page cache
                 // were not submitted yet.

@@ -1,10 +1,10 @@
 //! Group C: whether written data survive a power failure.
 //!
-//! Flushes are counted only at the lowest layers: device mapper and RAID devices have no request queue, so the
-//! kernel does not count theirs.
+//! Flushes are counted only at the lowest layers: the kernel does not count those of device mapper and RAID devices,
+//! which have no request queue.
 //!
-//! - C01 compares the syncs with the flushes that disks with a volatile cache completed. It also fires if a volatile
-//!   cache is declared safe (`write through`) without being safe.
+//! - C01 compares the syncs with the flushes that disks with a volatile cache completed. It also fires if a layer
+//!   with a volatile cache reports none (`write through`).
 //! - C02 looks for `nobarrier` and similar mount options, and for libraries such as libeatmydata, which turn syncs off.
 //! - C03 compares the mean time of a flush at the lowest disks with a minimum for flash, for spinning disks, or for virtual machines.
 //! - C04 notes writes without syncs on a disk with a volatile cache, and fires if the final sync of
@@ -99,8 +99,8 @@ fn sum_flushes_of_disk(runs: &[&CaseRun], disk: &Layer, until: Moment) -> Known<
     Ok(sum)
 }
 
-/// Minimum number of flushes for each sync at depth 1, at which each sync causes exactly one flush. At a higher depth,
-/// this number is divided by the depth.
+/// Minimum number of flushes per sync at depth 1, where each sync causes exactly one flush. At a higher depth, the
+/// minimum is divided by the depth.
 const FLUSHED_FROM: f64 = 0.5;
 /// Largest number of flushes that a sync of another stream may cause: one for the data and one for the journal.
 const FLUSHES_OF_A_SYNC: u64 = 2;
@@ -256,7 +256,7 @@ fn check_barriers_off(case: &Case) -> Known<Answer> {
     holds("No mount option and no known library skips syncs.", evidence([]))
 }
 
-/// Describes what turns off syncs.
+/// Returns the mount option or the library that skips syncs, or `None` without one.
 fn describe_sync_skipper(case: &Case) -> Option<String> {
     let mut mounts = case.places().filter_map(|p| p.file_system.as_ref());
     let describe_skipping_mount = |fs: &FileSystem| {
@@ -532,8 +532,8 @@ fn check_remote_ack(case: &Case) -> Known<Answer> {
     Detail::new(Severity::Note, sentences.join(" "), evidence([])).found()
 }
 
-/// Returns a note on the calls to the servers of the NFS file systems `name`, or a relabelling finding if syncs were requested but no WRITE
-/// or COMMIT was sent.
+/// Returns a note on the WRITE and COMMIT calls to NFS servers, or a relabelling finding if syncs were requested but no
+/// call was sent. `name` lists the kinds of the NFS file systems.
 ///
 /// # Errors
 /// Why the calls are unknown.
@@ -595,10 +595,10 @@ fn calls_since_mount(snapshot: &Snapshot) -> Known<NfsCalls> {
     Ok(NfsCalls { writes, commits: calls_named("COMMIT").ok_or_else(missing)? })
 }
 
-/// If the final sync takes more than this share of the measured time, the check reports the rate that includes it.
+/// If the final syncs take more than this share of the measured time, the rate without them is biased.
 const HIDDEN_ABOVE: Share = Share(0.1);
-/// Syncs shorter than this are ignored: a journal commit and a flush take a spinning disk several rotations, which
-/// would seem long compared with a short run.
+/// Syncs that are shorter than this on average are ignored: a journal commit and a flush take a spinning disk several
+/// rotations, a large share of a short run.
 const SYNC_FLOOR_NS: f64 = 50e6;
 
 const SYNC_HIDES_TAIL: Check = Check {
@@ -833,7 +833,7 @@ fn the_answer_names_what_makes_its_syncs_doubtful() {
         "{}",
         report.verdict_reason
     );
-    // A note about the final sync does not concern a job that makes no syncs.
+    // A note about the final sync casts no doubt on the latencies of a job that makes no syncs.
     let plain = Fixture { options: "rw,nobarrier", runs: 8, ..Fixture::honest_write() };
     let report = judged(&plain.record(), "write.p99>10s", &[]);
     assert_eq!((answer(&report), report.verdict_by), (Some((AnswerWord::Pass, false)), None));

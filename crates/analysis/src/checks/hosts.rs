@@ -2,8 +2,8 @@
 //!
 //! - F01 compares the time between the first and the last start, and the error of the clocks, with the time in which all hosts ran.
 //! - F02 compares the sizes of the hosts' targets, and the common time of all hosts with the time of the longest run.
-//! - F03 finds hosts that share storage, and computes the expected share of repeated blocks from the order of offsets: a cache may have
-//!   answered reads because another host, or the host that wrote the file, brought the blocks in.
+//! - F03 finds hosts that share storage, and computes the expected share of repeated blocks from the order of offsets. Repeated reads may
+//!   come from a cache: another host read the blocks before, or a host wrote them.
 //! - F04 compares the kernels (boot_id) and the identities of the devices: the sum over hosts may be the rate of one machine or one device.
 //!   Shared file systems are no finding.
 //! - F05 lists differences in kernel, CPUs, memory, file system, mount options and devices.
@@ -21,21 +21,21 @@ fn fleet<'c>(case: &Case<'c>) -> Option<&'c Fleet> {
     case.record.fleet.as_deref()
 }
 
-/// Returns the hosts that ran this job, by rank, or none if a single host measured.
+/// Returns the hosts that ran this job, by rank, or none if a single host ran it.
 fn hosts_of_job<'c>(case: &Case<'c>) -> &'c [HostRecord] {
     let all = fleet(case).map_or(&[][..], |f| &f.hosts);
     let participants = &all[..case.record.header.plan.hosts_in_job(case.job_index, all.len())];
     if participants.len() > 1 { participants } else { &[] }
 }
 
-/// Returns the runs of this result in which a host measured for some time.
+/// Returns the runs of this result in which any host measured.
 fn measured_runs<'c>(case: &Case<'c>) -> Vec<&'c RunOnHosts> {
     let phase_of_job = (case.job_index as u32, case.phase_index as u32);
     let all = fleet(case).into_iter().flat_map(|f| &f.runs);
     all.filter(|run| (run.index.job, run.index.phase) == phase_of_job && run.longest_ns > 0).collect()
 }
 
-/// Identifies storage, so that two hosts with the same storage are found.
+/// The identity of storage: equal for two hosts that use the same storage.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Storage {
     /// A device: model and serial number, or device number within one kernel.
@@ -107,8 +107,8 @@ fn host_names(case: &Case, ranks: &[usize]) -> String {
 /// Maximum number of host names in a sentence.
 const MOST_NAMES: usize = 3;
 
-/// Lists `count` names, of which `first` has the first ones: `a`, `a and b`, or `a, b, c and 4
-/// more`.
+/// Lists `count` names: `a`, `a and b`, or `a, b, c and 4 more`. `first` has the first of
+/// these names.
 pub(crate) fn list_hosts(first: &[&str], count: usize) -> String {
     match first {
         [] => String::new(),

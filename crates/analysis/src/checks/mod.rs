@@ -144,18 +144,18 @@ impl Check {
     /// Runs the check with the answers so far. If the evidence of some runs is missing, the check can still have a
     /// finding about the other runs:
     ///
-    /// 1. If the check cannot answer, it is asked about each run alone, or about each group of many runs. A run for which
-    ///    it gives the same reason lacks evidence.
-    /// 2. The check is asked again without these runs, until it answers or all other runs have their evidence. Runs lack
-    ///    evidence for at most [`MAX_REASONS`] reasons: more reasons come from figures, which change with the runs.
+    /// 1. If the check cannot answer, it is asked about each run alone, or about groups if there are many runs. If the
+    ///    reason is the same, this run or group lacks evidence.
+    /// 2. The check is asked again without these runs, until it answers or all other runs have their evidence. It is asked
+    ///    at most [`MAX_REASONS`] times: further reasons come from figures, which change with the runs.
     /// 3. Only a finding is an answer. A belief does not hold if a run lacks evidence.
     ///
-    /// No run is left out if the figures of all runs do not decide: the answer is [`Answer::Undecided`], or its reason states
-    /// figures, so that a single run has another reason. An undecided answer becomes an error here.
+    /// If the figures of all runs do not decide, no run is left out. Then the answer is [`Answer::Undecided`], which
+    /// becomes an error here, or its reason states figures, and a single run gives another reason.
     pub(crate) fn ask(&self, case: &Case, answers: &Answers) -> Known<Answer> {
         let first_why = match self.ask_about(case, answers) {
             Err(why) => why,
-            // The figures of all runs leave the answer open, so to leave runs out would be a choice of runs.
+            // The figures of all runs leave the answer open. Leaving runs out would be a choice of runs.
             Ok(Answer::Undecided(why)) => return Err(why),
             decided => return decided,
         };
@@ -207,10 +207,10 @@ fn is_same_reason(one: &str, other: &str) -> bool {
 /// The maximum number of groups of runs, because a session may have thousands of runs.
 const MAX_GROUPS: usize = 64;
 
-/// The maximum number of different reasons for which the runs of a result may lack the evidence of one check.
+/// A check may lack the evidence of runs for at most this many different reasons.
 const MAX_REASONS: usize = 3;
 
-/// Builds the formula text of a check. Like in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
+/// Builds the formula text of a check. As in `format!`, a threshold appears as its constant (`{BIASED_ABOVE}`).
 macro_rules! formula {
     ($($text:tt)*) => {
         || format!($($text)*)
@@ -328,7 +328,7 @@ pub(crate) fn undecided(question: &str) -> Known<Answer> {
 /// workers.
 ///
 /// # Errors
-/// If a run lacks these counts.
+/// Fails if a run lacks these counts.
 pub(crate) fn undecided_by_workers(case: &Case, question: &str, why: &str) -> Known<Answer> {
     if case.has_worker_counts() {
         undecided(&format!("{question}: {why}"))
@@ -376,7 +376,7 @@ fn sum_over_runs<'r>(case: &Case<'r>, figure: impl Fn(&CaseRun<'r>) -> Known<u64
     case.runs.iter().try_fold(0_u64, |sum, ran| Ok(sum.saturating_add(figure(ran)?)))
 }
 
-/// Returns the median latency of reads or that of writes in ns, whichever is smaller.
+/// Returns the smaller of the median latencies of reads and of writes, in ns.
 ///
 /// # Errors
 /// Fails if no read or write completed within a window.

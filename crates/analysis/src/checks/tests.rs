@@ -95,7 +95,7 @@ fn every_check_fires_on_its_fixture_and_is_silent_on_honest_records() {
     }
 }
 
-/// Puts a target before the first one, of which no snapshot has anything. Its device chain is unknown too, or that of the other.
+/// Adds a target before the first one. No snapshot contains its state. Its device chain is that of the first one, or unknown.
 fn with_unknown_target(mut record: Record, is_place_known: bool) -> Record {
     let plan = &mut record.header.plan;
     plan.targets.insert(0, plan.targets[0].clone());
@@ -177,7 +177,7 @@ fn unread(run: &mut Run) {
     }
 }
 
-/// Adds a run before the first one, of which nothing was read.
+/// Adds a run before the first one. Nothing was read about the added run.
 fn with_unread_run(mut record: Record) -> Record {
     let mut first = record.runs[0].clone();
     unread(&mut first);
@@ -238,7 +238,7 @@ fn each_check_leaves_out_only_the_runs_that_it_could_not_read() {
     let sentence = if let Ok(Answer::Finding(f)) = &answer { f.sentence.as_str() } else { "" };
     let rest = all_runs.iter().filter(|repeat| ![1, 3].contains(*repeat)).count();
     assert_eq!(sentence, format!("{rest} runs. Only {rest} of 5 runs were checked: no file a."));
-    // Reasons differ in the number of the run only, and more runs than reasons are unread.
+    // The reasons differ only in the number of the run, and more than `MAX_REASONS` runs are unread.
     let answer = ask_with(|case| match case.runs.iter().map(|ran| ran.run.start.repeat).find(|at| *at > 0) {
         Some(repeat) => Err(format!("run {} has no snapshot at its start", repeat + 1)),
         None => found(&format!("{} runs.", case.runs.len())),

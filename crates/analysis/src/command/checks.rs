@@ -23,8 +23,8 @@ use stats::intervals::FEWEST_RUNS;
 use stats::sample::{mean, variance};
 use std::borrow::Cow;
 
-/// Minimum share for a finding: of the reads that the page cache served, or of the writes that were
-/// still in it.
+/// Minimum share for a finding: of reads that the page cache served, or of writes that were still in
+/// the page cache.
 const CACHE_SHARE: f64 = CACHED_ABOVE.0;
 
 /// A direction with fewer bytes than this does not matter.
@@ -39,12 +39,12 @@ const CPU_WAIT_SHARE: f64 = CPU_WAIT_ABOVE.0;
 /// Shortest run in which waiting for a CPU is noticeable.
 const CPU_WAIT_SECONDS: f64 = 0.1;
 
-/// Returns the answer of a check that found no problem. [`to_checked`] writes its sentence from the check's assumption.
+/// Returns the answer of a check that found no problem. [`to_checked`] writes its sentence from the check's `belief`.
 fn holds() -> CheckAnswer {
     holds_with("")
 }
 
-/// Returns the answer of a check that found no problem, although its assumption is true only within a tolerance.
+/// Returns the answer of a check whose `belief` is true only within a tolerance.
 fn holds_with(sentence: impl Into<Cow<'static, str>>) -> CheckAnswer {
     CheckAnswer::Holds(sentence.into(), Evidence::new())
 }
@@ -146,7 +146,7 @@ fn check_page_cache(run: &CommandRun) -> Known<CheckAnswer> {
     })
 }
 
-/// Checks for bytes of named files that read as zeros because no storage holds them.
+/// Checks for ranges of the named files that read as zeros because their bytes were never stored.
 fn check_stored_bytes(
     run: &CommandRun,
     what: &str,

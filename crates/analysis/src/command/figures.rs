@@ -78,7 +78,7 @@ pub(super) fn build_command_run(record: &Record, seen: &CommandRecord) -> Comman
         sync_seconds,
         machine_dirty_bytes: dirty,
         syncs: end.traced.clone().and_then(|traced| {
-            // A ring or an asynchronous context also takes syncs, which are no system calls.
+            // Syncs in a ring or an asynchronous context are no system calls, so they are not counted.
             if traced.async_contexts > 0 && traced.syncs.is_empty() {
                 return Err("the command used asynchronous I/O, whose syncs are not counted".into());
             }
@@ -508,7 +508,7 @@ pub(super) fn describe_run(command: &Command, run: &CommandRun, seen: Option<&Co
             Err(why) => out.push(format!("{program} took {took}{ended}. Its I/O is unknown: {why}.")),
         },
     }
-    // Without reads and writes, the sentence above already says how the command ended.
+    // Without reads and writes, the sentence above already reports how the command ended.
     if !ended.is_empty() && (read.is_some() || wrote.is_some()) {
         out.push(format!("It took {took}{ended}."));
     }
@@ -640,7 +640,7 @@ fn device_name(run: &CommandRun, bytes: impl Fn(&DeviceUse) -> u64) -> String {
     device.map_or_else(|| "the disk".into(), |device| device.name.clone())
 }
 
-/// Returns the device on which the first of these files lies, or `the disk`.
+/// Returns the device that stores the first of these files, or `the disk`.
 fn file_device(run: &CommandRun, is_used: impl Fn(&NamedFiles) -> bool) -> String {
     let device = run.named.iter().filter(|one| is_used(one)).find_map(|one| one.device.clone());
     device.unwrap_or_else(|| "the disk".into())

@@ -274,10 +274,10 @@ const TAKES_TURNS_SHARE: f64 = 0.2;
 /// Minimum bytes through a standard stream for its other end to be the limiter.
 const MIN_STREAM_BYTES: u64 = 1 << 20;
 
-/// Minimum share of the bytes for the page cache to count as holding all of them.
+/// If at least this share of the bytes was in the page cache, all of them count as cached.
 const NEARLY_ALL_SHARE: f64 = 0.95;
 
-/// Minimum length of a run for a CPU share: five ticks of 4 ms, in which many kernels count CPU time.
+/// Minimum length of a run for a CPU share: five of the 4 ms ticks in which many kernels count CPU time.
 const MIN_CPU_SECONDS: f64 = 0.02;
 
 fn command_limiter(record: &Record, run: &CommandRun, seen: &CommandRecord) -> Limiter {

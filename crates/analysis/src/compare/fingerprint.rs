@@ -79,8 +79,8 @@ const NOT_COMPARED: [&str; 9] = [
     "verify.content.stamps.seed",
 ];
 
-/// Fields of a stream that [`fingerprint`] covers for the result's own stream, so that [`setting_aspects`]
-/// skips them there.
+/// Fields of a stream that [`fingerprint`] covers for the result's own stream. [`setting_aspects`] skips
+/// them for this stream.
 const STATED_FIELDS: [&str; 7] = ["batch", "delay_ns", "ends_others", "engine", "limit", "options", "place"];
 
 /// Fields that do not change the work, so that they may be the subject of the comparison, like

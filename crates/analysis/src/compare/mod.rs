@@ -122,7 +122,7 @@ impl<'r> PendingComparison<'r> {
         let mut drafts: Vec<Draft> = drafts.chain(draft_commands(a, b, options)).collect();
         let headline = a.first().map(|r| r.headline.name.as_str());
         if let Some(draft) = drafts.iter_mut().find(|d| headline == Some(d.pair.true_name_a.as_str())) {
-            // A headline has the true name of its result, that is the name of what was measured.
+            // A headline has the true name of its result: the name of what was measured.
             draft.pair.headline = true;
         }
         let unknown = drafts.iter_mut().map(|d| std::mem::take(&mut d.unknown)).collect();
@@ -352,7 +352,7 @@ fn why_not_comparable(
 }
 
 /// Returns how to get a number: the fix, and all findings of both sides that the user must accept to compare the numbers.
-/// Only the fix without such findings, or if a result would have no number even then.
+/// Only `measure again` if there are no such findings, or if a result would have no number even then.
 fn accept_advice(a: &PooledResult, b: &PooledResult) -> String {
     let all = || a.iter().chain(b);
     let ids: NamedIds = all()
@@ -379,7 +379,7 @@ fn other_work(differences: &[Difference], name: &str) -> Option<String> {
     (!refusing.is_empty()).then(|| format!("A and {name} {which}: {}", refusing.join("; ")))
 }
 
-/// Whether findings such as the page cache (A01) relabel only one result of a pair.
+/// Whether different findings relabel the results of a pair, such as the page cache (A01) on one side only.
 pub(crate) fn measures_something_else(pair: &Pair) -> bool {
     pair.differences.iter().any(|d| d.aspect == fingerprint::MEASURED)
 }
@@ -579,7 +579,6 @@ struct SideResult<'a> {
 /// The same result in all sessions of a side that have it. Empty only in [`compare_in_turns`], if an index has no result.
 type PooledResult<'a> = Vec<SideResult<'a>>;
 
-/// The results of both sides, matched.
 struct MatchedResults<'a> {
     pairs: Vec<(PooledResult<'a>, PooledResult<'a>)>,
     only_in_a: Vec<String>,

@@ -625,7 +625,7 @@ fn headlines_of_many_sides_share_one_correction() {
 
 #[cfg(test)]
 mod simulation {
-    //! Seeded simulations with a known truth: how often a word is wrong, and how often a difference is found.
+    //! Seeded simulations with a known truth: how often an answer is wrong, and how often a difference is found.
     //!
     //! Runs are drawn on a logarithmic axis and weighed like runs that were measured in turns.
     //! `cargo test --release -p fathom-io-analysis error_rates -- --ignored --nocapture` prints the tables of `docs/reference/compare.md`.
@@ -732,7 +732,7 @@ mod simulation {
 
     #[test]
     fn the_estimated_runs_settle_it() {
-        // The difference is 5 %, which five runs miss more often than not.
+        // Five runs miss a difference of 5 % more often than not.
         let mut draw = Draw(5);
         let mut needed: Vec<u32> = (0..500)
             .filter_map(|_| answer_alone(weigh(draw.pair(5, 1.05), &in_turns())).runs_needed)
@@ -831,7 +831,7 @@ mod simulation {
         assert!(wrong <= 5, "{wrong} of 100 comparisons had a false word");
     }
 
-    /// Shares of comparisons that call percentiles different, and B slower, and whose interval holds the truth. The percentiles have heavy
+    /// Shares of comparisons that call percentiles different, and B slower, and whose interval contains the truth. The percentiles have heavy
     /// tails over runs: a log-normal of three times the deviation in a tenth of the runs.
     fn percentiles(trials: usize, n: usize, factor: f64) -> ([f64; 2], f64) {
         let mut draw = Draw(17 + n as u64);

@@ -1,10 +1,10 @@
-//! Weighs the runs of two sides: which numbers are compared, which word each one gets, and whether the gate `--fail-if-slower` passes.
+//! Weighs the runs of two sides: which numbers are compared, which answer each one gets, and whether the gate `--fail-if-slower` passes.
 //!
-//! The word comes from the 95 % interval of the ratio on logarithms: Welch's, or for percentiles with six runs or more on each side that of
-//! a bootstrap over runs. The word is the first of these that applies:
-//! 1. `FASTER`, `SLOWER`: the interval lies beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
-//!    it.
-//! 2. `SAME`: the interval and the median of all pairs of runs lie within the tolerance.
+//! The answer comes from the 95 % interval of the ratio on logarithms: Welch's interval, or a bootstrap over runs for percentiles with six
+//! runs or more on each side. The answer is the first of these that applies:
+//! 1. `FASTER`, `SLOWER`: the interval is beyond the margin, Holm's p among all numbers is at most 5 %, and the ranks of the runs confirm
+//!    the difference.
+//! 2. `SAME`: the interval and the median of all pairs of runs are within the tolerance.
 //! 3. `CANNOT TELL`: there is no interval, the ranks or medians of the runs contradict the means,
 //!    or the interval allows a change by more than half.
 //! 4. `NO DIFFERENCE SEEN`: everything else. The interval bounds the difference.
@@ -13,10 +13,11 @@
 //! 1. INVALID: a side has no number, or depends on an accepted finding that this command line does not accept.
 //! 2. FAIL: both one-sided 95 % bounds of the slowdown are beyond the limit, and the number is SLOWER.
 //! 3. PASS: the upper bound of the slowdown is within the limit.
-//! 4. INCONCLUSIVE: the limit lies between the bounds; or both are beyond it and the number is not SLOWER, with the reason.
+//! 4. INCONCLUSIVE: the limit is between the bounds, there are no bounds, the number is not compared, or both bounds are beyond the
+//!    limit but the number is not SLOWER.
 //!
-//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each of
-//! these errs half as often, so both decisions together err no more often than one.
+//! A gate that may decide twice, on the first runs and after more runs, uses the ends of the two-sided 95 % interval as bounds. Each end
+//! errs half as often as a one-sided bound, so both decisions together err no more often than one.
 
 use super::{Options, RunOrder};
 use crate::compare::checks;
@@ -233,7 +234,7 @@ impl WeighedNumber {
         })
     }
 
-    /// Whether all runs of one side lie beyond all runs of the other side.
+    /// Whether all runs of one side are above all runs of the other side.
     fn is_separated(&self) -> bool {
         let ends = |side: &[f64]| {
             side.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
@@ -458,7 +459,7 @@ pub(super) fn decide_gate(
         GateOutcome::Undecided => judge_undecided(options.inconclusive, ended_early),
         _ => (None, String::new()),
     };
-    // For runs in turns, the answer of the session says the same. Without a bound, a PASS would say nothing.
+    // For runs in turns, the answer of the session gives this advice. Without a bound, a PASS would prove nothing.
     let is_advice = addition.ends_with(PASS_UNLESS_PROVEN);
     let omits_advice = is_advice && (!are_bounded || options.run_order != RunOrder::Apart);
     let sentence = if omits_advice { sentence } else { sentence + &addition };
@@ -484,7 +485,7 @@ pub(super) fn combine_gates(others: &[Other]) -> Option<SlowdownGate> {
     let all: Vec<(&str, &SlowdownGate)> =
         others.iter().filter_map(|o| Some((o.name.as_str(), o.comparison.gate.as_ref()?))).collect();
     let (_, worst) = all.iter().max_by_key(|(_, gate)| gate.outcome)?;
-    // The advice for undecided gates comes once, if it is true of each of them, and not next to a failed one.
+    // The advice for undecided gates is printed once, if all of them have it and no gate has a worse outcome.
     let has_advice = |gate: &SlowdownGate| gate.sentence.ends_with(PASS_UNLESS_PROVEN);
     let mut undecided = all.iter().filter(|(_, gate)| gate.outcome == GateOutcome::Undecided);
     let advice = worst.outcome == GateOutcome::Undecided && undecided.all(|(_, gate)| has_advice(gate));
@@ -610,8 +611,8 @@ fn describe_difference(pair: &Pair, metric: &Metric, bound: Option<String>) -> S
     format!("{} {} {}, {bound}", pair.name, metric.name, show_change(metric.ratio))
 }
 
-/// Describes the bound that decides the gate. It holds in one direction, so it is nearer to the measured change than the
-/// end of the two-sided interval in the table.
+/// Describes the bound that decides the gate. Unless the gate may decide twice, the bound is one-sided, and nearer to the
+/// measured change than the end of the two-sided interval in the table.
 fn slowdown_bound(metric: &Metric, [low, high]: [f64; 2], outcome: GateOutcome) -> String {
     let [least, most] = if metric.more_is_better { [1.0 - high, 1.0 - low] } else { [low - 1.0, high - 1.0] };
     let confidence = show_share(1.0 - SIGNIFICANCE);

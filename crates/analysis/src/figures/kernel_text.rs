@@ -1,7 +1,7 @@
 //! Reads numbers from the kernel's text files: CPU times, pressure, temperatures of drives, links of devices, and the host's load in a run.
 //!
-//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks sleep for I/O in the kernel. It leaves out
-//! waiting for a program in user space.
+//! Pressure (`/proc/pressure/*`) is independent evidence of waiting: the time in which tasks wait for I/O, a CPU or memory in the
+//! kernel. It does not include waiting for a program in user space.
 
 use crate::case::{Case, CaseRun, share};
 use model::Known;

@@ -1,7 +1,7 @@
 //! Compares a replay with its capture.
 //!
-//! 1. [`sum_at_driver`] adds up the requests that the driver completed for the replay's workers. Latencies and depth come from there if the
-//!    requests match the operations, else from the program.
+//! 1. [`sum_at_driver`] adds up the requests that the driver completed for the replay's workers. If these match the operations,
+//!    latencies and depth come from the driver, otherwise from the program.
 //! 2. [`pair_figures`] puts the figures of the replay and of the capture next to each other.
 //! 3. [`list_differences`] lists what differs and why.
 
@@ -46,7 +46,7 @@ pub(crate) fn compare(case: &Case) -> Option<ReplayComparison> {
 /// Adds up the requests at the driver in all runs.
 ///
 /// # Errors
-/// Why the driver's requests may not be those of the replay.
+/// Why there are no requests of the driver, or that their number does not match the operations.
 fn sum_at_driver(case: &Case) -> Known<AtDriver> {
     let mut sum = AtDriver::default();
     let mut depths = Vec::new();

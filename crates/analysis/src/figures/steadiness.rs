@@ -40,7 +40,7 @@ const MIN_STEADY_S: f64 = 59.5;
 pub(crate) const MIN_PER_MINUTE_S: f64 = 29.5;
 /// Minimum number of runs for a step between runs: four on each side.
 const MIN_RUNS_FOR_STEPS: usize = 8;
-/// Maximum number of runs for a search for steps between runs, whose time is quadratic.
+/// Maximum number of runs for a search for steps between runs. The search takes quadratic time.
 const MAX_RUNS_FOR_STEPS: usize = 500;
 /// A run settles if its rate changes towards the end by less than this share of the change at the beginning.
 const SETTLING_SHARE: f64 = 0.5;
@@ -447,7 +447,7 @@ impl RateChange {
 }
 
 impl RunDrift {
-    /// Returns the change along the line from its beginning to its end.
+    /// Returns the change along the fitted line, from the end of the warm-up to the end of the run.
     pub(crate) fn change(&self) -> RateChange {
         let end = |share: f64| self.mean_iops * (1.0 + share);
         RateChange {
@@ -684,7 +684,7 @@ mod tests {
             Scene { seconds, deviation, rho, rate: |_| 1.0 }
         }
 
-        /// Returns the share of the given intervals within a run that hold the truth, the share of draws without an interval,
+        /// Returns the share of the given intervals within a run that contain the truth, the share of draws without an interval,
         /// and the mean half width of the given intervals.
         fn within_a_run(n: usize, rho: f64, draws: u64) -> [f64; 3] {
             let given: Vec<(f64, f64)> = (0..draws)
@@ -704,7 +704,7 @@ mod tests {
             (0..count).map(|_| (deviation * noise.normal()).exp()).collect()
         }
 
-        /// Returns the share of the intervals over runs that hold the truth: of the geometric mean, and of the median.
+        /// Returns the share of the intervals over runs that contain the truth: of the geometric mean, and of the median.
         fn over_the_runs(count: usize, deviation: f64, draws: u64) -> [Option<f64>; 2] {
             let covers = |interval: &dyn Fn(&[f64]) -> Option<[f64; 2]>| {
                 let given: Vec<[f64; 2]> =

@@ -298,8 +298,7 @@ const MAX_POINTS: usize = 3000;
 /// With more runs than this, no run gets its own latency tail. A plot cannot distinguish more.
 const MAX_RUNS_WITH_TAILS: usize = 40;
 
-/// Number of entries in a latency tail for each factor of ten in the share of operations beyond
-/// them.
+/// Number of entries in a latency tail for each factor of ten in the share of slower operations.
 const ENTRIES_PER_DECADE: f64 = 10.0;
 
 /// Returns the intervals of all complete runs; `None` if the record has none.

@@ -1,7 +1,7 @@
-//! Traffic of other processes: requests and bytes on the disks below the targets that were not fathom's.
+//! Traffic of other processes: their requests and bytes on the disks below the targets.
 //!
-//! 1. This covers the disks of the targets and every disk below them, which a loop device, a volume or an array shares
-//!    with other users.
+//! 1. The traffic is counted on the disks of the targets and on every disk below them: other users may share the disk below
+//!    a loop device, a volume or an array.
 //! 2. fathom's own part is the charge of its cgroup. The kernel charges a request to the process that caused it on
 //!    every disk that the request passes, even if a thread of a loop device forwards it.
 //! 3. Late write-back and the journal below a loop device are charged to no process. So writes on lower disks count as traffic of others
@@ -97,7 +97,7 @@ fn traffic_of_shared_disks(case: &Case) -> Known<Traffic> {
     })
 }
 
-/// Whether each request of fathom is one request of the device. Only then can requests of others be
+/// Whether each operation of fathom is one request of the device. Only then can requests of others be
 /// counted.
 pub(crate) fn has_countable_requests(case: &Case) -> bool {
     case.largest_bytes() <= MAX_BYTES_OF_ONE_REQUEST

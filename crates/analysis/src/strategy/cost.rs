@@ -71,7 +71,7 @@ fn has_budget(grid: &Grid) -> bool {
     matches!(grid.search, Search::Adaptive { .. })
 }
 
-/// Returns the time left of a sweep. Only an exhaustive search never ends earlier.
+/// Returns the time left of a sweep. Every search except an exhaustive one may end earlier.
 pub fn sweep_time_left(sweep: &SweepProgress, plan: &Plan) -> TimeLeft {
     let at_most = plan.study.grid().is_some_and(|g| g.search != Search::Exhaustive);
     let phase_ns = |p: &Phase| planned_phase_ns(p).saturating_add(OVERHEAD_NS);

@@ -1,15 +1,15 @@
-//! Disturbed runs: what happened outside fathom during a run, whether that disturbed it, and
-//! whether it is repeated. Other processes, a hypervisor and changed limits disturb runs.
+//! Disturbed runs: what happened outside fathom during a run, whether this disturbed the run, and
+//! whether the run is repeated. Other processes, a hypervisor and changed limits disturb runs.
 //!
 //! Whether a run is disturbed:
 //! 1. The decision is made once, while measuring, and stored in the record.
 //! 2. It depends only on what happened outside fathom, never on the result of the run: repeating
 //!    slow runs would report a faster device.
-//! 3. It does not depend on the share of foreign traffic either. A fast run has much traffic of its own, which makes that share small, so a
-//!    limit on the share would keep the fast runs. Only the rate of foreign traffic counts.
-//! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): fathom cannot tell how much of it
-//!    other processes cause, because its own threads delay each other, and kernel threads that work for it are not in its count. The kernel
-//!    counts stolen time separately.
+//! 3. It does not depend on the share of foreign traffic either. The share is small in a fast run, because the run itself has much
+//!    traffic. So a limit on the share would keep the fast runs. Only the rate of foreign traffic counts.
+//! 4. Heat, burst credit, write-back and cliffs belong to the measurement. So does waiting for a CPU (D08): the part that other processes
+//!    cause is unknown, because fathom's own threads delay each other, and kernel threads that work for fathom are not in its count. The
+//!    kernel counts stolen time separately.
 //!
 //! When a run is repeated:
 //! 1. Up to two times, or as often as `--attempts` allows. Usually at the end of its round, when a burst may be over. In a load curve at

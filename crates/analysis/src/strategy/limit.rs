@@ -4,7 +4,7 @@
 //! 2. With a latency target, a load that a condition requires (`--fail-if 'iops<20000'`) is decided first.
 //! 3. Single runs find a load that clearly meets the target and one that clearly misses it. Bisection on the logarithm of the load brings
 //!    them together until they are near, or the loads in between are undecided.
-//! 4. More runs prove both ends, each with a confidence of 99 %. An end that stays unproven moves outward.
+//! 4. More runs prove both ends, each with a confidence of 99 %. An end that remains unproven moves outward.
 //! 5. Bisection with proofs narrows the bracket. It stops when the bracket is narrow.
 //! 6. More runs of the answer confirm that runs of one load are alike. Bursts by other users of the storage may be in only one of ten runs.
 //! 7. Without a latency target, or with `--curve`, an open loop offers fixed shares of the capacity in rounds of random order, and then
@@ -17,7 +17,7 @@
 //!
 //! Latency counts from the scheduled start and includes fathom's own lateness. So it is an upper bound on what users of the storage
 //! wait. The service time, from submission to completion, is a lower bound. A load meets the target if the upper bound is within it,
-//! and misses the target if the lower bound is beyond it. Otherwise the load stays undecided.
+//! and misses the target if the lower bound is beyond it. Otherwise the load remains undecided.
 
 use super::{Next, StrategyPlan, Summary, is_time_up};
 use crate::runs::{capacity, falls_short, lowest_limit};
@@ -57,13 +57,13 @@ const ROUGH_RATIO: f64 = 1.1;
 /// If the next unproven load is within this ratio of the proven load, the answer is known.
 const NARROW_RATIO: f64 = 1.03;
 
-/// Maximum number of runs that prove a load, as a multiple of `--runs`. If they do not prove an answer, the load remains unproven. The runs
-/// that confirm the answer may be more.
+/// Maximum number of runs that prove a load, as a multiple of `--runs`. If they prove neither answer, the load remains unproven. The load of
+/// the answer may get more runs, to confirm it.
 const MOST_RUNS: u32 = 4;
 
-/// The variation between the runs of a search includes one more run, with this many times the usual share of slow operations. It stands for
-/// bursts that no run has shown. In the simulations below, more than 5 % of the searches err with 1.5 if a tenth of the runs has bursts. With
-/// 4, the answers on steady storage are often more than 5 % too low.
+/// The variation between the runs of a search includes one imaginary run, with this many times the usual share of slow operations. It
+/// represents bursts that no run has shown. In the simulations below, more than 5 % of the searches err with 1.5 if a tenth of the runs has
+/// bursts. With 4, the answers on steady storage are often more than 5 % too low.
 const UNSEEN_BURST: f64 = 2.5;
 
 /// A search measures its answer until the loads with several runs have this many runs together, or the time is up. If a tenth of the runs
@@ -71,8 +71,9 @@ const UNSEEN_BURST: f64 = 2.5;
 const CONFIRMING_RUNS: u32 = 28;
 
 /// One-sided confidence of a proof. From `--runs` runs on, a proof is attempted after every run, at several loads, and each attempt may err.
-/// In the simulations below, at most 5 % of the searches name a load that misses the target if the storage is steady or has bursts of five
-/// times the share in some runs, and the target is not near the latency at low loads. docs/reference/limit.md has the other cases.
+/// In the simulations below, at most 5 % of the searches name a load that misses the target. This is true if the target is not near the
+/// latency at low loads, and the storage is steady or has five times the share of slow operations in some runs. docs/reference/limit.md
+/// has the other cases.
 pub(crate) const CONFIDENCE: f64 = 0.99;
 
 /// Maximum number of loads of a search.
@@ -249,9 +250,9 @@ impl Point {
         }
     }
 
-    /// Returns the bounds of the share of operations that are slower than the target, each with [`CONFIDENCE`]. The lower one is
-    /// that of the service times, the upper one that of the latencies. With fewer than `runs` runs, they are those after `runs`
-    /// runs with the same mean. `None` without an operation.
+    /// Returns the bounds of the share of operations that are slower than the target, each with [`CONFIDENCE`]: the lower bound
+    /// from the service times, the upper bound from the latencies. With fewer than `runs` runs, returns the bounds that `runs`
+    /// runs with the same mean would give. `None` without an operation.
     pub(crate) fn slow_share(&self, runs: u32) -> Option<[f64; 2]> {
         let bounds = |by: usize| {
             intervals::share_bounds(&self.counts[by], runs as usize, self.variances[by], CONFIDENCE)
@@ -366,7 +367,7 @@ impl Search<'_> {
     }
 
     /// Returns a load below the measured ones if a load that meets the target is `wanted`, otherwise one above them. Below undecided loads the
-    /// distance grows from try to try. Returns a measured load if it needs more runs and nothing can be learned from another one.
+    /// distance grows with each try. Returns a measured load if it needs more runs and nothing can be learned from another load.
     fn outward_load(&self, inward: &[&Point], wanted: bool) -> Option<u64> {
         let outermost = inward.first()?.offered;
         if !wanted {
@@ -389,7 +390,7 @@ impl Search<'_> {
         self.new_load(outermost as f64 / factor).or_else(undecided)
     }
 
-    /// Returns the next load above the highest one.
+    /// Returns the next load to try above `load`, the highest one so far.
     fn load_above(&self, load: u64) -> f64 {
         let first = FIRST_LOADS[1] * self.capacity;
         if (load as f64) < 0.99 * first { first } else { OUTWARD_FACTOR * load as f64 }
@@ -441,7 +442,8 @@ fn knee_load(points: &[Point], capacity: f64) -> Option<u64> {
     if_new(points, next)
 }
 
-/// Returns the mean latency of each load that completed an operation. In overload it grows with the length of the run, so it is very large.
+/// Returns the mean latency of each load that completed an operation. In overload, this mean is very large, because it grows with the length
+/// of the run.
 pub(crate) fn curve_points(points: &[Point]) -> Vec<CurvePoint> {
     let curve_point =
         |p: &Point| Some(CurvePoint { iops: p.offered as f64, mean_latency_ns: p.latency.mean_ns()? });

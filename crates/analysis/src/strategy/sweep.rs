@@ -409,7 +409,7 @@ impl<'g> SweepProgress<'g> {
         }
     }
 
-    /// Returns how far the sweep is, as words for the screen.
+    /// Describes how far the sweep is, for the screen.
     pub fn describe_progress(&self) -> String {
         match &self.mode {
             Mode::Race(search) => search.describe_progress(),

@@ -283,7 +283,7 @@ pub(crate) fn play(plan: &StrategyPlan, rate: impl FnMut(&Summary) -> f64) -> (V
     play_disturbed(plan, rate, |_| false)
 }
 
-/// Plays the strategy as [`play`] does. Other load disturbs the runs that `is_disturbed` names.
+/// Plays the strategy as [`play`] does. Other load disturbs the runs that `is_disturbed` selects.
 #[cfg(test)]
 pub(crate) fn play_disturbed(
     plan: &StrategyPlan,

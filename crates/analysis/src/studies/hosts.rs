@@ -15,7 +15,7 @@ use model::units::show_share;
 
 impl Question for HostSteps {
     fn compare(&self, record: &Record, report: &Report, jobs: &[usize]) -> Option<Studied> {
-        // The session of a single host has only its runs.
+        // The session of a single host has only that host's runs.
         record.fleet.as_ref().map(|_| build_scaling(report, self, jobs).into())
     }
 }

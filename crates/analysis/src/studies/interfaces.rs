@@ -1,9 +1,9 @@
 //! Compares interfaces: a row for each interface with its cost per byte for the same work, and the advice on which one to use.
 //!
 //! 1. [`build_row`] computes the costs of an interface over its runs.
-//! 2. [`advise_work`] compares the rates of the interfaces round by round. All that cannot be told
-//!    apart from the fastest form a group, and the plainest of them is recommended. Rows are
-//!    ordered from the plainest interface to the most complex one, so the plainest is the first.
+//! 2. [`advise_work`] compares the rates of the interfaces round by round. Interfaces that cannot be
+//!    distinguished from the fastest one form a group with it, and the plainest of the group is
+//!    recommended. Rows are ordered from the plainest interface to the most complex one.
 //! 3. The answer joins the advice for all works.
 
 use super::{Conclusion, Question};
@@ -39,7 +39,8 @@ struct RatedRow {
     row: ApiRow,
     /// Why the row has no rate, in a few words; meaningful only if it has none.
     why_without: String,
-    /// MB/s in each round, with the final sync of writes in the time; `None` in rounds without a run.
+    /// MB/s in each round, with the final sync of writes in the time; `None` in rounds without a run or without a
+    /// successful final sync.
     rates: Vec<Option<f64>>,
 }
 
@@ -140,7 +141,7 @@ fn build_row(judged: &Judged, candidate: &Candidate) -> Option<ApiRow> {
     })
 }
 
-/// Returns the MB/s of a job in each round, which rank the interface.
+/// Returns the MB/s of a job in each round. These rates rank the interface.
 fn rates_by_round(judged: &Judged, job: usize) -> Vec<Option<f64>> {
     let Some(case) = judged.answered.iter().map(|a| &a.case).find(|case| case.job_index == job) else {
         return Vec::new();
@@ -222,7 +223,7 @@ fn device_bytes_per_byte(case: &Case, writes: bool, issued: f64) -> Known<[f64; 
     Ok(bytes.map(|b| b / issued))
 }
 
-/// Returns the share of the span that a run covered. Assumes that it touched no block twice.
+/// Returns the mean share of the span that a run covered. Assumes that no block was touched twice.
 fn coverage(case: &Case) -> Option<f64> {
     let span = case.span_bytes() as f64 * case.runs.len() as f64;
     (span > 0.0).then(|| share(case.issued_total().bytes as f64, span))
@@ -284,8 +285,8 @@ struct RankedRow<'a> {
     rates: &'a [Option<f64>],
 }
 
-/// Returns the recommendation for each work whose bytes reach the program, in the order of the table, and the works
-/// without one, with the reason.
+/// Returns the recommendation for each work, in the order of the table, and for each other work the reason why there is
+/// none. Ignores rows whose bytes do not reach the program.
 fn advise(rows: &[RatedRow], results: &[Measured], why_few: &str) -> (Vec<Advice>, Vec<NoAdvice>) {
     let (mut advice, mut none) = (Vec::new(), Vec::new());
     let visible = rows.iter().filter(|rated| rated.delivers_bytes);
@@ -522,7 +523,7 @@ fn is_fastest(advice: &Advice) -> bool {
 }
 
 /// Recommends an interface for each work: `Use pread for 4K random read; mmap for 4K sequential read. In each of them
-/// no other interface is more than 4 % faster.` The bound is the largest one of the works' own sentences.
+/// no other interface is more than 4 % faster.` The bound is the largest bound of the works.
 fn recommend(advice: &[Advice], has_writes: bool) -> String {
     let by_interface = group_by_key(advice.iter().map(|a| (a.interface.as_str(), a.work.as_str())));
     let sentence =
@@ -924,7 +925,7 @@ fn rows_that_may_be_much_slower_are_not_in_the_group() {
     // The plainest may be a third slower. The second is surely slower, but only a little. The third is the fastest.
     let group = find_fastest_group(&[gap(0.33, false), gap(0.04, true), gap(0.02, false), gap(0.20, true)]);
     assert_eq!(group, Some(FastestGroup { members: vec![1, 2], at_most: 0.04, first_at_most: 0.04 }));
-    // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound says nothing.
+    // If no bound is good, rows with at most twice the smallest bound form the group, unless the bound exceeds `SAYS_NOTHING`.
     let group = find_fastest_group(&[gap(0.45, false), gap(0.30, false), gap(0.55, false)]);
     assert_eq!(group, Some(FastestGroup { members: vec![0, 1], at_most: 0.45, first_at_most: 0.45 }));
     let group = find_fastest_group(&[gap(0.91, false), gap(0.70, false)]);

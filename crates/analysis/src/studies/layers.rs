@@ -56,7 +56,7 @@ impl Question for LayerComparison {
 }
 
 impl Conclusion for Layers {
-    /// Describes the effect of the page cache.
+    /// Returns the deductions from independent jobs, and the effects of the page cache.
     fn deduce(&self, judged: &Judged) -> Vec<Deduction> {
         let of_row = |row: &LayerRow| deduce_from_row(row, judged.results.get(row.result)?);
         deductions::deduce_from_jobs(judged).into_iter().chain(self.rows.iter().filter_map(of_row)).collect()
@@ -136,7 +136,7 @@ fn latency_interval(case: &Case) -> Option<[f64; 2]> {
 
 /// Returns the rate, mean request size and mean latency of the topmost devices in the directions of the case;
 /// `None` if the counters of the devices are unknown. Both the counters and the issued operations include
-/// warm-up and drain, so their ratio also holds for the window.
+/// warm-up and drain, so their ratio also applies to the window.
 fn pace_of_device(case: &Case, tool_iops: f64) -> Option<OperationFigures> {
     let counted = case.device_io().ok()?;
     let issued = case.issued_total().ops as f64;
@@ -152,8 +152,8 @@ fn pace_of_device(case: &Case, tool_iops: f64) -> Option<OperationFigures> {
     })
 }
 
-/// Returns how many times the rate of the lower layer the upper one reaches, as a mean. Each ratio is
-/// computed within a round, so that a slow drift of the device affects both rates. `None` if a finding
+/// Returns the mean ratio of the upper layer's rate to the lower layer's rate. Each ratio is computed
+/// within a round, so that a slow drift of the device affects both rates. `None` if a finding
 /// invalidates one of the layers, or without a common round.
 fn compare_with_lower(
     name: &str,

@@ -343,7 +343,7 @@ fn describe_bounds(point: &Point, target: &MetLoad) -> Option<String> {
 fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> String {
     let target = format!("p{} within {}", found.percentile, show_ns(found.latency_ns as f64));
     let load = |p: &LoadPoint| {
-        // Too few operations for the percentile may still prove on which side of the target it is.
+        // Runs with too few operations for the percentile may still prove that it is above or within the target.
         let latency = match p.met.filter(|_| p.has_too_few_operations(&found.percentile)) {
             Some(true) => target.clone(),
             Some(false) => format!("p{} above {}", found.percentile, show_ns(found.latency_ns as f64)),
@@ -413,8 +413,8 @@ fn describe_target(curve: &LoadCurve, found: &MetLoad, measured: &[Point]) -> St
     }
 }
 
-/// Returns the lowest load between the answer and the first miss whose runs prove neither that it meets the target nor
-/// that it misses it.
+/// Returns the lowest open load between the answer and the first miss: its runs prove neither that the load meets the
+/// target nor that the load misses it.
 fn find_lowest_open_load<'c>(curve: &'c LoadCurve, met: &MetLoad) -> Option<&'c LoadPoint> {
     let above = |p: &&LoadPoint| met.met_iops.is_none_or(|met| p.offered_iops > met);
     let below = |p: &&LoadPoint| met.missed_iops.is_none_or(|missed| p.offered_iops < missed);

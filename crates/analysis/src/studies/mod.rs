@@ -34,7 +34,7 @@ pub(crate) trait Question {
         None
     }
 
-    /// Whether the study exists to show this finding, which then does not act on a number.
+    /// Whether the study exists to show this finding. An expected finding does not affect a number.
     fn is_expected(&self, _record: &Record, _answered: &[CaseAnswers], _finding: &Checked) -> bool {
         false
     }

@@ -175,7 +175,8 @@ fn build_sweep(record: &Record, grid: &Grid, answered: &[CaseAnswers]) -> Sweep 
     }
 }
 
-/// Leaves out the race's runs of cells whose figures come from fresh runs, so that findings and figures are about the same runs.
+/// Leaves out the runs of the race if the figures of a cell come from fresh runs, so that findings and figures are about
+/// the same runs.
 pub(crate) fn leave_out_race(record: &Record, cases: &mut [Case]) {
     let Some(grid) = record.header.plan.study.grid().filter(|g| !matches!(g.search, Search::InOrder(_)))
     else {
@@ -230,8 +231,8 @@ fn cell_figures(setting: &Setting, racing: Option<&RacingCell>, result: Option<u
     }
 }
 
-/// Replays the search of a record. A complete search has winners, even if an earlier version ended
-/// it by another rule.
+/// Replays the search of a record. A complete search has winners, even if an earlier version of
+/// fathom ended the search by another rule.
 fn replay_search<'g>(record: &Record, grid: &'g Grid, runs: &[CellRun]) -> BestCellSearch<'g> {
     let plan = &record.header.plan;
     let mut search = BestCellSearch::after(grid, plan.runs, plan.seed, runs);

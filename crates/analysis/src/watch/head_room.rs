@@ -1,7 +1,7 @@
 //! Head-room: a running load as a share of the capacities that were measured on the same device.
 //!
-//! The capacities come from reports. Each shows what the device can do with one class of requests
-//! (direction, size, sequential or random), and 1 / rate is the time that it needs for one of them.
+//! The capacities come from reports. Each is the device's rate for one class of requests
+//! (direction, size, sequential or random), and 1 / rate is the time of one request of the class.
 //! The counters of a load show its rate and mean size by direction, but neither the single sizes
 //! nor whether it is sequential. So the load is compared under three assumptions that hold for
 //! disks and flash: a larger request takes no less time than a smaller one, and no more than the
@@ -279,8 +279,8 @@ impl Limits {
         })
     }
 
-    /// Returns the longest time that a request of this size may take: the shortest of the times
-    /// that classes show whose requests are not faster. `None` if there is no such class.
+    /// Returns the longest time that a request of this size may take: the shortest time that a class
+    /// shows, among the classes with requests that are not faster. `None` if there is no such class.
     fn max_time(&self, direction: Direction, sequential: bool, bytes: f64) -> Option<RequestTime<'_>> {
         let is_slower = |c: &&Class| c.best.direction == direction && (sequential || !c.best.sequential);
         let time = |c| if Class::bytes(c) >= bytes { Class::time(c) } else { Class::time_of_bytes(c, bytes) };
@@ -298,10 +298,10 @@ pub(super) fn requests_in(interval: &DeviceInterval, direction: Direction) -> &R
 
 /// The capacities in a report, for the devices of its plan's targets.
 ///
-/// The session must have ended as planned: whatever ended it early may also have disturbed the results before. Its verdict does not
-/// matter, because it is that of its worst result. A result is a capacity if all of this holds:
-/// - It is VALID under its requested name, or only a cgroup's limit held it back, which is then noted.
-/// - It has one stream with one size and one direction, past the page cache, in a closed loop without a rate limit or syncs.
+/// The session must have ended as planned: the cause of an early end may also have disturbed earlier results. The session's
+/// verdict does not matter, because it is only the verdict of the worst result. A result is a capacity if all of this holds:
+/// - It is VALID under its requested name, or SUSPECT and limited by a cgroup. The capacity is then marked as `throttled`.
+/// - It has one stream with one size and one direction, with direct I/O, in a closed loop without a rate limit or syncs.
 /// - The topmost device moved the requested bytes.
 ///
 /// The figures of a capacity are those of the device: completed requests, and their mean size.

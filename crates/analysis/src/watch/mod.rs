@@ -24,8 +24,9 @@
 //! | `twice_does_not_fit` | the lower bound of the load is 55 to 90 % of the measured capacity |
 //! | `at_request_size_limit` | the mean request is at least 95 % of `max_sectors_kb`, and the hardware takes larger ones |
 //!
-//! Block events show which requests are random. Without them a small load may be sequential, so after a bench, which
-//! measures sequential access with large requests only, the lower bound is too low for a conclusion about IOPS.
+//! Block events show which requests are random. Without them, a load of small requests may be sequential. `fathom bench`
+//! measures sequential access with large requests only, so after it the lower bound of such a load is too low for a
+//! conclusion about IOPS.
 //!
 //! The first three rules need a result that was measured with at least 8 operations in flight: with fewer, a deeper queue
 //! might serve more. They do not apply if a cgroup limited a result of the device, because the limit holds for that
@@ -675,7 +676,7 @@ mod conclusions_tests {
                 "{per_s}"
             );
         }
-        // A shallow queue may not have reached the limit, a cgroup has its own, and few requests are chance.
+        // A shallow queue may not have reached the limit, a cgroup has its own limit, and few requests may be chance.
         assert_eq!(rules(&reads(1840.0, 4.0), &limits(7, false)), none);
         assert_eq!(rules(&reads(1840.0, 4.0), &limits(32, true)), none);
         assert_eq!(rules(&DeviceInterval { seconds: 0.05, ..reads(1840.0, 4.0) }, &known), none);

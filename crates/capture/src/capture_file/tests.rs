@@ -63,7 +63,7 @@ proptest! {
         }).collect();
         let bytes = file(&rows, queue);
         let (back, reader) = read(&bytes).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        // The reader has its own numbers of tasks and flags, so compare what the numbers stand for.
+        // The reader has its own numbers of tasks and flags, so compare tasks and flags themselves.
         let meant = |row: &Row, names: &Names| {
             (names.task_at(row.task).cloned(), names.flags_at(row.flags).cloned(), Row { task: 0, flags: 0, ..*row })
         };

@@ -77,8 +77,8 @@ pub(super) fn fit_think_law(observed: &Histogram) -> Option<Law> {
     Some(quantiles(observed, mean))
 }
 
-/// Fits quantiles. The last quantile is chosen so that the mean is the observed one: with a straight line to the longest pause the mean
-/// would be longer.
+/// Fits quantiles. The last quantile is chosen so that the mean equals the observed mean: a straight line to the longest pause would
+/// give a larger mean.
 fn quantiles(observed: &Histogram, mean: f64) -> Law {
     let at = |percent: f64| Quantile { percent, ns: observed.quantile_ns(percent / 100.0).unwrap_or(0) };
     let mut all: Vec<Quantile> = QUANTILE_PERCENTAGES.into_iter().map(at).collect();
@@ -121,7 +121,7 @@ pub(super) fn distance(observed: &Histogram, at: &dyn Fn(f64) -> f64, from_ns: f
             before = after;
             continue;
         }
-        // The distribution within a bucket is unknown, so take all its times as the middle of the bucket.
+        // The times within a bucket are unknown, so count only the difference that exists wherever in the bucket they are.
         let [low, high] =
             [1.0 - BUCKET_HALF_WIDTH, 1.0 + BUCKET_HALF_WIDTH].map(|factor| at(ns as f64 * factor));
         worst = worst.max(low - before).max((before - high).max(after - high));
@@ -148,7 +148,7 @@ const MAX_INDEPENDENT_IDC: [f64; 2] = [1.5, 2.0];
 const MAX_EVEN_IDC: f64 = 0.3;
 /// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if the gaps confirm them.
 const MIN_CONFIRMED_GROWTH: f64 = 1.02;
-/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if the gaps do not confirm them.
+/// Minimum growth of the dispersion from the short to the long interval for on-off arrivals if there are no gaps.
 const MIN_GROWTH: f64 = 1.1;
 /// Gaps in ns below which arrivals count as simultaneous.
 const SIMULTANEOUS_NS: f64 = 20_000.0;

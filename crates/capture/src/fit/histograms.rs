@@ -129,7 +129,7 @@ pub(super) fn to_parts(classes: &[(u32, u64)], operations: u64) -> Vec<(u32, u64
 const BIN_COUNT: u64 = 4096;
 /// Minimum alignment of bins in sectors: 4 KiB.
 const MIN_BIN_SECTORS: u64 = 8;
-/// Maximum number of sectors of a span: 2 ZiB, more than any device has.
+/// Maximum number of sectors of a span: 2 EiB, more than any device has.
 const MAX_SPAN_SECTORS: u64 = 1 << 52;
 /// Maximum number of zones of a stream.
 const MAX_ZONES: usize = 48;

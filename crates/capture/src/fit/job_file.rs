@@ -389,7 +389,7 @@ impl LoadOfPart<'_> {
     }
 
     /// Returns the key `batch` with the number of operations per call. Returns `None` if operations
-    /// were issued one by one, or if each continues the previous one, because the kernel would
+    /// were issued one by one, or if many begin where another one ended, because the kernel would
     /// merge the operations of a call into one request.
     fn calls(pacing: &Pacing, shape: &Shape, depth: u32) -> Option<Entry> {
         let mean = pacing.in_a_call().filter(|_| !shape.is_in_runs())?;
@@ -402,7 +402,7 @@ impl LoadOfPart<'_> {
         if self.syncs == 0 || writes == 0 {
             return Vec::new();
         }
-        // Stable writes include a flush each, so do not count the flushes before them.
+        // Each stable write includes a flush, so subtract one flush per write.
         let syncs =
             if self.is_stable() { self.syncs.saturating_sub(self.load.kinds[1].count()) } else { self.syncs };
         if (syncs as f64) < FEW_SHARE * writes as f64 && self.is_stable() {
@@ -604,8 +604,8 @@ fn shorten_times(text: &str) -> String {
 /// If bursts are at least this share of a turn on average, a turn is one burst.
 const WHOLE_TURN_SHARE: f64 = 0.6;
 
-/// Returns the mean number of bursts per turn. Turns have one of the two whole numbers of operations next to `length`, so that their mean
-/// is `length`.
+/// Returns the mean number of bursts per turn. A turn has `length` operations, rounded down or up so that the mean of all turns is
+/// `length`.
 fn bursts(length: f64, burst: f64) -> f64 {
     let (below, above) = (length.floor(), length.ceil());
     let share = length - below;

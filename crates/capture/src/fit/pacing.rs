@@ -32,12 +32,12 @@ const CLOCK_VARIATION_SHARE: f64 = 0.25;
 const MAX_CLOCK_DEVIATION: f64 = 0.15;
 /// Under a clock, the median gap deviates from the mean by at most this share of it.
 const MAX_CLOCK_MEDIAN_DEVIATION: f64 = 0.03;
-/// If all operations of a busy interval are issued at once, the later ones begin at most this long after the
-/// first one on average, as a multiple of the latency of the first one.
+/// The operations of a busy interval are issued at once if, on average, the later ones begin at most this long
+/// after the first one. Unit: the latency of the first one.
 const MAX_AT_ONCE_DELAY: f64 = 0.25;
 /// A task refills its queue if its mean depth while it is busy is at least this share of its maximum depth.
 const MIN_FILLING_DEPTH: f64 = 0.25;
-/// Operations wait for earlier ones if fewer operations overlap than this fraction of those that would overlap with
+/// Operations wait for earlier ones if the share that overlaps is below this fraction of the share expected from
 /// independent arrivals.
 const MAX_WAITING_OVERLAP: f64 = 0.25;
 /// The test with [`MAX_WAITING_OVERLAP`] is made only if at least this many independent arrivals would overlap.
@@ -254,7 +254,7 @@ impl Pacing {
         (self.busy_ns + u128::from(last)) as f64
     }
 
-    /// Returns whether a clock starts the operations. Such a part is idle most of the time, and catches up after a delay.
+    /// Returns whether a clock starts the operations. With a clock, a part is idle most of the time, and catches up after a delay.
     fn has_a_clock(&self, idc_100ms: Option<f64>) -> bool {
         let gaps = &self.all.gaps;
         let (Some(mean), Some(think)) = (gaps.mean_ns(), self.think.mean_ns()) else { return false };

@@ -13,8 +13,8 @@ use trace::SECTOR;
 const MIN_RUN_LENGTH: f64 = 1.1;
 /// Minimum mean run length for the key `interleaved`.
 const MIN_INTERLEAVED_RUN_LENGTH: f64 = 1.3;
-/// For a sequential order, the interleaved runs must together cover at least this share of the region, on
-/// average. If there are only a few runs, they need not.
+/// Minimum share of the region that the interleaved runs must cover together, on average, for a sequential
+/// order. With only a few runs there is no minimum.
 const MIN_RUN_COVERAGE: f64 = 0.5;
 
 /// The operations of one stream.
@@ -141,8 +141,8 @@ impl Shape {
         let offset = bins.first.saturating_add(filled.start as u64 * bins.width).saturating_mul(SECTOR);
         let width = bins.width * SECTOR;
         let all: u64 = filled.len() as u64 * width;
-        // Zones divide the offsets at which the largest operation can begin. It may extend beyond
-        // the last zone, but not beyond the touched bytes.
+        // Zones divide the offsets at which the largest operation can begin. That operation may extend
+        // beyond the last zone, but not beyond the touched bytes.
         let left = end.saturating_mul(SECTOR).saturating_sub(offset);
         let room = left.min(all + most - align).max(most);
         let places = room - most + align;

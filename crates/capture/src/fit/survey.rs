@@ -425,8 +425,8 @@ impl Gathered {
     pub(super) fn loads(&self, tasks: u32) -> Vec<(&LoadFigures, &'static str)> {
         let part = |load: &LoadFigures| load.data() as f64 / self.whole.data().max(1) as f64;
         let both = part(&self.few) >= MIN_SIDE_SHARE && part(&self.many) >= MIN_SIDE_SHARE;
-        // Burst sizes are geometric, so the mean of those above the threshold is larger by the
-        // threshold.
+        // The mean size of bursts of at least `MANY_OPERATIONS` if the sizes of all busy intervals
+        // were geometric.
         let expected = self.whole.pacing.at_once() + (MANY_OPERATIONS - 1) as f64;
         let is_apart = self.many.pacing.at_once() >= BURST_FACTOR * expected;
         let is_filling = || self.sides[1].pacing.is_filling() && self.alternates();

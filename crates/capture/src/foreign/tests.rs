@@ -111,7 +111,7 @@ fn an_exported_log_has_every_requested_flush_and_no_empty_operation() -> io::Res
     };
     let (actions, left_out) = export(true, &rows)?;
     assert_eq!((actions.join(" "), left_out), ("datasync write datasync close".into(), 1));
-    // A bio has its flush itself.
+    // The row of a bio includes its flush.
     assert_eq!(export(false, &rows[1..3])?.0.join(" "), "datasync datasync write close");
     Ok(())
 }
@@ -149,7 +149,7 @@ fn blkparse_output_is_paired() -> Result<(), String> {
 
 #[test]
 fn many_events_of_one_time_take_no_longer_than_others() -> Result<(), String> {
-    // In blocks of 65,536 events, of which half are paired each time.
+    // Whenever 65,536 events wait, half of them are paired.
     let requests = 100_000;
     let mut text = String::new();
     for at in 0..requests {

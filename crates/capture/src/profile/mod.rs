@@ -40,7 +40,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// Starts the profile of a capture with this header, limited to the rows of a restriction.
+    /// Starts the profile of a capture with this header, limited to the rows that the filter selects.
     pub fn new(origin: &Origin, filter: &RequestFilter) -> Self {
         let bytes = origin.partition.as_ref().map(|part| part.sectors.saturating_mul(trace::SECTOR));
         let bytes = bytes.or_else(|| origin.device.as_ref().map(|device| device.bytes));
@@ -102,8 +102,8 @@ impl Profiler {
         }
     }
 
-    /// Returns the profile. The duration is that of the capture or the restriction. If neither is known, the
-    /// profile ends at the last completion.
+    /// Returns the profile. Its duration is the part of `captured_ns` that the filter selects. Without
+    /// `captured_ns`, the capture ends at the last completion.
     pub fn finish(self, captured_ns: Option<u64>, names: &Names) -> Profile {
         let duration_ns = self.selection.duration_ns(captured_ns.unwrap_or(self.last_end_ns));
         let requests = self.requests;
@@ -128,16 +128,16 @@ impl Profiler {
     }
 }
 
-/// Selects the rows of a restriction.
+/// Selects the rows that match a filter.
 #[derive(Debug, Default)]
 pub struct Selection {
     filter: RequestFilter,
-    /// Whether each task matches the restriction, by task index.
+    /// Whether each task matches the filter, by task index.
     tasks: Vec<bool>,
 }
 
 impl Selection {
-    /// Creates the selection of a restriction.
+    /// Creates the selection for a filter.
     pub fn new(filter: &RequestFilter) -> Self {
         Self { filter: filter.clone(), tasks: Vec::new() }
     }
@@ -155,7 +155,7 @@ impl Selection {
         self.tasks.get(row.task as usize).copied().unwrap_or(false)
     }
 
-    /// Returns the part of `captured_ns` that the restriction covers.
+    /// Returns the part of `captured_ns` that the filter selects.
     fn duration_ns(&self, captured_ns: u64) -> u64 {
         let to = self.filter.to_ns.map_or(captured_ns, |to| to.min(captured_ns));
         to.saturating_sub(self.filter.from_ns.unwrap_or(0))
@@ -275,7 +275,7 @@ pub(crate) fn count_size(counts: &mut BTreeMap<u32, u64>, sectors: u32, count: u
 #[derive(Debug, Default)]
 struct SizeCounts {
     counts: BTreeMap<u32, u64>,
-    /// The last size and how often it occurred in a row, which is not in `counts` yet.
+    /// The last size, and how often it has just occurred in a row. These requests are not in `counts` yet.
     last: (u32, u64),
 }
 

@@ -95,8 +95,8 @@ impl SequenceCounter {
         RunPosition { number: run.requests, requests_ago }
     }
 
-    /// Removes the end of a request. If no request began there, the run of this request is complete, and is
-    /// counted from two requests on.
+    /// Removes the end of a request. If no request began there, the run of this request is complete. Records
+    /// runs of at least two requests.
     fn close(&mut self, at: usize) {
         let end = std::mem::take(&mut self.ends[at]);
         if end.continued || end.requests < 2 {

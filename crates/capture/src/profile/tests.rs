@@ -1,4 +1,4 @@
-//! A known load and the profile of it.
+//! A known load and its profile.
 
 use super::*;
 use model::captured::Partition;

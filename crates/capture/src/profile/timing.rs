@@ -3,8 +3,8 @@
 //! 1. Burstiness is the index of dispersion of counts in 10 ms and 100 ms.
 //! 2. The depth is the time average of the requests that were issued and not yet completed. Waiting in the scheduler does not count.
 //! 3. A time series has the requests, bytes and latencies of equal intervals, and where on the device the requests began. Neither the
-//!    duration nor the largest offset is known beforehand. Therefore the intervals, and the rows of the grid of offsets, begin short, and
-//!    pairs of them are merged whenever a request is beyond the last one. Memory grows neither with requests nor with time.
+//!    duration nor the largest offset is known beforehand. Therefore intervals and offset rows begin short. Whenever a request is beyond
+//!    the last one, neighbours are merged in pairs. Memory grows neither with requests nor with time.
 
 use crate::profile::{latency, share};
 use model::captured::{Arrivals, Depth, DepthShare, KindSeries, LoadSeries, Op, Place, Places};
@@ -113,7 +113,7 @@ impl Counts {
         if intervals < MIN_INTERVALS {
             return None;
         }
-        // The last interval may be incomplete, so ignore it.
+        // Ignore the current interval if it is incomplete.
         if self.interval < intervals {
             self.close();
         }

@@ -157,7 +157,7 @@ fn flushes_of_two_writes_to_one_sector_keep_their_own_times() {
     rows.ask("jbd2", "FWFSM", 150..500, 64, 8);
     rows.add("jbd2", "FWFSM", 300..390, 64, 8);
     rows.add("jbd2", "FWFSM", 420..490, 64, 8);
-    // The recording lost the issue of a write. The next ones to its sector have their own times.
+    // The capture lost the issue of a write. The next writes to this sector have their own times.
     rows.ask("jbd2", "FWFSM", 600..700, 128, 8);
     rows.ask("jbd2", "FWFSM", 800..900, 128, 8);
     rows.add("jbd2", "FWFSM", 850..890, 128, 8);

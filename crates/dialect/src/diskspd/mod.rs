@@ -39,8 +39,8 @@ fn parse(name: &str, text: &str, also: Objections) -> Result<JobSpec, Trouble> {
     Ok(job)
 }
 
-/// The job of a command line. By default, threads are bound to the CPUs of `cpus` in turn. `None` if the profile is only printed, for
-/// which unsupported settings are allowed.
+/// The job of a command line. By default, threads are bound to the CPUs of `cpus` in turn. `None` if the profile is only printed;
+/// unsupported settings are then allowed.
 ///
 /// # Errors
 /// All errors, each with its place and what to type instead.
@@ -225,7 +225,7 @@ fn zones(parts: &Distribution) -> Order {
     Order::Zones(parts.ranges.iter().map(zone).collect())
 }
 
-/// Sets the first and last byte of the region.
+/// Sets the offset and the size of the region.
 fn region(target: &Target, stream: &mut StreamSpec) {
     let end = match (target.end, target.create) {
         (0, create) => create,
@@ -253,7 +253,7 @@ fn limit_rate(target: &Target, lanes: u64, stream: &mut StreamSpec) {
     }
 }
 
-/// The engine of a thread. `None` stands for fathom's default engine, which serves several requests in flight.
+/// The engine of a thread; `None` for several requests in flight, which fathom's default engine supports.
 fn engine(target: &Target, in_flight: u32) -> Option<EngineSpec> {
     let name = match in_flight {
         _ if target.mapped => "mmap",
@@ -292,7 +292,7 @@ fn priority(target: &Target) -> Option<IoPriority> {
     }
 }
 
-/// The contents of writes, and their flushes.
+/// Sets the contents of writes, and their flushes.
 fn set_write_data(span: &TimeSpan, target: &Target, stream: &mut StreamSpec) {
     match &target.buffer_file {
         Some(file) if target.buffer > 0 => stream.data = Some(file.clone()),

@@ -11,10 +11,10 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Maximum number of elements of a profile. A hundred targets in a hundred time spans have fewer.
+/// Maximum number of XML nodes of a profile. A hundred targets in a hundred time spans have fewer.
 const MAX_NODES: u32 = 500_000;
 
-/// Reads a profile. Targets take the places of `*1`, `*2` and so on.
+/// Reads a profile. `targets` replace the paths `*1`, `*2` and so on.
 ///
 /// # Errors
 /// All errors, each with its place.
@@ -304,7 +304,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The path of a target. `*2` stands for the second target of the command line. If there is no
+    /// The path of a target. `*2` means the second target of the command line. If there is no
     /// such target, returns `*2`, which the validation refuses.
     fn path(&mut self, node: Node) -> String {
         let path = element_text(node);
@@ -339,7 +339,7 @@ impl Reader<'_> {
                 range.attribute("IO").and_then(|io| io.trim().parse::<u32>().ok()).filter(|io| *io <= 100);
             match (range.tag_name().name(), io) {
                 ("Range", Some(io)) => {
-                    // 0 bytes stand for the rest of the target.
+                    // 0 bytes mean the rest of the target.
                     let length: u64 = self.number(range, u64::from(percent));
                     if percent && length > 100 {
                         self.wrong(range, "above 100 % of the target; write a percentage up to 100");

@@ -98,7 +98,7 @@ pub(super) fn only_reading(jobs: &[Job]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a replay that may write, because the operations in the log are not known in advance.
+/// Refuses a replay that may write or trim, because the operations in the log are not known in advance.
 fn only_reading_log(job: &Job) -> Result<(), Fault> {
     let skip = job.text("replay_skip").and_then(|text| kinds(text).ok()).unwrap_or_default();
     if [Kind::Write, Kind::Trim].iter().all(|kind| skip.contains(kind)) {

@@ -35,7 +35,7 @@ pub struct CommandLine {
     pub pieces: Vec<Piece>,
     /// The sections that are run; all if none is named.
     pub sections: Vec<String>,
-    /// Whether a job that writes is refused.
+    /// Whether jobs that write or trim are refused.
     pub readonly: bool,
     /// Targets that may be overwritten although fathom did not create them.
     pub destroy: Vec<String>,
@@ -48,11 +48,11 @@ pub struct CommandLine {
     pub formats: Vec<&'static str>,
     /// Interval of intermediate outputs in ns; `None` for output only at the end of the run.
     pub status_interval_ns: Option<u64>,
-    /// Whether the bandwidth of all jobs together is written to separate files.
+    /// Whether the bandwidth of all jobs together is written to log files, one for each direction.
     pub bandwidth_log: bool,
     /// The report of idle CPU time, if requested.
     pub idle: Option<Idle>,
-    /// Whether progress is never shown.
+    /// Whether progress is hidden (`--eta=never`).
     pub quiet: bool,
     /// Remarks on options that have no effect.
     pub remarks: Vec<String>,
@@ -67,7 +67,7 @@ struct Formats {
 }
 
 impl CommandLine {
-    /// A command line that names one job file of this text.
+    /// A command line that names one job file with this text.
     pub(super) fn of_file(name: &str, text: &str) -> Self {
         Self { pieces: vec![Piece::File { name: name.into(), text: text.into() }], ..Self::default() }
     }

@@ -74,7 +74,7 @@ pub(super) fn region(
     stream.size = file;
     // A file to verify must have been written before, so a missing file is not created.
     let checks = stream.resolved.verify.as_ref().is_some_and(|verify| verify.checks);
-    // Percentages refer to existing files.
+    // A percentage refers to existing files, so files are created only if all are missing.
     let may_create =
         job.on("allow_file_create", true)? && !is_null && !checks && (part.is_none() || shares.are_missing());
     if let Some(file) = file.or(range.map(|(_, most)| most)).filter(|_| may_create) {
@@ -235,7 +235,7 @@ fn largest_block(stream: &StreamSpec) -> u32 {
     stream.bs.as_ref().and_then(sizes).unwrap_or(1)
 }
 
-/// Computes percentages of the files of a job, which must exist and have the same length.
+/// Computes percentages of a job's files. The files must exist and have the same length.
 struct Shares<'j> {
     job: &'j Job,
     environment: &'j dyn Environment,
@@ -269,8 +269,7 @@ impl Shares<'_> {
         })
     }
 
-    /// Limits a size on devices to their parts after the offset. Returns the size of files
-    /// unchanged.
+    /// Limits a size on devices to the bytes after the offset. Sizes of files remain unchanged.
     fn limit_to_device(&self, size: u64, offset: u64) -> u64 {
         if !on_devices(self.job, self.files, self.environment) {
             return size;
@@ -295,8 +294,8 @@ impl Shares<'_> {
         Ok(self.region_of_each(option, stream)?.saturating_mul(self.files.into()))
     }
 
-    /// Whether a job with holes starts again at the beginning of a file until it has moved the file's size. As in fio, it does so only if the
-    /// region is a whole file, and its last operation ends before the end of the file.
+    /// Whether a job with holes starts again at the beginning of a file until it has moved the file's size. As in fio, this requires that
+    /// the region is the whole file, and that the file ends with a hole or with a part of a hole.
     fn wraps(&self, stream: &StreamSpec) -> bool {
         let hole = stream.steps.hole_bytes;
         if hole == 0 || stream.resolved.access.offset_bytes > 0 {
@@ -394,7 +393,7 @@ fn set_end(
     stream: &mut StreamSpec,
 ) -> Result<(), Fault> {
     let job = shares.job;
-    // A trim and its write count as one operation.
+    // fio counts a trim and its write as one operation, fathom as two.
     let all = |n: u64| if rw.kind.writes_after_trims() { n.saturating_mul(2) } else { n };
     let loops = job.count("loops", 1)?.unwrap_or(1);
     let operations = job.number("number_ios")?.filter(|n| *n > 0);
@@ -426,7 +425,7 @@ fn set_end(
     let why =
         "fathom does not support io_size above size with trimwrite; type loops, or time_based and runtime";
     job.refuse_if(rw.kind.writes_after_trims() && is_above, "io_size", why)?;
-    // If blocks may repeat, all files together move the size in fio even if it is not a multiple of their blocks.
+    // If blocks may repeat, fio moves the whole size even if the size is not a multiple of the blocks of all files.
     let may_repeat = stream.random.as_ref().is_some_and(|order| *order != Order::Once)
         && rw.step == 0
         && stream.resolved.verify.is_none();
@@ -474,7 +473,7 @@ fn set_end(
             let region = size.map_or_else(|| shares.region("size", stream), Ok)?;
             // fio starts another operation as long as any byte of the size is left.
             let whole = region.saturating_mul(loops.into()).div_ceil(least).saturating_mul(least);
-            // The last operation may have the largest block size, and must not exceed the bytes.
+            // The last operation may have the largest block size, but the total must not exceed `whole`.
             let rest = u64::from(largest_block(stream).saturating_sub(shares.least));
             stream.resolved.limit.bytes = Some(all(whole).saturating_sub(rest));
         }
@@ -523,7 +522,7 @@ pub(super) fn layout_lines(
     lines
 }
 
-/// The remark about an offset in percent of files that are missing and are used again after they were made.
+/// The remark for jobs whose `offset` is a percentage of missing files that are used more than once.
 pub(super) fn remarks(jobs: &[Job], environment: &dyn Environment) -> Option<String> {
     let all_paths = |job: &Job| files(job).map_or_else(|_| Vec::new(), |count| paths(job, 0, count));
     let is_reused = |(at, job): (usize, &Job)| {

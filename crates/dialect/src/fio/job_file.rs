@@ -18,9 +18,9 @@ use sys::thread::PRESENT_CPUS;
 const MAX_INCLUDED_FILES: usize = 256;
 /// Maximum number of options, including those of included files.
 const MAX_OPTIONS: usize = 100_000;
-/// Maximum number of sections; fio itself starts fewer jobs.
+/// Maximum number of sections; fio itself starts no more jobs.
 const MAX_SECTIONS: usize = 4096;
-/// Keywords that stand for numbers of the machine.
+/// Keywords for numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
 /// A text, and its name in messages.
@@ -53,7 +53,7 @@ pub(super) struct Section {
     pub(super) name: String,
     pub(super) location: Location,
     pub(super) assignments: Vec<Assignment>,
-    /// Whether the section waits for all sections before it. The first section of a second job file does.
+    /// Whether the section waits for all sections before it. The first job of each further job file does.
     pub(super) walled: bool,
     /// Whether the section is from the command line. There `kb_base` applies only to the options after it.
     pub(super) in_order: bool,
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a job file. The first job of a second file waits for all jobs before it.
+    /// Reads a job file. The first job of each further file waits for all jobs before it.
     pub(super) fn file(&mut self, name: &str, text: &str) {
         let from = self.sections.len();
         let had_jobs = self.sections.iter().any(|s| !s.is_global());
@@ -326,7 +326,7 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// A job with all options that hold for it.
+/// A job with all options that apply to it.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     /// The name of the job's section, which names the job's files.
@@ -342,10 +342,10 @@ pub(super) struct Job {
     pub(super) threads_before: u32,
 }
 
-/// An option that holds for a job.
+/// An option that applies to a job.
 #[derive(Clone, Debug)]
 struct JobOption {
-    /// Position in the order of options.
+    /// Position among all typed options.
     at: usize,
     assignment: Assignment,
     /// Units of the suffixes in the value.
@@ -550,7 +550,7 @@ impl Job {
         Ok(self.parse(option, switch)?.unwrap_or(default))
     }
 
-    /// The numbers for reads, writes and trims; `None` for directions without a typed number.
+    /// The values for reads, writes and trims; `None` for directions without a typed value.
     pub(super) fn by_direction<T>(
         &self,
         option: &str,

@@ -1,9 +1,9 @@
 //! fio: translates its job files and command lines into jobs with the same meaning. An option that
 //! fathom cannot honour is refused by its name, with the reason and what to type instead.
 //!
-//! A text becomes sections and then jobs with their defaults (`job_file`), each job becomes streams
-//! (`streams`, with `access` and `files`), and these become phases (`phases`). `options` is the table of all
-//! options.
+//! `job_file` reads a text as sections, and makes jobs with their defaults from the sections. `streams`, with
+//! `access`, `files` and `rates`, translates a job into streams. `replay` translates a job that replays a log.
+//! `phases` combines the streams into phases. `options` is the table of all options.
 
 mod access;
 mod command;
@@ -98,7 +98,7 @@ fn read_in(line: &CommandLine, also: Objections, environment: &dyn Environment) 
         access::only_reading(&jobs).map_err(fault)?;
     }
     if jobs.is_empty() && line.ask == Ask::Parse && reader.sections.iter().all(job_file::Section::is_global) {
-        // Without jobs there are no errors.
+        // `--parse-only` accepts a command line without jobs.
         return Ok(JobSpec::default());
     }
     if jobs.is_empty() {

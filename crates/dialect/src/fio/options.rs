@@ -23,7 +23,7 @@ const PACED: &str =
     "the log defines the times; type replay_time_scale=50 or replay_no_stall=1, or remove the option";
 
 /// Every option of fio 3.33 for files and block devices, mostly in the order of its help, followed
-/// by those of 3.42. The arguments of `honoured` are the name, fathom's settings, and the effect.
+/// by newer options, up to 3.42. The arguments of `honoured` are the name, fathom's settings, and the effect.
 #[rustfmt::skip] // One line for each option.
 pub const OPTIONS: &[ToolOption] = &[
     honoured("description", "", "printed in text and terse output, and as `desc` in JSON"),

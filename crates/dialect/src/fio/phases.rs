@@ -167,7 +167,7 @@ fn waits(job: &Job, running: &[&Job], before: &[Job]) -> Result<bool, Fault> {
 }
 
 /// The run time and warm-up of a phase whose jobs run at the same time. The longest job ends the
-/// phase. Refuses jobs whose warm-ups differ.
+/// phase. Refuses different ramps, and different delays before a ramp.
 fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
     let mut phase = PhaseSpec::default();
     let Some(first) = group.first().map(|one| one.streams.times) else { return Ok(phase) };
@@ -179,7 +179,7 @@ fn phase_times(jobs: &[Job], group: &[JobStreams]) -> Result<PhaseSpec, Fault> {
         job.refuse_if(first.ramp > 0 && streams.times.delay != first.delay, "startdelay", why)?;
     }
     let ends = group.iter().map(|one| end_of_window(one.streams.times));
-    // The longest job ends the phase. A phase with a job limited by bytes has no time.
+    // A phase with a job that has no run time has no time.
     phase.time = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
     if phase.time.is_some() || first.ramp > 0 {
         phase.warmup = Some(if first.ramp > 0 { first.ramp.saturating_add(first.delay) } else { 0 });

@@ -21,7 +21,7 @@ use sys::thread::is_beyond;
 
 /// The default engine.
 const ENGINE: &str = "psync";
-/// Default size of the set of blocks that are copied, as a percentage of the job's size.
+/// Default size of the set of blocks from which duplicates are copied, as a percentage of the job's size.
 const COPIES_PERCENT: u64 = 5;
 
 /// Supported engines of fio, and their names in fathom.
@@ -44,7 +44,7 @@ pub(crate) const ENGINES: &[(&str, &str)] = &[
 /// Engines with several operations in flight.
 const DEEP: [&str; 5] = ["vsync", "libaio", "io_uring", "posixaio", "null"];
 
-/// The streams of a job, and when the job ends.
+/// The streams of a job, and its times.
 pub(super) struct Streams {
     pub(super) all: Vec<StreamSpec>,
     pub(super) times: Times,
@@ -219,7 +219,7 @@ pub(super) fn advise_mapping(rw: &ParsedRw, stream: &mut StreamSpec) {
     }
 }
 
-/// Whether fio evicts the files of a job before the run. Files that it reads in advance are not evicted.
+/// Whether fio evicts the files of a job before the run. With `pre_read` fio does not.
 pub(super) fn invalidates(job: &Job) -> Result<bool, Fault> {
     Ok(job.on("invalidate", true)? && !job.on("pre_read", false)?)
 }
@@ -278,7 +278,7 @@ pub(super) fn durability_and_data(job: &Job, rw: &ParsedRw, stream: &mut StreamS
     let compress = job.percent("buffer_compress_percentage")?.filter(|percent| *percent > 0);
     let dedup = job.percent("dedupe_percentage")?.filter(|percent| *percent > 0);
     let zeros = job.on("zero_buffers", false)?;
-    // fathom flushes the writes at the end of every run anyway.
+    // Only check the values: fathom flushes the writes at the end of every run anyway.
     for option in ["end_fsync", "fsync_on_close", "end_syncfs"] {
         job.on(option, false)?;
     }
@@ -323,7 +323,7 @@ fn dedup_set_bytes(job: &Job, dedup: u8) -> Result<Option<u64>, Fault> {
     Ok(Some(bytes))
 }
 
-/// Refuses CPUs that the machine does not have, like fio. The kernel would ignore them if others exist.
+/// As in fio, refuses CPUs that the machine does not have. The kernel would ignore them if other CPUs of the list exist.
 fn refuse_missing_cpus(
     job: &Job,
     option: &str,
@@ -418,8 +418,8 @@ fn priority_level(job: &Job, option: &str, level: u64) -> Result<u8, Fault> {
     level.ok_or_else(|| job.fault(option, "the level is out of range; type a level from 0 (highest) to 7"))
 }
 
-/// Sets the order in which operations use the files. With `openfiles` the files form groups of this
-/// many, which are used one after another. `file_service_type=sequential` has groups of one file.
+/// Sets the order in which operations use the files. With `openfiles` the files form groups of that size.
+/// The groups are used one after another. `file_service_type=sequential` has groups of one file.
 fn sharing(job: &Job, files: u32, stream: &mut StreamSpec) -> Result<(), Fault> {
     let typed = job.text("file_service_type").unwrap_or("roundrobin");
     let (order, count) = typed.split_once(':').map_or((typed, None), |(order, count)| (order, Some(count)));
@@ -455,7 +455,7 @@ pub(super) fn in_order(count: u32) -> impl Iterator<Item = u32> {
     std::iter::once(0).chain((1..count).rev())
 }
 
-/// One stream for all clones if they are reported together, otherwise one for each clone.
+/// One stream for all clones if they are alike and reported together, otherwise one for each clone.
 fn clones(
     job: &Job,
     template: &StreamSpec,
@@ -661,7 +661,7 @@ fn pattern_number<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Result<&'t str, Str
 
 /// Engines that support priorities of single operations.
 const PRIORITY_ENGINES: [&str; 2] = ["io_uring", "libaio"];
-/// The options for priorities of single operations. The percentage is first.
+/// The options for priorities of single operations. Errors name the first of them that the job has.
 const PRIORITY_OPTIONS: [&str; 4] = ["cmdprio_percentage", "cmdprio_bssplit", "cmdprio_class", "cmdprio"];
 /// Real-time, the default class.
 const REAL_TIME: u64 = 1;
@@ -846,7 +846,7 @@ pub(super) fn logs(job: &Job) -> Result<Option<Logs>, Fault> {
     Ok(Some(logs).filter(|logs| !logs.files.is_empty()))
 }
 
-/// Which latency a log line has that stands for several operations: the mean, the maximum, or both.
+/// The latency in a log line about several operations: their mean, their maximum, or both.
 fn log_value(job: &Job) -> Result<LogValue, Fault> {
     // `log_window_value` is the newer name of `log_max_value`.
     let option = job.last("log_window_value", "log_max_value").unwrap_or("log_window_value");

@@ -1,5 +1,5 @@
 //! Values in fio's syntax: numbers with units, times, percentages, lists by direction, and arithmetic in parentheses. fathom refuses a
-//! value of which fio would read only a part (`4kx` as 4k).
+//! value if fio would read only its beginning: `4kx` as 4k.
 //!
 //! By default `kib`, `mib` and `gib` are powers of ten in fio, and `k`, `m` and `g` are powers of two. `kb_base=1000` exchanges these
 //! meanings. [`Units::is_misleading`] detects values with a misleading unit.
@@ -33,7 +33,7 @@ pub(super) enum DefaultUnit {
 impl Units {
     pub(super) const USUAL: Self = Self { base: 1024 };
 
-    /// Whether a value has a unit such as `mib`, which is a power of ten here.
+    /// Whether a value has a unit such as `mib` that means a power of ten. False with `kb_base=1000`.
     pub(super) fn is_misleading(self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         self.base == 1024 && ["kib", "mib", "gib", "tib", "pib"].iter().any(|unit| text.contains(unit))

@@ -14,7 +14,7 @@ const BEGIN: &str = "fathom verify state: writes ";
 /// Largest size of a state file in bytes.
 const MAX_BYTES: usize = 64;
 
-/// The content of a state file.
+/// The text of a state file that counts this many writes.
 pub fn content(writes: u64) -> String {
     format!("{BEGIN}{writes}\n")
 }

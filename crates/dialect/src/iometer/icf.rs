@@ -123,7 +123,7 @@ impl Icf {
         self.specs.push(Spec { name, default: "ALL".into(), lines: vec![line], place });
     }
 
-    /// The access specifications of a worker in their order. If the worker has none, returns the specifications for all disks. `None` stands for Idle.
+    /// The access specifications of a worker in their order; those for all disks if the worker has none. `None` means Idle.
     pub(super) fn assigned(&self, worker: &Worker) -> Vec<Option<&Spec>> {
         if worker.specs.is_empty() {
             return self

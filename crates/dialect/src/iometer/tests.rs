@@ -125,7 +125,7 @@ fn a_worker_follows_its_specification_on_its_targets() {
         typed.defaults
     );
     assert!(typed.defaults.contains(&("line".into(), "65536,78,100,30,2,4,4096,0".into())));
-    // An older file: fewer fields, another mark, paths as in the Linux version.
+    // An older file: fewer fields, another version line, paths as in the Linux version.
     let old = file("NORMAL")
         .replace("Version 1.1.0 ", "'Version 2004.07.30")
         .replace(",use fixed seed,fixed seed value", "")

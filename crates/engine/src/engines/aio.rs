@@ -18,7 +18,7 @@ use sys::clock::Clock;
 use sys::file_pages::Flush;
 use sys::posix_aio::PosixAio;
 
-/// Implements [`Queue`] for an engine struct with the fields `aio` and `flush`. The braces hold
+/// Implements [`Queue`] for an engine struct with the fields `aio` and `flush`. The braces contain
 /// methods that only this engine has.
 macro_rules! impl_queue {
     ($engine:ident { $($more:tt)* }) => {

@@ -165,7 +165,7 @@ impl Uring {
                     format!("the device did not answer an empty discard within {} s", TRIAL_LIMIT.as_secs());
                 return Err(refusal(io::ErrorKind::TimedOut, why, SYNC));
             }
-            // EINVAL: the kernel knows discards and refuses only the empty range.
+            // EINVAL: the kernel supports discards and refuses only the empty range.
             Some(known) if known == -rustix::io::Errno::INVAL.raw_os_error() => {
                 self.ring.trim_by_discards(file);
             }

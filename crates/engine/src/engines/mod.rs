@@ -51,7 +51,7 @@ pub struct Entry {
     facts: EngineFacts,
     /// Runs a worker with this engine.
     pub(crate) run: fn(&mut Task) -> WorkerOutcome,
-    /// Runs a worker with this engine and records single operations, for logs, verification, priorities, counts per target, or a replay.
+    /// Runs a worker with this engine and records single operations, for settings that `WorkerSpec::needs_recorder` lists.
     pub(crate) run_recorded: fn(&mut Task) -> WorkerOutcome,
     /// Opens this engine outside the hot loop.
     pub(crate) open: fn(&mut WorkerSpec) -> Opened,

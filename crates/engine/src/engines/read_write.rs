@@ -2,8 +2,8 @@
 //!
 //! `sync` is pread and pwrite, with options for readahead and for writing to a new file. It calls
 //! the kernel directly (rustix), because the C library's functions are cancellation points, which
-//! cost about 20 ns per call in a process with several threads. `vsync` is preadv2 and pwritev2,
-//! whose flags apply to one call. `rw` is read and write from the position of the file. It seeks
+//! cost about 20 ns per call in a process with several threads. `vsync` is preadv2 and pwritev2
+//! with flags for each call. `rw` is read and write from the position of the file. It seeks
 //! only if an operation does not begin where the last one ended. With the option `vectors` an
 //! operation uses several buffers (`readv`, `writev`).
 

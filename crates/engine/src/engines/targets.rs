@@ -61,7 +61,7 @@ impl Targets {
     /// Returns the file that an operation writes.
     ///
     /// # Panics
-    /// If it was not opened for writing.
+    /// If the file was not opened for writing.
     #[inline]
     pub(super) fn write(&self, op: &Op) -> &File {
         let target = &self.files[op.file as usize];

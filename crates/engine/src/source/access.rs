@@ -356,7 +356,7 @@ impl Source for Lines {
 impl Line {
     fn new(line: &job::Line, target_align: u64, pair_flags: u8) -> Result<Self, String> {
         let kinds = Kinds::new(line.mix)?;
-        // Replies have their own size, so do not use `Line::does`, which counts them.
+        // Replies have their own size, so do not use `job::Line::does`, which includes replies.
         let lengths = |kind, sizes| {
             kinds.does(kind).then(|| Lengths::new(sizes, line.align_bytes, target_align)).transpose()
         };
@@ -661,7 +661,7 @@ impl Source for Sequential {
     }
 }
 
-/// Random blocks.
+/// Draws random blocks.
 struct Random {
     /// An operation at the first byte of the span.
     first: Op,

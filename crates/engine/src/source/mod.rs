@@ -32,12 +32,12 @@ pub use span::{Pieces, in_pieces, lanes_of_task, own_blocks};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A planned operation. It has 32 bytes and is always copied.
+/// A planned operation. It has 24 bytes and is always copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     /// Offset of the first byte.
     pub offset: u64,
-    /// A time in ns, whose meaning depends on `flags`: see [`Op::AT`] and [`Op::AFTER`]. With
+    /// A time in ns. Its meaning depends on `flags`: see [`Op::AT`] and [`Op::AFTER`]. With
     /// [`Op::CHOSEN`] only the source uses this field. Without these flags it is 0.
     pub at_ns: u64,
     /// Length in bytes; 0 for a sync.
@@ -141,8 +141,8 @@ pub struct WorkerContext {
 /// Builds the lanes of one worker of a stream: one source per target for [`Sharing::Each`], else one for all targets.
 ///
 /// `target_bytes` are the sizes of the stream's targets in order, and `target_align` the alignment of offsets and lengths on each, 1 for
-/// none. [`Op::file`] counts the targets in the same order. Spans are limited to the targets. The same stream, seeds and sizes give the same
-/// operations.
+/// none. [`Op::file`] is the index of a target in the same order. Spans are limited to the targets. The same stream, seeds and sizes give
+/// the same operations.
 ///
 /// # Errors
 /// A message if the stream does not fit its targets or has invalid numbers.
@@ -293,7 +293,7 @@ impl WrittenBlocks {
 
     /// Returns the next write as a read, or [`Op::NONE`] if its block was already read.
     fn next_read(&mut self) -> Op {
-        // Draw one operation at a time, so that none is lost. Only sources with writes are read back, so the loop ends.
+        // Draw one operation at a time, so that none is lost. Only sources with writes are read back, so the loop finds a write.
         let mut drawn = [Op::NONE];
         for _ in 0..MAX_BETWEEN_WRITES {
             self.writer.refill(&mut drawn);
@@ -392,6 +392,6 @@ fn a_block_that_was_written_twice_is_read_back_once() {
     each.refill(&mut writes);
     assert_eq!(blocks.map(|op| (op.kind, op.offset >> 12)), [3, 1, 2].map(|block| (Kind::Read, block)));
     assert_eq!(writes.map(|op| op.offset >> 12), [3, 1, 3, 3, 2, 1]);
-    // The loop draws beyond the last block, which must terminate.
+    // Drawing beyond the last block must terminate.
     once.refill(&mut blocks);
 }

@@ -37,7 +37,7 @@ const MAX_OWED_NS: u64 = 1_000_000;
 const NUMBER_BITS: u32 = 48;
 /// The end of a chain in the table.
 const NONE: u32 = u32::MAX;
-/// Stands for the completion of an operation that is still in flight.
+/// The stamp of an operation that is still in flight.
 const IN_FLIGHT: Stamp = Stamp { seen_ns: u64::MAX, outside_driver_ns: 0 };
 /// The start of the replay. The wait of an operation begins here if the operation waits for no other one.
 const START: Stamp = Stamp { seen_ns: 0, outside_driver_ns: 0 };
@@ -199,7 +199,7 @@ pub struct Replay {
     depth: u32,
     /// The last operation of the current call; `None` if the call has no operation yet.
     last_in_call: Option<DueStep>,
-    /// Whether operations are due at captured times. If so, late operations are counted.
+    /// Whether operations are due at captured times. If so, operations that the depth or the full table delays are counted.
     is_timed: bool,
     counts: Arc<ReplayCounts>,
 }
@@ -213,7 +213,8 @@ struct DueStep {
 
 impl Replay {
     /// Creates the source of a replay of `tasks` tasks with at most `depth` operations in flight.
-    /// `is_timed` is whether operations are due at captured times. If so, late operations are counted.
+    /// `is_timed` is whether operations are due at captured times. If so, operations that the depth or
+    /// the full table delays are counted.
     pub fn new(
         from: StepReceiver,
         tasks: u32,
@@ -383,7 +384,7 @@ impl Source for Replay {
         self.in_flight = self.in_flight.saturating_sub(1);
         let (at, number) = ((op.at_ns >> NUMBER_BITS) as usize, op.at_ns & ((1 << NUMBER_BITS) - 1));
         let Some(task) = self.tasks.get_mut(at) else { return };
-        // Newer operations have used the entry, and no operation can wait for this one.
+        // A newer operation uses this entry of `stamps`, and no operation can wait for this one.
         if number + u64::from(REACH) <= task.next.saturating_sub(1) {
             return;
         }

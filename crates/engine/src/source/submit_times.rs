@@ -62,8 +62,8 @@ pub(super) struct LanePlace {
     pub(super) seed: u64,
 }
 
-/// Adds arrival times or a rate limit to the source of one lane, whose rate is the stream's rate
-/// divided by the number of lanes. [`RatesByKind`] keeps the rates of [`Pace::Each`] itself.
+/// Adds arrival times or a rate limit to the source of one lane. The rate of the lane is the
+/// stream's rate divided by the number of lanes. [`RatesByKind`] keeps the rates of [`Pace::Each`] itself.
 pub(super) fn paced(inner: Box<dyn Source>, pace: Pace, place: LanePlace) -> Result<Box<dyn Source>, String> {
     Ok(match pace {
         Pace::Closed | Pace::Each { .. } => inner,
@@ -516,7 +516,7 @@ impl RatesByKind {
     }
 
     /// Returns the next direction. If none is due yet, the error is the time in ns at which the
-    /// first one is.
+    /// first one becomes due.
     fn kind(&mut self, now_ns: u64) -> Result<Kind, u64> {
         let due_ns =
             |kind: Kind| self.limits.get(kind as usize).and_then(Option::as_ref).map_or(0, Limited::due_ns);
@@ -529,7 +529,7 @@ impl RatesByKind {
         if due_ns(first) <= now_ns { Ok(first) } else { Err(due_ns(first)) }
     }
 
-    /// Returns the next operation. If none is due yet, the error is the time in ns at which one is.
+    /// Returns the next operation. If none is due yet, the error is the time in ns at which one becomes due.
     fn draw(&mut self, now_ns: u64) -> Result<Op, u64> {
         if let Some(sync) = self.syncs.as_mut().and_then(Syncs::next) {
             return Ok(sync);

@@ -96,7 +96,7 @@ impl Source for Flushed {
 pub(super) struct EvenSpread {
     every: u64,
     times: u64,
-    /// Grows by `times` with each operation. At `every` an event is due, which subtracts `every`.
+    /// Grows by `times` with each operation. At `every` an event is due. Taking the event subtracts `every`.
     due: u64,
 }
 

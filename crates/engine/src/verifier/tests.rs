@@ -62,7 +62,7 @@ fn through(engine: &str, cache: Cache) -> Through {
     Through { engine, options: Options::new(), cache, depth: 16, clock: Clock::calibrate(true).0 }
 }
 
-/// Writes the verification. Returns the result and the marks.
+/// Writes the verification. Returns the result, and the progress after each sync.
 fn written(through: &Through, file: File) -> Result<(Written, Vec<WriterProgress>), String> {
     let mut all_progress = Vec::new();
     let writing = Writing {
@@ -165,7 +165,7 @@ fn everything_before_a_mark_is_written() {
 fn an_engine_that_moves_nothing_is_detected() {
     let writer_progress = WriterProgress { synced: 600, begun: 600 };
     let scratch = Scratch::new();
-    // These engines have syncs, which must be waited for.
+    // The verifier must wait for the syncs of these engines.
     for engine in ["null", "sim"] {
         let answer = written(&through(engine, Cache::Buffered), scratch.plain());
         let (written, all_progress) = answer.unwrap_or_else(|e| panic!("{e}"));

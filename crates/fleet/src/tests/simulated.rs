@@ -142,7 +142,7 @@ fn host_reports(rank: usize) -> HostReports {
 struct Traffic {
     /// Bytes that rank 0 received.
     bytes: usize,
-    /// How long rank 0 decoded and added up.
+    /// Time in which rank 0 decoded the messages and added them up.
     time: Duration,
 }
 

@@ -235,7 +235,7 @@ fn a_stack_that_is_too_deep_or_unreadable_forbids_writing() {
     let found = device(&Root::at(dir.path().to_owned()), "sda");
     assert!(found.is_err_and(|why| why.contains("no device number of sdd")));
 
-    // A file in place of the directory stands for a directory that cannot be listed.
+    // A file in place of the directory makes listing fail.
     for unreadable in ["sys/class/block/sda/holders", "sys/class/block/sda/slaves", "sys/fs/btrfs"] {
         let dir = fixture(&[(unreadable, "")]);
         let found = device(&Root::at(dir.path().to_owned()), "sda");
@@ -255,7 +255,7 @@ fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
 
 #[test]
 fn without_leases_unreadable_swap_and_loop_devices_forbid_writing() -> io::Result<()> {
-    // Like the files of some file systems, this one has no leases.
+    // Like files of some file systems, `/dev/null` has no leases.
     let without = File::open("/dev/null")?;
     let path = tempfile::NamedTempFile::new()?.into_temp_path();
     let with = File::open(&path)?;
@@ -271,7 +271,7 @@ fn without_leases_unreadable_swap_and_loop_devices_forbid_writing() -> io::Resul
     put(dir.path(), "sys/class/block/loop1/ro", "0\n");
     assert_eq!(use_of(&root, &with), Ok(Use::Unused), "the kernel reports no writer");
     assert!(use_of(&root, &without).is_err_and(|why| why.contains("the backing file of loop1")));
-    // A read-only loop device does not show as a writer, and this one may be read-only.
+    // A read-only loop device is not a writer. Without `ro`, loop1 may be read-only.
     fs::remove_file(dir.path().join("sys/class/block/loop1/ro"))?;
     assert!(use_of(&root, &with).is_err_and(|why| why.contains("the backing file of loop1")));
     for source in ["image", "/gone", "/not-\u{fffd}-utf-8"] {
@@ -430,7 +430,7 @@ mod writers {
             let found = writer_of_devices(&Root::at(dir.path().to_owned()), &file);
             assert!(matches!(found, Use::NeedsConsent(_)), "{namespace:?}: {found:?}");
         }
-        // The kernel knows the writers of a file with leases in all namespaces. For other files it cannot be asked.
+        // For a file with leases, the kernel reports writers in all namespaces. For other files it cannot answer.
         let (dir, _) = user("0100000", "");
         let root = Root::at(dir.path().to_owned());
         let null = File::open("/dev/null").unwrap_or_else(|e| panic!("{e}"));

@@ -55,7 +55,7 @@ impl Cache {
         matches!(self, Self::Sync | Self::DirectSync)
     }
 
-    /// Returns the value of the flag `--cache` that stands for this mode, such as `direct`.
+    /// Returns the value of the flag `--cache` for this mode, such as `direct`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }
@@ -207,7 +207,7 @@ impl Filling {
         ("hole", Self::Hole),
     ];
 
-    /// Returns the value of the key `create` that stands for this variant.
+    /// Returns the word for this content in the value of the key `create`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }

@@ -146,7 +146,7 @@ pub struct Stream {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_fallback: Option<EngineFallback>,
-    /// Options of the engine by name, each with its value, which is a number; `None` for an option without a value.
+    /// Options of the engine by name, each with its number; `None` for an option without a value.
     #[serde(default)]
     pub options: Options,
     /// Open flags that decide about the page cache and durability.
@@ -237,9 +237,9 @@ pub struct Stream {
 /// error occurs, and few enough that a broken target soon ends the run.
 pub const MAX_ERRORS: u64 = 1000;
 
-/// Longest cycle in ns, from one burst or on period to the next, that does not count as a change of the load. Longer
-/// cycles are visible in the time series of a run of 3 s, whose intervals are about this long. The limit is fixed,
-/// because a stream does not know the length of the intervals, which follows from the phase: 10 ms to 1 s.
+/// Longest cycle in ns, from one burst or on period to the next, that does not count as a change of the load: about the
+/// interval of the time series of a 3 s run, which shows longer cycles. The limit is fixed, because the length of the
+/// intervals, 10 ms to 1 s, depends on the phase and not on the stream.
 const SLOW_TURN_NS: u64 = 1_000_000_000 / 32;
 
 /// Shortest interval in ns at which workers report.
@@ -257,7 +257,7 @@ fn is_max_errors(errors: &u64) -> bool {
     *errors == MAX_ERRORS
 }
 
-/// Options of an engine by name, each with its value, which is a number; `None` for an option without a value.
+/// Options of an engine by name, each with its number; `None` for an option without a value.
 pub type Options = BTreeMap<String, Option<u64>>;
 
 /// Engine option: before the first write, the file is truncated to 0 and extended again, so that it has its length but
@@ -422,8 +422,8 @@ impl Stream {
         Self { access, depth, workers, engine: engine.into(), targets: vec![0], ..Self::default() }
     }
 
-    /// Whether the load itself changes over time, so that changes of the rate do not come from the storage. This is so
-    /// for replays and turns, and for pauses and on-off arrivals with a period of more than 1/32 s.
+    /// Whether the load itself changes over time, so that changes of the rate do not come from the storage. True for
+    /// replays and turns, and for pauses and on-off arrivals with a period of more than 1/32 s.
     pub fn load_changes(&self) -> bool {
         let on_off_ns = match self.pace {
             Pace::Open { arrivals: Arrivals::OnOff { on_ns, off_ns }, .. } => on_ns.saturating_add(off_ns),
@@ -568,14 +568,14 @@ impl Stream {
         self.access.lines.iter_mut().chain(of_turns).for_each(|line| line.delay_ns = 0);
     }
 
-    /// Descriptions of the settings by which an operation waits for other operations of the job.
+    /// Returns descriptions of the settings by which an operation waits for other operations of the job.
     pub fn waits(&self) -> impl Iterator<Item = String> {
         let overlap = self.serialize_overlap.then(|| "overlapping operations one at a time".into());
         self.flow.as_ref().map(Flow::describe).into_iter().chain(overlap)
     }
 
-    /// Descriptions of everything that delays operations or comes between them, for the stream's name; empty for a
-    /// plain stream.
+    /// Returns descriptions of everything that delays operations or comes between them, for the stream's name; empty for
+    /// a plain stream.
     pub fn conditions(&self) -> Vec<String> {
         let mut out = Vec::new();
         match self.pace {

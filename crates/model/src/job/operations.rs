@@ -272,12 +272,13 @@ pub enum Pattern {
     Random,
 }
 
-/// Order of offsets with its parameters. Random offsets lie on a grid of the alignment, or of the smallest size.
+/// Order of offsets with its parameters. Random offsets are multiples of the alignment, or of the smallest size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each operation begins where the lane's previous operation ended, or as the steps place it. After the end of the span, operations continue at the beginning of the span.
+    /// Each operation begins where the lane's previous operation ended, or as the steps place it. After the end of the
+    /// span, operations continue at its beginning.
     Sequential(Steps),
     /// Every block of the span equally likely each time, with replacement.
     Random,
@@ -519,7 +520,7 @@ pub struct Line {
     pub weight: u32,
     /// Order of offsets.
     pub order: Order,
-    /// Whether the frequent blocks of [`Order::Zipf`] and [`Order::Pareto`] lie next to each other, from the span's
+    /// Whether the frequent blocks of [`Order::Zipf`] and [`Order::Pareto`] are next to each other, from the span's
     /// first byte on. Otherwise they are scattered over the span.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clustered: bool,
@@ -547,7 +548,8 @@ pub struct Line {
     pub mix_by_run: bool,
     /// Sizes of reads, writes and trims.
     pub sizes: PerKind<Sizes>,
-    /// Alignment of offsets, counted from the span's first byte; 0 for the alignment of the target.
+    /// Alignment of offsets, counted from the span's first byte. 0 for the alignment of the target in a sequential order,
+    /// and for the smallest size in a random order.
     pub align_bytes: u64,
     /// Operations in a burst; matters only with `delay_ns`.
     pub burst: u32,

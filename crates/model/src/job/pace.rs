@@ -300,8 +300,8 @@ impl Steadied {
     }
 }
 
-/// Finds the largest depth, up to that of the stream, at which enough operations meet a latency. Then it ends the
-/// stream, unless `goes_on` is set. The rule of fio's `latency_target`.
+/// Finds the largest depth, up to that of the stream, at which enough operations meet a latency. The search then ends
+/// the stream, unless `goes_on` is set. The rule of fio's `latency_target`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {

@@ -1,4 +1,4 @@
-//! The record: everything that was observed during a session, and the frames of the session file that hold it.
+//! The record: everything that was observed during a session, and the frames of the session file that contain it.
 //!
 //! A file is `fathom session 1` and then lines `xxxxxxxx {json}`, each ended by a line feed; `xxxxxxxx` is the
 //! CRC-32 of the rest of the line. JSON contains no raw line feed, so the last line feed of a file ends its last complete
@@ -218,7 +218,7 @@ impl Record {
     /// Returns all attempts, whether or not they count, in order of time.
     pub fn all_attempts(&self) -> Vec<&Run> {
         let mut all: Vec<&Run> = self.runs.iter().chain(&self.uncounted_runs).collect();
-        // Both lists are in order already.
+        // Each list is sorted, so the result is sorted too if there are no uncounted runs.
         if !self.uncounted_runs.is_empty() {
             all.sort_by_key(|r| r.start.at_ns);
         }
@@ -521,7 +521,7 @@ pub const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Why the bytes of a file are not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The file does not begin like a session. The text says what the file is and what to type.
+    /// The file does not begin like a session. The text states what the file is and what to type.
     #[error("this is not a session file: {0}")]
     NoMagic(String),
     /// The file has no complete first frame.

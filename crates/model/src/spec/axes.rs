@@ -17,7 +17,7 @@ pub const MAX_VALUES: usize = 64;
 /// Maximum number of cells of a grid. More cells would take more than an hour, even at a second each.
 pub const MAX_CELLS: usize = 4096;
 
-/// The axes of a grid. An axis without values stands for the default.
+/// The axes of a grid. An axis without values has its default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axes {
     /// Bytes per operation.
@@ -235,8 +235,8 @@ fn format_list<T>(values: &[T], words: impl Fn(&T) -> String) -> String {
     values.iter().map(words).collect::<Vec<_>>().join(",")
 }
 
-/// Replaces the values of an axis by the values of the typed pieces. A piece may stand for several values; no value may
-/// be repeated.
+/// Replaces the values of an axis by the values of the typed pieces. A piece may have several values; no value may be
+/// repeated.
 fn set_values<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,
@@ -258,7 +258,7 @@ fn set_values<T: PartialEq>(
     Ok(())
 }
 
-/// Replaces the values of an axis by those of the typed pieces, each of which is one value.
+/// Replaces the values of an axis by the typed pieces. Each piece is one value.
 fn set_words<T: PartialEq>(
     axis: &mut Vec<T>,
     pieces: impl Iterator<Item: AsRef<str>>,

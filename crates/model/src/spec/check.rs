@@ -438,7 +438,7 @@ impl StreamSpec {
                 format!("{{{first}}} and {{{second}}} are two ways to make writes stable; type one of them");
             found.push(Problem::new(&[second, first], message));
         }
-        // A compressible share and a share of copies can be combined. Each of these keys sets the complete content.
+        // `compress` and `dedup` can be combined. Each of `COMPLETE_CONTENT_KEYS` excludes all other keys for data.
         for (at, whole) in
             COMPLETE_CONTENT_KEYS.into_iter().enumerate().filter(|(_, whole)| data.contains(whole))
         {

@@ -104,7 +104,7 @@ pub(super) fn per_direction<T: Default + PartialEq>(
     Ok(each)
 }
 
-/// Minimum time that a value covers in ns: ten times the interval at which workers report.
+/// Minimum time that a value covers in ns: ten times the shortest interval at which workers report.
 const MIN_EVERY_NS: u64 = 100_000_000;
 /// Minimum number of values in a window, because a single value is always steady.
 const FEWEST_VALUES: u64 = 2;

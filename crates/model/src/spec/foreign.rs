@@ -163,7 +163,7 @@ pub(super) fn fio_engine(text: &str) -> Vec<String> {
     }
 }
 
-/// Converts fio's `direct`, or `buffered` with the opposite meaning.
+/// Converts fio's `direct`. For `buffered`, which has the opposite meaning, the caller swaps the two words.
 pub(super) fn fio_direct(text: &str, direct: &str, buffered: &str) -> Vec<String> {
     match text {
         "" | "1" => unchanged(direct),

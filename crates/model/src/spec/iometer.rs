@@ -289,7 +289,7 @@ impl Line {
         }
     }
 
-    /// Returns the line if it has a size and operations.
+    /// Returns the line if it has a size and a share above 0.
     ///
     /// # Errors
     /// What is wrong and what to type.
@@ -337,7 +337,7 @@ impl Line {
     }
 }
 
-/// A test type.
+/// A test type of Iometer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cycle {
     /// All workers on all targets, once.

@@ -20,7 +20,7 @@ use crate::units::{show_bytes, show_ns};
 use Command::{Api, Bench, Layers, Limit, Run, RunCapture, RunFile, Sweep};
 use std::sync::LazyLock;
 
-/// Tests whether a stream has the setting that a key needs. The text is the message if it does not.
+/// Tests whether a stream has the setting that a key needs, with the message if the setting is missing.
 pub(super) type Need = (fn(&StreamSpec) -> bool, &'static str);
 
 /// A setting.
@@ -57,11 +57,11 @@ pub enum Command {
     RunFile,
     /// `fathom run` with a capture: keys that its requests do not determine.
     RunCapture,
-    /// `fathom bench`: keys that do not change the workload.
+    /// `fathom bench`: keys other than order, sizes and depth, which the profile sets for each test.
     Bench,
     /// `fathom layers`: keys with the same value at every layer.
     Layers,
-    /// `fathom limit`: all keys except the pace, which it varies, and the number of runs, which it chooses.
+    /// `fathom limit`: keys of one stream other than rate, pauses and stop rules. The command varies the rate.
     Limit,
     /// `fathom sweep`: keys with the same value for every cell; the others are its axes.
     Sweep,

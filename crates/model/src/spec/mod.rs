@@ -340,7 +340,7 @@ pub struct Typed {
     pub counts_depth: bool,
 }
 
-/// How detailed the reported idle times of the CPUs are; `None` if they are not requested.
+/// How detailed the reported idle times of the CPUs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Idle {
@@ -406,7 +406,7 @@ pub struct Logs {
     pub histogram_ms: u64,
     /// Number of times that the number of a histogram's columns is halved.
     pub coarseness: u32,
-    /// Which latency a line shows that covers several operations.
+    /// Which latency a line for several operations shows.
     pub value: LogValue,
     /// Whether a line of a log has the offset of the operation.
     pub offset: bool,

@@ -46,8 +46,8 @@ pub fn random(text: &str) -> Result<Order, String> {
     }
 }
 
-/// Formats how random offsets are drawn for the list of settings in a plan, with the word that the key takes. The description in the
-/// name of a workload starts with "random" instead.
+/// Formats how random offsets are drawn, with the word that the key takes, for the list of settings in a plan. Names of workloads use
+/// [`Order::describe`] instead.
 pub fn show_random(order: &Order) -> String {
     match order {
         Order::Random => "uniform".into(),
@@ -154,7 +154,7 @@ pub fn strided(text: &str) -> Result<Strided, String> {
     Ok(Strided { bytes, range_bytes: number(1, 1, bytes)?, skip_bytes: number(2, 0, 0)? })
 }
 
-/// Parses shares of directions: only reads (`70`, `76.9`), or reads, writes and trims (`60/30/10`).
+/// Parses shares of directions: reads (`70`, `76.9`), reads and writes (`70/30`), or also trims (`60/30/10`).
 ///
 /// # Errors
 /// What is wrong and what to type.

@@ -36,7 +36,7 @@ impl Rw {
         ("randtrimwrite", Self::Randtrimwrite),
     ];
 
-    /// Returns the value of the key `rw` that stands for this pattern, such as `randread`.
+    /// Returns the value of the key `rw` for this pattern, such as `randread`.
     pub fn word(self) -> &'static str {
         word_of(&Self::WORDS, &self)
     }

@@ -27,7 +27,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns whether a file begins with these bytes. An unreadable file does not.
+/// Returns whether a file begins with these bytes; false for an unreadable file.
 pub fn begins_with(path: &Path, start: &[u8]) -> bool {
     let mut bytes = Vec::new();
     let read = open(path).and_then(|file| file.take(start.len() as u64).read_to_end(&mut bytes));
@@ -123,7 +123,7 @@ pub fn replace_as(path: &Path, bytes: &[u8], was: Option<&Metadata>) -> io::Resu
 /// Gives a file the mode of an old file, and its owner if this process may set it.
 fn inherit(file: &File, was: Option<&Metadata>) -> io::Result<()> {
     let Some(was) = was else { return Ok(()) };
-    // Only privileged users may change the owner. Set the mode afterwards, because the change clears bits of it.
+    // Only privileged users may change the owner. Set the mode afterwards, because a change of owner clears mode bits.
     let _ = fchown(file, Some(was.uid()), Some(was.gid()));
     file.set_permissions(was.permissions())
 }

@@ -27,7 +27,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The path that stands for standard output.
+/// The path that names standard output.
 const STANDARD_OUTPUT: &str = "-";
 /// File descriptor of standard error.
 const STDERR: i32 = 2;
@@ -85,7 +85,7 @@ enum Destination {
     Descriptor(i32),
     /// A FIFO or a character device.
     Stream(PathBuf),
-    /// A regular file with links followed. The file may not exist yet.
+    /// A regular file, with links resolved. The file may not exist yet.
     File(PathBuf),
 }
 
@@ -93,7 +93,7 @@ enum Destination {
 /// error.
 ///
 /// # Errors
-/// As [`Rules::decide`]. Also if two of the names lead to the same file, or a name leads to the file of a redirected
+/// As [`Rules::decide`]. Also if two of the paths lead to the same file, or if a path leads to the file of a redirected
 /// standard stream.
 pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failure> {
     let mut all: Vec<Outlet> = Vec::new();
@@ -120,7 +120,7 @@ pub fn decide_all(typed: &[PathBuf], rules: &Rules) -> Result<Vec<Outlet>, Failu
     // Check standard output and standard error too, because fathom prints to them.
     rules.descriptor(Path::new("/dev/stdout"), STDOUT)?;
     if let Err(why) = rules.descriptor(Path::new("/dev/stderr"), STDERR) {
-        // Standard error leads to a protected file too, so the error message must not go there.
+        // Standard error is a block device or a protected file, so the error message must not go there.
         stderr::redirect();
         return Err(why);
     }
@@ -133,8 +133,7 @@ pub fn is_stream(typed: &Path) -> bool {
     descriptor(typed).is_some() || typed.metadata().is_ok_and(streams)
 }
 
-/// Returns the file descriptor that a path stands for, such as 1 for `-`; `None` for the path of a
-/// file.
+/// Returns the file descriptor that a path names, such as 1 for `-`; `None` for the path of a file.
 fn descriptor(typed: &Path) -> Option<i32> {
     match typed.to_str()? {
         STANDARD_OUTPUT | "/dev/stdout" => Some(STDOUT),
@@ -147,7 +146,7 @@ fn descriptor(typed: &Path) -> Option<i32> {
 }
 
 impl Outlet {
-    /// The path as the user typed it.
+    /// Returns the path as the user typed it.
     pub fn path_as_typed(&self) -> &Path {
         &self.typed
     }
@@ -265,8 +264,8 @@ impl Rules {
     ///
     /// # Errors
     /// [`Failure::Usage`] if the path is of a kind that fathom never writes to, if it has content that fathom does not
-    /// replace, or if its directory does not exist. [`Failure::Refused`] if this user cannot create files there, as in
-    /// `/proc`.
+    /// replace, or if its directory does not exist. [`Failure::Refused`] if this user cannot write there, as in
+    /// `/proc`, or if a file that `--force` would replace may be in use.
     pub fn decide(&self, typed: &Path) -> Result<Outlet, Failure> {
         let outlet = |destination| Outlet { typed: typed.to_owned(), destination };
         if let Some(number) = descriptor(typed) {
@@ -469,7 +468,7 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
     File::options().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// Replaces a file atomically. If the file cannot be renamed, overwrites its content.
+/// Replaces a file atomically. If renaming is impossible, overwrites the content of the old file.
 fn put(path: &Path, bytes: &[u8], rules: &Rules) -> io::Result<()> {
     let was = path.metadata().ok();
     match files::replace_as(path, bytes, was.as_ref()) {

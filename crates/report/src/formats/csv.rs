@@ -3,7 +3,7 @@
 //! Headings carry the units. An empty field is unknown or withheld. A report has one row per result
 //! and direction; `fathom api` has one per interface and workload, a sweep in a fixed order one per
 //! cell, and `fathom time` one per run of a command. The last columns name the session, so that
-//! rows of many sessions fit into one file. Of the findings, only `json` has more than the ids.
+//! rows of many sessions fit into one file. Findings appear only as ids; `json` has their text.
 
 use crate::view::records::{
     comparison_records, report_records, session_records, session_table_records, watch_records,

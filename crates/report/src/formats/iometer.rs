@@ -148,7 +148,7 @@ impl Worker<'_> {
             };
             (read, write) = (whole_kind(Kind::Read), whole_kind(Kind::Write));
         }
-        // Errors are counted for each worker, so those of a target are known if it is the only one.
+        // Errors are counted for each worker, so those of a target are known if the worker has no other target.
         let errors = self.observed.errors.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
         let known = errors == 0 || target.is_none() || self.observed.targets.len() == 1;
         let seconds = self.observed.window_ns as f64 / NS_PER_SECOND as f64;

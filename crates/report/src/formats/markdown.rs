@@ -150,7 +150,7 @@ fn quick_text(report: &Report) -> String {
     report.quick.as_ref().map_or_else(String::new, sentence)
 }
 
-/// Returns the answer to the user's condition and its reason; empty without a condition.
+/// Returns the answer to the command's question and its reason; empty without an answer.
 fn report_answer(report: &Report) -> String {
     report.answer.as_ref().map_or_else(String::new, |answer| {
         let remark = report.counts_as.map_or("", CountsAs::remark);
@@ -227,7 +227,7 @@ fn full_page(report: &Report, all: bool) -> String {
     out + "\n" + &provenance(report)
 }
 
-/// Returns the first lines: the answer to the user's condition, if there is one, and the verdict with the headline.
+/// Returns the first lines: the answer to the command's question, if there is one, and the verdict with the headline.
 fn first_lines(report: &Report) -> String {
     let out = report_answer(report);
     let counted = report.counts.sentence.as_ref().map_or_else(String::new, |s| format!(". {s}"));

@@ -224,7 +224,7 @@ pub(crate) fn answer_word(checked: &Checked) -> &'static str {
     }
 }
 
-/// Returns the checks to show with their answers: for a grid only those about its best and its cheapest cells.
+/// Returns the checks to show with their answers: for a search only those about its best and its cheapest cells.
 pub(crate) fn shown_checks(report: &Report) -> Vec<Checked> {
     let Some(sweep) = report.study.sweep().filter(|s| !s.is_in_order()) else {
         return report.checks.clone();

@@ -99,7 +99,7 @@ pub(crate) fn interval_in_parentheses(interval: Option<[f64; 2]>) -> String {
     interval.map_or_else(String::new, |_| format!(" (95 % interval {})", interval_ends(interval)))
 }
 
-/// Formats the interval of a ratio: `-3.0 % to -1.2 %`. Ends of 2 or more are factors: `x 3.00 to x 3.20`.
+/// Formats the interval of a ratio: `-3.0 % to -1.2 %`, or `x 1.83 to x 2.91` if the ratio is 2 or more. `None` without an interval.
 pub(crate) fn change_ends(metric: &Metric) -> Option<String> {
     metric.interval.map(|ends| show_change_ends(metric.ratio, ends))
 }

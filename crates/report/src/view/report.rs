@@ -18,7 +18,7 @@ pub(crate) fn chains(places: &[Place]) -> Vec<String> {
     all
 }
 
-/// Returns when and on which host a report was measured, if it was read from a JSON file, as that may come from another
+/// Returns when and on which host a report was measured, if it was read from a JSON file. The file may come from another
 /// machine. `None` for other reports, and if the file has neither.
 pub(crate) fn describe_origin(report: &Report) -> Option<String> {
     report.json_file.as_ref()?;

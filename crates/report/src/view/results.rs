@@ -153,7 +153,7 @@ pub(crate) struct ReadWriteTest<'r> {
 }
 
 /// Returns the tests of these results, each with its own name. `RND4K Q1T1 read` and `RND4K Q1T1 write` are one test,
-/// unless one of them also does the other.
+/// unless one of them both reads and writes.
 pub(crate) fn read_write_tests<'r>(results: impl Iterator<Item = &'r Measured>) -> Vec<ReadWriteTest<'r>> {
     let results: Vec<&Measured> = results.collect();
     let mut tests: Vec<ReadWriteTest> = Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! D04 compares the rate with every I/O limit of all cgroups above fathom. If the rate is at a limit, that limit decided
 //! the result; any other limit or weight is a note. Limits of a hypervisor or a cloud appear in no file (D05, D19).
-//! D22 compares the scheduler, merging, request size, read-ahead and writeback throttling of every device with
-//! the defaults of its class.
+//! D22 compares the scheduler, merging, completion CPU (`rq_affinity`) and request size of every device with the
+//! defaults of its class, and, for I/O through the page cache, read-ahead and writeback throttling.
 //!
 //! D05 finds latency above the device: in a limit, a queue, a lock or a journal.
 //! 1. Divides the device's own time by the operations. Operations merged into one request share its time.
@@ -563,9 +563,9 @@ fn check_scheduler_effects(case: &Case) -> Known<Answer> {
     .found()
 }
 
-/// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default
-/// 0)`, each with the command that restores the default. If the record does not show which of several defaults applies, each command has
-/// its condition.
+/// Describes the settings of a device that differ from the defaults of its class, such as `nomerges 2 (default 0)`, each
+/// with the command that restores the default. If the record does not show which of several defaults applies, the text
+/// has a command for each default, with its condition.
 fn changed_settings(case: &Case, layer: &Layer) -> Known<Vec<(String, String)>> {
     let describe = |file: &str, now: &str, defaults: &[&str]| {
         format!("{file} {now} (default {})", defaults.join(" or "))

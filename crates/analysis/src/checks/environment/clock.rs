@@ -19,8 +19,8 @@ const TICKS: [u32; 3] = [1, 2, 3];
 const WITHIN: Share = Share(0.03);
 /// If more than this share of the latencies is at ticks, the result is biased.
 const AT_TICKS_ABOVE: Share = Share(0.2);
-/// At least this many times as many latencies must be at ticks as in neighbouring bands of the same width. A broad
-/// distribution fills all bands alike.
+/// Minimum ratio of the latencies at ticks to those in neighbouring bands of the same width. A broad distribution
+/// fills all bands alike.
 const ABOVE_NEIGHBOURS: f64 = 3.0;
 /// Maximum time of a request in the device, as a share of a tick. On a slower device, latencies near a tick prove
 /// nothing.
@@ -233,8 +233,8 @@ fn check_bad_clock(case: &Case) -> Known<Answer> {
     holds("The clock kept time, and the machine did not sleep.", numbers)
 }
 
-/// Returns the longest sleep in a run. The value is the difference of two clocks read in sequence, so it varies a
-/// little and may decrease.
+/// Returns the longest sleep in a run, in ns. The kernel's suspended time is the difference of two clocks read in
+/// sequence, so it varies a little and may decrease.
 fn slept_ns(case: &Case) -> Known<u64> {
     let suspended_ns = |ran: &CaseRun, moment| {
         let text = ran.snapshot(moment)?.text(SUSPENDED)?.trim();

@@ -18,10 +18,10 @@ use model::job::{MemoryNodes, Placement};
 use model::record::{PREPARES_AHEAD, WorkerEnd};
 use std::ops::RangeInclusive;
 
-/// Above this share of time on a CPU or waiting for one, a worker's waiting for storage is negligible.
+/// If a worker is on a CPU or waits for one for more than this share of its time, its waiting for storage is negligible.
 pub(crate) const CPU_BOUND_ABOVE: Share = Share(0.9);
-/// Above this share of fathom's own ceiling, which the self test measures before the first run, the result is that of
-/// fathom instead of the storage.
+/// The self test measures fathom's own ceiling before the first run. Above this share of the ceiling, the result is the
+/// rate of fathom instead of the storage.
 const CEILING_ABOVE: Share = Share(0.8);
 
 pub(in crate::checks) const CPU_BOUND: Check = Check {
@@ -273,7 +273,7 @@ fn ready_and_wall_ns(case: &Case) -> Known<[f64; 2]> {
 const STEAL_ABOVE: Share = Share(STOLEN_ABOVE);
 /// Above this share of stolen CPU time, the number mostly depends on the other guests of the host.
 const STEAL_VOID_ABOVE: Share = Share(0.10);
-/// Minimum number of ticks on all CPUs, so that a single stolen tick does not exceed [`STEAL_ABOVE`].
+/// Minimum number of ticks on all CPUs. With fewer, a single stolen tick could exceed [`STEAL_ABOVE`].
 const LEAST_TICKS: u64 = 100;
 
 pub(super) const STEAL: Check = Check {
@@ -511,7 +511,7 @@ struct Waking {
     median_ns: f64,
 }
 
-/// Returns the wake-up time, or `None` if operations leave no time to sleep or no state is cheap enough.
+/// Returns the wake-up time, or `None` if operations leave no time to sleep or no sleep state pays off.
 fn find_waking_time(case: &Case, sleeps: &str) -> Known<Option<Waking>> {
     let median_ns = least_median_ns(case)?;
     if case.depth_mean()? / f64::from(case.stream.workers.max(1)) > LOW_DEPTH {

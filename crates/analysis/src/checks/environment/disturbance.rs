@@ -80,7 +80,7 @@ fn check_foreign_io(case: &Case) -> Known<Answer> {
     // Of equally bad disks take the first, which is the topmost.
     let worst = disks.iter().filter(|disk| disk.severity().is_some()).min_by_key(|disk| disk.severity());
     if let Some(worst) = worst {
-        // Such threads mostly write.
+        // Kernel threads that initialise or move data mostly write.
         let thread = find_active_thread(case).ok().flatten().filter(|_| worst.mostly_writes());
         let found = thread.map_or_else(|| worst.finding(), |thread| worst.finding_with(thread));
         return Ok(Answer::Finding(found));
@@ -114,7 +114,7 @@ struct ForeignIo {
     unattributed_share: f64,
     /// The larger of `ios_share` and `bytes_share`. A share of traffic that is too small to count is left out.
     deciding_share: f64,
-    /// Whether the share of the requests decides, and not that of the bytes.
+    /// Whether `ios_share` decides, not `bytes_share`.
     requests_decide: bool,
     limited: Option<Limited>,
 }
@@ -189,7 +189,7 @@ impl ForeignIo {
         self.traffic.write.bytes > 0 && self.traffic.write.bytes >= self.traffic.read.bytes
     }
 
-    /// Returns the finding if this kernel thread, with its work, may have caused the traffic.
+    /// Returns the finding with a kernel thread that may have caused the traffic.
     fn finding_with(&self, (thread, action): (&str, &str)) -> Detail {
         let mut found = self.finding();
         found.sentence += &format!(" The kernel thread {thread} {action}, and may have caused this.");

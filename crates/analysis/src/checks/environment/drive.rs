@@ -218,8 +218,7 @@ fn check_link_degraded(case: &Case) -> Known<Answer> {
     )
 }
 
-/// The longest operation of the first interval must take at least this many times as long as the median operation, and as the longest later
-/// operation.
+/// Minimum ratio of the longest operation of the first interval to the median later operation, and to the longest later operation.
 const WAKE_UP_FACTOR: u64 = 3;
 /// Shortest wake-up. Faster ones look like the start of fathom's threads.
 const SPIN_UP_LEAST_NS: u64 = 1_000_000;

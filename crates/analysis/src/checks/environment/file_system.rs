@@ -139,8 +139,8 @@ fn idle_bytes_per_s(case: &Case) -> Known<Option<f64>> {
     Ok(Some(written_between(&case.shared_layers()?, start, end)? as f64 * 1e9 / ns as f64))
 }
 
-/// Whether writes to the shared disks are known to be at a harmless rate while fathom was idle. A thread that works then works on another
-/// disk.
+/// Whether the rate of writes to the shared disks is known to be harmless while fathom was idle. If a thread worked
+/// nevertheless, it probably worked on another disk.
 fn was_quiet_while_idle(case: &Case) -> bool {
     matches!(idle_bytes_per_s(case), Ok(Some(rate)) if rate <= IDLE_BYTES_PER_S)
 }
@@ -377,7 +377,7 @@ fn describe_location(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the part of the result's name that says how the data are reached, such as `over the network through
+/// Returns the condition for the result's name: how the data are reached, such as `over the network through
 /// fuse.sshfs`.
 fn condition(kind: &str) -> String {
     let prefix = match kind {

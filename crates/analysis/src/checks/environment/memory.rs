@@ -3,9 +3,9 @@
 //! D02 adds up the dirty and writeback pages of the whole machine at the start of each run. D14
 //! checks the time that tasks stalled on memory, the pages swapped, and, for buffered writes,
 //! whether dirty pages reached the level at which the kernel makes writers wait. D28 finds guests
-//! that return free memory to the host, so that the page cache must get it back: it compares the
-//! growth of the page cache with the bytes moved, and the workers' system time per byte with a
-//! limit.
+//! that return free memory to the host. Their page cache must get this memory back when it grows.
+//! D28 compares the growth of the page cache with the bytes moved, and the workers' system time
+//! per byte with a limit.
 
 use crate::checks::prelude::*;
 use crate::figures::kernel_text::{
@@ -172,10 +172,9 @@ fn dirty_share_of_limit(case: &Case) -> Known<Option<f64>> {
 /// Values of `page_reporting_order` that mean no page reporting: -1, and the initial values of older kernels, which are
 /// the largest orders (mm/page_reporting.c).
 const NOT_REPORTING: [i64; 3] = [-1, 11, 10];
-/// At this share of the moved bytes or above, getting formerly free memory back from the hypervisor's host affects the
-/// number.
+/// If the page cache grew by at least this share of the moved bytes, getting memory back from the host affects the number.
 const TAKEN_FROM: Share = Share(0.10);
-/// At this system time per byte or above, the hypervisor's host had to provide the memory. Finding a page and copying
+/// At this system time per byte or above, the host had to provide the memory. Finding a page and copying
 /// costs 0.1 to 0.25 ns per byte; 0.8 to 1.9 were measured with memory from the host (KVM, 2 MiB at a time).
 const NS_PER_BYTE_FROM: f64 = 0.5;
 /// System time that each operation takes whatever its size. It is subtracted before the time per byte is computed.

@@ -79,9 +79,9 @@ const CLOUDS: &[(&str, &str)] = &[
 ];
 /// Part of the model text of disks inside the host, which have limits but no credits.
 const WITHOUT_CREDIT: &str = "instance storage";
-/// A rate that did not fall in this measured time is sustained. The time is twice the half hour that the credits of
-/// Amazon's gp2 and of Azure's disks last at full use, since a disk whose base rate is near the burst rate spends them
-/// more slowly.
+/// A rate that did not fall in this measured time is sustained. The credits of Amazon's gp2 and of Azure's disks last
+/// half an hour at full use. The time is twice as long, because a disk with a base rate near its burst rate spends
+/// credits more slowly.
 const CREDIT_NS: f64 = 3600e9;
 /// Maximum rate after a fall, as a share of the rate before it. Base rates are far below burst rates, and noise does
 /// not cause a fall of a fifth.
@@ -231,7 +231,7 @@ fn find_fall(rates: &[f64]) -> Option<Fall> {
     let candidates = FEWEST_ON_EACH_SIDE..rates.len().checked_sub(FEWEST_ON_EACH_SIDE)?.saturating_add(1);
     let at = candidates.max_by(|a, b| separation(*a).total_cmp(&separation(*b)))?;
     let (first, second) = rates.split_at(at);
-    // The rate may fall within the last interval before `at` or within the one at `at`, so no plateau has them.
+    // The rate may fall within the last interval before `at` or within the one at `at`: neither is part of a plateau.
     let (before, after) =
         (plateau(first.split_last()?.1, FLAT_BEFORE.0)?, plateau(second.split_first()?.1, FLAT_AFTER.0)?);
     (after <= before * FALLS_TO.0).then_some(Fall { at, before, after })

@@ -2,8 +2,8 @@
 //!
 //! B03 compares the bytes read that were charged to fathom's cgroup with the bytes issued; if other
 //! streams share the disk, it uses the reads that the stream's own workers submitted. B04 compares
-//! the bytes issued with the bytes charged to fathom, or with the device's writes until the end of
-//! the final sync, less its idle traffic, if those are more. The excess is journal, metadata,
+//! the bytes issued with the larger of two counts: the bytes charged to fathom, and the device's
+//! writes until the end of the final sync, less its idle traffic. The excess is journal, metadata,
 //! copies or whole pages. Whole pages are only a note if the job makes each write stable. B20 finds writes that made the kernel
 //! read first, and names partial page writes as the cause if the plan has them.
 
@@ -215,7 +215,7 @@ fn check_write_amplified(case: &Case) -> Known<Answer> {
     let incidental = incidental_bytes(case) as f64;
     let tops = case.top_layers()?;
     if !case.sharers_moving(&tops, Kind::Write).is_empty() {
-        // As an upper bound, all bytes that other streams did not submit belong to this stream.
+        // The upper bound assumes that all bytes that other streams did not submit belong to this stream.
         let most = (device - case.submitted_by_sharers(Kind::Write, &tops).least as f64).max(0.0);
         if share(most, requested as f64) > WRITE_AMPLIFIED_ABOVE && most - requested as f64 > incidental {
             return Err(case.why_shared()?);
@@ -549,7 +549,7 @@ fn whole_pages_that_the_job_makes_stable_are_a_note() {
 fn idle_writes_do_not_count() {
     let mut record = Fixture { foreign_ios: 8_800, ..synchronous() }.record();
     assert_eq!(WRITE_AMPLIFIED.severity(&record), Some(Severity::Biases));
-    // The disk wrote as much while idle: 34 MiB in the 1.1 s of a run.
+    // The disk wrote more while idle: 40 MiB/s. Other processes wrote 34 MiB in the 1.1 s of a run.
     let stat = |bytes: u64| format!("0 0 0 0 0 0 {} 0 0 0 0\n", bytes / 512);
     for (moment, at_ns, bytes) in [(Moment::IdleStart, 0, 0), (Moment::IdleEnd, 1_000_000_000, 40_u64 << 20)]
     {

@@ -46,7 +46,7 @@ pub(super) const MISALIGNED: Check = Check {
 };
 
 fn check_misaligned(case: &Case) -> Known<Answer> {
-    // Sizes of blocks are powers of two: what does not fit the largest known block fits no larger one either.
+    // Block sizes are powers of two: a size that is no multiple of a block is no multiple of a larger block either.
     let (layers, layers_known) = layers_with_queues(case);
     let sizes = layers.into_iter().map(|layer| layer.queue_number("physical_block_size")).collect();
     let (sizes, sizes_known) = split_known(Ok(sizes));
@@ -225,7 +225,7 @@ pub(super) const FRAGMENTED: Check = Check {
 
 fn check_fragmented(case: &Case) -> Known<Answer> {
     let (extents, all_known) = split_known(case.extents());
-    // Compressed files are stored in extents of 128 KiB, wherever these are.
+    // Compressed extents are at most 128 KiB long, even if they are contiguous on the disk.
     let (encoded, plain): (Vec<_>, Vec<_>) = extents.into_iter().partition(|e| e.encoded_bytes > 0);
     let all_known = all_known.and(if encoded.is_empty() {
         Ok(())

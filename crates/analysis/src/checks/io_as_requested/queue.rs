@@ -94,8 +94,8 @@ fn check_depth_not_reached(case: &Case, earlier: &Earlier) -> Known<Answer> {
     holds("The queue was as deep as requested.", numbers)
 }
 
-/// Returns the fix for operations that wait above the device. `busy_share` is that of the busiest device. If the workers had CPU time to
-/// spare, more workers change nothing, because enough operations were in flight.
+/// Returns the fix for operations that wait above the device. `busy_share` is the share of the time in which the busiest device was busy.
+/// If the workers had CPU time to spare, more workers change nothing, because enough operations were in flight.
 fn fix_above_device(case: &Case, busy_share: f64) -> Option<String> {
     if !has_spare_cpu(case) {
         return specific_fix(case);
@@ -135,7 +135,7 @@ fn specific_fix(case: &Case) -> Option<String> {
     let denial = case.io_uring_denial();
     let deepest = if denial.is_some() { "libaio" } else { "io_uring" };
     if case.stream.engine == deepest && case.stream.cache.is_direct() {
-        // Some limits let the submission wait, so that the queue is never full.
+        // Some limits make the submission itself wait. Then the queue is never full.
         let hidden = if has_spare_cpu(case) && !case.syncs() && case.may_hide_limits() {
             " If that does not raise the rate, a limit that fathom cannot see is likely, such as that of a \
              cgroup outside a container."
@@ -450,7 +450,7 @@ fn operations_that_wait_above_the_device_are_found() {
     contained.header.hosts[0].facts.insert(model::evidence::LIMITS.into(), Err("not visible".into()));
     let hidden = fix_of(&contained);
     assert!(hidden.contains("A limit that fathom cannot see is likely"), "{hidden}");
-    // Such a limit may also let the submission wait.
+    // Such a limit may also make the submission itself wait.
     for stream in contained.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {
         stream.depth_ns /= 4;
     }
@@ -497,7 +497,7 @@ fn the_fix_names_the_cause_that_the_job_allows() {
     );
     let synced = fix_of_waiting(Fixture { role: Role::Device, ..stable() }, contain);
     assert!(synced.contains("Syncs are the likely cause") && !synced.contains("journal"), "{synced}");
-    // Here the submission waits, so that the queue is never full.
+    // Here the submission itself waits, and the queue is never full.
     let blocked = fix_of_waiting(stable(), |record| {
         contain(record);
         for stream in record.runs.iter_mut().filter_map(|r| r.end.as_mut()).flat_map(|e| &mut e.streams) {

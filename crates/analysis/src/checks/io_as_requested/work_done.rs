@@ -112,8 +112,8 @@ pub(super) const MIX_DRIFT: Check = Check {
               it.",
     fix: "Report it with the session file: this is a bug in fathom, or in an engine that loses operations.",
     accept: "Do not accept it: the number is that of another workload.",
-    // A replay repeats its capture. Streams whose targets take turns do not draw them, and a run
-    // may end within a turn.
+    // A replay repeats its capture. If targets take turns, they are not drawn, and a run may end
+    // within a turn.
     applies: |case| {
         let is_drawn = case.stream.replay.is_none() && case.stream.turns.is_empty();
         is_drawn && case.stream.kinds().next().is_some()

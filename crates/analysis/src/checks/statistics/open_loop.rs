@@ -90,7 +90,7 @@ fn check_generator_late(case: &Case) -> Known<Answer> {
     )
 }
 
-/// Returns a finding for a replay whose operations were read too late: its times are those of the reader.
+/// Returns a finding for a replay whose operations were read too late: the reader of the capture decided its times.
 fn find_starved_replay(case: &Case) -> Option<Answer> {
     case.stream.replay.as_ref()?;
     let replays = case.runs.iter().filter_map(|run| run.stream.replayed.as_ref());

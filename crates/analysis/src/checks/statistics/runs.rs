@@ -57,8 +57,8 @@ fn check_few_runs(case: &Case) -> Known<Answer> {
 /// If the standard deviation of the runs is more than this share of their mean, the check gives a note.
 const SPREAD_NOTED_ABOVE: Share = Share(0.05);
 /// If the standard deviation of the runs is more than this share of their mean, the mean does not describe the storage:
-/// with five runs, the interval is then about as wide as half the value. On disks of virtual machines, the neighbours
-/// are enough to reach half of this limit.
+/// with five runs, the interval then reaches about 30 % to each side. On disks of virtual machines, other guests alone
+/// can cause half of this deviation.
 const SPREAD_BIASED_ABOVE: Share = Share(0.25);
 /// The fix advises longer runs only if they should be more than this many times as long as the measured ones.
 const WORTH_ADVISING: f64 = 2.0;

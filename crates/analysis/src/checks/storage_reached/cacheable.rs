@@ -1,8 +1,8 @@
 //! Whether reads can come from a cache because of their region or their order (A15, A16, A17).
 //!
 //! A15 compares the tested region with the caches of drives and controllers and, unless A01 or A09 measured the
-//! page cache, with the memory of the machine. A16 computes how many random reads return to blocks of
-//! the same run, from the order of offsets, the bytes read and the span; it does not apply to distributions that
+//! page cache, with the memory of the machine. A16 computes how many reads return to blocks of the same run, from the
+//! order of offsets, the bytes read and the span. It does not apply to replays and to distributions that
 //! repeat by design (Zipf, Pareto, normal, zones). A17 compares the first and the second read of the same
 //! blocks, made before the runs, with a rank test: a cache below fathom or a lazily loaded volume makes the two reads differ.
 
@@ -231,7 +231,7 @@ fn check_re_reads(case: &Case) -> Known<Answer> {
     if part <= REPEATS_ABOVE {
         return holds("Almost every read was of a block that the run had not read before.", numbers);
     }
-    // The page cache keeps blocks after the first read, and read-ahead may hide from A01 how many it served.
+    // The page cache keeps blocks after the first read, and read-ahead may hide from A01 that the page cache served reads.
     let severity = if case.stream.cache.is_direct() { Severity::Note } else { Severity::Biases };
     finding!(
         severity,
@@ -249,7 +249,7 @@ fn check_re_reads(case: &Case) -> Known<Answer> {
 /// factor of at least 1.2 with p below 0.01. The largest factor was 1.7. Lazily loaded volumes and caches cause a
 /// factor of 3 to 30.
 const FACTOR: f64 = 2.0;
-/// A factor proves nothing unless its probability of chance (p) is below this.
+/// A factor counts only if its p-value is below this.
 const CHANCE_BELOW: Share = Share(0.01);
 
 pub(super) const FIRST_TOUCH: Check = Check {

@@ -93,7 +93,7 @@ fn check_zero_data(case: &Case) -> Known<Answer> {
 }
 
 /// Returns the largest share of the read region of these targets that earlier phases of the job can have filled with
-/// data. Sums the bytes that they wrote and assumes that they wrote no block twice and to no other target.
+/// data. Assumes that these phases wrote each block once, and only to these targets.
 fn written_before(case: &Case, targets: &[usize]) -> f64 {
     let mut bytes = 0_u64;
     let fills_targets = |stream: &Stream| {

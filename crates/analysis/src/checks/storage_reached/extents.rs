@@ -1,10 +1,10 @@
 //! What the blocks of the file are: never written, inline, encoded, or shared (A04, A06, A07, A21).
 //!
-//! All four read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten extents before the
-//! first operation and after the last one. A06 finds files whose bytes are in the inode or share a block with other
-//! files. A07 finds compressed and encrypted extents before each run and, if the job writes, after its final sync. A21
-//! finds extents shared with a copy or snapshot, and files that gain extents during a run: their writes go to new
-//! blocks.
+//! All four read the extent map of the file (FIEMAP). A04 measures the share of holes and unwritten extents at the
+//! start and end of each run, or before the first run if none was measured. A06 finds files whose bytes are in the
+//! inode or share a block with other files. A07 finds compressed and encrypted extents before each run and, if the job
+//! writes, after its final sync. A21 finds extents shared with a copy or snapshot, and files that gain extents during
+//! a run: their writes go to new blocks.
 
 use crate::checks::prelude::*;
 
@@ -236,7 +236,7 @@ fn check_shared_extents(case: &Case) -> Known<Answer> {
             + share(before.delayed_bytes as f64, span);
         let has_grown = before.count.max(1) as f64 * GROWN_FROM <= after.count as f64
             && after.count.saturating_sub(before.count) >= FEWEST_NEW;
-        // Compressed extents are at most 128 KiB long, wherever they are (A07).
+        // Compressed extents are at most 128 KiB long, even if they are contiguous (A07).
         let encoded = share(after.encoded_bytes as f64, span) > ENCODED_ABOVE;
         if has_grown && unwritten <= UNWRITTEN_ABOVE && !encoded && !trims {
             grown = grown.or(Some((before.count, after.count)));

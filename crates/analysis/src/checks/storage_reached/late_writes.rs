@@ -1,8 +1,8 @@
 //! Writes that were acknowledged but had not reached the device (A09, A10).
 //!
-//! A09 looks before the final sync: it compares the bytes written with the bytes at the device, and counts
-//! dirty pages. A10 looks after the sync: it counts dirty pages that this process dropped, and compares the
-//! bytes at the device with the distinct blocks written. A02 and A22 report direct writes that did not arrive.
+//! A09 checks the state before the final sync: it compares the bytes written with the bytes at the device, and
+//! counts dirty pages. A10 checks the state after the sync: it counts dirty pages that this process dropped, and
+//! compares the bytes at the device with the distinct blocks written. A02 and A22 report direct writes that did not arrive.
 
 use crate::case::amplified;
 use crate::checks::prelude::*;

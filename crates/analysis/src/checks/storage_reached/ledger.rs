@@ -329,8 +329,8 @@ impl Ledger {
 }
 
 const IO_FILE: &str = "/proc/self/io";
-/// Engines whose every operation is a read or write system call, which the kernel counts in bytes. For posixaio,
-/// the C library makes the calls in its own threads.
+/// Engines that make a read or write system call for every operation. The kernel counts the bytes of these calls. For
+/// posixaio, the C library makes the calls in its own threads.
 const COUNTED: &[&str] = &["sync", "vsync", "preadv", "rw", "posixaio"];
 /// Engines that make the same calls but may answer from a buffer in the process.
 const BUFFERED: &[&str] = &["std", "stdio", "fstream"];
@@ -340,7 +340,7 @@ const COUNTED_FROM: Share = Share(0.99);
 /// Share of the bytes that the kernel must have counted if a buffer in the process may answer. The buffer cannot answer
 /// all reads of a much larger region.
 const BUFFERED_FROM: Share = Share(0.01);
-/// The kernel's count proves nothing unless the region is larger than this many buffers.
+/// The kernel's count is evidence only if the region is larger than this many buffers.
 const MANY_BUFFERS: u64 = 16;
 /// Largest default buffer: a block of the file system.
 const BUFFER_BYTES: u64 = 64 << 10;

@@ -210,9 +210,9 @@ fn may_be_kept(case: &Case, kind: Kind, leaves: &[&Layer]) -> bool {
     may_stay && leaves.iter().any(|leaf| is_below_cached_image(case, leaf))
 }
 
-/// Returns the flows that belong to fathom above and below. If both sides already agree, they are unchanged.
-/// Otherwise, a disk below a cached image and the layers above it count only the bytes that the kernel charged to
-/// fathom, because other processes may use both.
+/// Returns fathom's own flows above and below. If both sides already agree, they are unchanged. Otherwise, disks below
+/// a cached image count only the bytes that the kernel charged to fathom, because other processes may use them. So do
+/// the upper layers, unless the charge there is unknown or too small.
 ///
 /// # Errors
 /// Fails if the kernel charged fathom for too few of such a disk's bytes (see [`charged`]): other
@@ -298,7 +298,7 @@ enum Why {
 }
 
 impl Why {
-    /// Determines why a share of the work is missing. `all_stored` is true if all bytes read are known to be stored.
+    /// Determines why the share `missing` of the work did not arrive. For `all_stored`, see [`Sides`].
     fn from_case(case: &Case, kind: Kind, missing: f64, all_stored: bool) -> Self {
         if kind != Kind::Read {
             return Self::Cache;

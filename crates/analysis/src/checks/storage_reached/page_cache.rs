@@ -271,8 +271,8 @@ impl NewPages<'_> {
 }
 
 /// Finds the run, or the target in a run, whose new and dirty pages are the largest share of the bytes that the stream
-/// can have touched. These are at most the span and at most the bytes moved, because the stream may touch a block
-/// several times.
+/// can have touched. The touched bytes are at most the span and at most the bytes moved, because the stream may touch a
+/// block several times.
 ///
 /// # Errors
 /// Why the pages of a target are unknown, unless those of the other targets suffice for a finding.
@@ -471,13 +471,13 @@ fn pages_are_compared_with_the_bytes_of_all_targets() {
     let finds = |spans: &[u64], span_bytes, new_pages: &[Known<u64>]| {
         matches!(answer(spans, span_bytes, new_pages), Ok(Answer::Finding(_)))
     };
-    // Each run reads 43 MiB in many passes over a file of 1 MiB, of which 25 pages are 10 %.
+    // Each run reads 43 MiB in many passes over a file of 1 MiB. 25 pages are 10 % of the file.
     assert!(finds(&[MIB], u64::MAX, &[Ok(25)]));
     assert!(!finds(&[MIB], u64::MAX, &[Ok(5)]));
     // 50 pages are 2.4 % of one span and 1.2 % of both.
     assert!(!finds(&[8 * MIB; 2], 8 * MIB, &[Ok(25), Ok(25)]));
     assert!(finds(&[8 * MIB; 2], 8 * MIB, &[Ok(50), Ok(50)]));
-    // Of one target all pages are new, and those of the other are unknown.
+    // All pages of one target are new, and the pages of the other target are unknown.
     let unknown = || Err("Operation not permitted (os error 1)".to_owned());
     assert!(finds(&[8 * MIB; 2], u64::MAX, &[unknown(), Ok(2048)]));
     let few = answer(&[8 * MIB; 2], u64::MAX, &[unknown(), Ok(1)]);

@@ -157,7 +157,7 @@ fn add_share<'a>(to: &mut Vec<(&'a Layer, f64)>, layer: &'a Layer, part: f64) {
     }
 }
 
-/// File systems whose subvolumes appear as a mounted directory, which is not a bind mount.
+/// File systems with subvolumes. A mounted subvolume looks like a bind mount, but is not one.
 const SUBVOLUMES: &[&str] = &["btrfs", "bcachefs"];
 
 pub(super) const WRONG_PLACE: Check = Check {

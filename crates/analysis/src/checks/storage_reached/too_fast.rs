@@ -255,7 +255,7 @@ fn check_hdd_too_fast(case: &Case, earlier: &Earlier) -> Known<Answer> {
     if median >= HALF_TURN_NS && median as f64 >= DEEP_QUEUE_NS * depth_per_disk {
         return holds("The reads took as long as a hard disk needs.", numbers);
     }
-    // The flag of a virtual disk proves nothing, and neither does a group with such a disk.
+    // The flag of a virtual disk proves nothing, so one virtual disk among the disks is enough for a note.
     let is_virtual = leaves.iter().any(|l| case.is_virtual(l));
     if span < SPAN_FROM_BYTES && !is_virtual {
         return Err(format!("a span of {} fits the cache of a hard disk", show_bytes(span)));

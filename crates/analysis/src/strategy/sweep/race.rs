@@ -3,7 +3,7 @@
 //! 1. Cells are measured in rounds, each contender once in a round.
 //! 2. After a round, [`Levels`] fits a level for each cell, and the noise. Both give an upper bound on how much faster each cell may be
 //!    than another.
-//! 3. For each cell, the highest bound of any other cell counts. The winner is the cell for which it is the lowest.
+//! 3. For each cell, take the highest bound of all other cells. The cell with the lowest of these values is the winner.
 //! 4. The contenders of the next round are the winner and the cells that may be faster by more than the tolerance.
 //!    Without such cells, the race is decided. While too few cells were repeated to know the noise, all cells are contenders.
 //! 5. Then the winner, cheaper cells that seem equally fast, and settings of well-known programs get fresh runs for their
@@ -69,7 +69,7 @@ pub struct Race {
     pub measure: Measure,
     /// Tolerance for how much faster than the winner a cell may be, as a logarithm.
     pub(super) tolerance: f64,
-    /// Cells of which the best is sought.
+    /// The cells that compete.
     pub cells: Vec<RacingCell>,
     /// Settings of well-known programs, which are measured after the race.
     pub baselines: Vec<RacingCell>,
@@ -410,9 +410,9 @@ impl Race {
             && trimmed_mean(&cell.fresh_scores) >= trimmed_mean(&winner.fresh_scores) - self.tolerance
     }
 
-    /// Returns the cheaper cell that a reader would expect in place of [`Self::cheapest_equal`], with its lead over the winner as a
-    /// logarithm: of the cells whose figures are within the tolerance of the winner's, the one with the best figures. `None` if no
-    /// cheaper cell is within the tolerance.
+    /// Returns the cell that a reader would expect in place of [`Self::cheapest_equal`], with its lead over the winner as a
+    /// logarithm. This is the cell with the best figures among the cheaper cells within the tolerance of the winner's figures.
+    /// `None` if no cheaper cell is within the tolerance.
     pub fn passed_over(&self) -> Option<(&RacingCell, f64)> {
         let (winner, named) = (self.winner()?, self.cheapest_equal()?);
         let best = sample::mean(winner.figure_scores());
@@ -484,7 +484,8 @@ const SHARE_OF_PAIRS: f64 = 0.9;
 /// A normal deviate is within this many standard deviations with the probability [`SHARE_OF_PAIRS`].
 const DEVIATIONS_OF_SHARE: f64 = 1.645;
 
-/// Degrees of freedom for each pair. A quantile of the pairs tells less about the noise than their variance would.
+/// Degrees of freedom for each pair: less than 1, because a quantile of the pairs is a less exact estimate of the noise than
+/// their variance.
 const DEGREES_PER_PAIR: f64 = 0.6;
 
 /// Maximum number of rounds of an adaptive search that are passes through all cells.
@@ -632,7 +633,7 @@ impl Levels {
 
     /// Returns the number of further runs of each of two cells that would bring the bound within the
     /// tolerance, if the noise does not change. `None` if no number of runs would. A slower cell counts
-    /// as equally fast, because a winner seems faster than it is by luck.
+    /// as equally fast, because luck makes a winner seem faster than it is.
     pub(super) fn runs_to_prove(&self, at: usize, than: usize, tolerance: f64) -> Option<f64> {
         let (shift, error) = self.shift(at, than)?;
         let runs = self.cells[at]?.runs.min(self.cells[than]?.runs);

@@ -42,7 +42,7 @@ fn with_xml(text: &str, words: &str) -> Result<JobSpec, Trouble> {
     Ok(job(&line, &[], &|_| Vec::new())?.unwrap_or_default())
 }
 
-/// A profile of three threads with these settings. The first and the third thread have the same two files, the second has two others.
+/// A profile of three pool threads and the files `a`, `b` and `c`, each file with its own further settings.
 fn pool(settings: [&str; 3]) -> String {
     let target =
         |(path, more)| format!("<Target><Path>{path}</Path><RequestCount>1</RequestCount>{more}</Target>");
@@ -52,7 +52,7 @@ fn pool(settings: [&str; 3]) -> String {
     )
 }
 
-/// Threads with weights of their targets.
+/// The `ThreadTargets` of a target: threads, each with the weight of the target.
 fn threads(all: &[(u32, u32)]) -> String {
     let one = |(thread, weight): &(u32, u32)| {
         format!("<ThreadTarget><Thread>{thread}</Thread><Weight>{weight}</Weight></ThreadTarget>")

@@ -46,7 +46,7 @@ fn zones_are_used_one_after_another() {
     assert_eq!(moved("zonesize=64k zoneskip=64k"), (Some(1 << 20), None));
     assert_eq!(moved("rw=trimwrite zonesize=64k"), (Some(2 << 20), None));
     assert_eq!(moved("zonesize=64k zoneskip=64k io_size=256k"), (Some(256 << 10), None));
-    // If the end of the region cuts off a zone, the job ends there: after 124 operations at 900 KiB, and after 24 at 1000 KiB.
+    // If the end of the region cuts off a zone, the job ends there: 124 KiB after 900 KiB, and 24 KiB after 1000 KiB.
     assert_eq!(moved("zonesize=200k zoneskip=100k"), (Some(724 << 10), None));
     assert_eq!(moved("zonesize=400k zoneskip=100k"), (Some(824 << 10), None));
     assert_eq!(moved("zonesize=20k zonerange=400k zoneskip=100k bs=20k"), (Some(1020 << 10), None));

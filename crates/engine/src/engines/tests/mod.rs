@@ -22,10 +22,10 @@ use sys::open_file::OpenFile;
 const PLACES: [&str; 2] = ["/var/tmp", "/dev/shm"];
 const FILE_BYTES: u64 = 4 << 20;
 const SLOT_BYTES: u32 = 256 * 1024;
-/// Longest wait for an operation.
+/// Time limit for all operations of one call of [`execute`].
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The clock is calibrated once for all tests, because that takes 20 ms.
+/// The clock is calibrated once for all tests, because a calibration takes 20 ms.
 static CLOCK: LazyLock<Clock> = LazyLock::new(|| Clock::calibrate(true).0);
 
 fn spec(engine: &'static Entry, files: Vec<OpenFile>, cache: Cache) -> WorkerSpec {
@@ -373,7 +373,7 @@ fn an_engine_dropped_with_operations_in_flight_ends_soon() {
     });
 }
 
-/// A loop device over a file without a name. Detached when dropped.
+/// A loop device on an unnamed file. Detached when dropped.
 struct LoopDevice(String);
 
 impl LoopDevice {

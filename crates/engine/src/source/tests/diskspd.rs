@@ -69,7 +69,7 @@ fn threads_without_a_stride_begin_at_the_same_place_and_interlocked_ones_share_i
 
 #[test]
 fn parallel_operations_visit_each_place_equally_often() {
-    // Test_GetNextFileOffsetParallelAsyncIO with three operations in flight: each of the three goes 1000, 1500, 2000, 1000, 1500
+    // Test_GetNextFileOffsetParallelAsyncIO with three operations in flight: each of the three visits 1000, 1500, 2000, 1000, 1500
     let mut stream = endless(Order::Sequential(Steps { stride_bytes: 500, ..Steps::default() }));
     (stream.access.offset_bytes, stream.access.lines[0].times) = (1000, 3);
     stream.access.lines[0].mix = Mix::from_percents(50, 0);

@@ -63,7 +63,7 @@ fn a_stream_without_writes_is_never_flushed() {
 
 #[test]
 fn constant_arrivals_of_all_workers_stay_evenly_spaced() {
-    // The period is 142 857.142857... ns. No sum of whole ns equals a multiple of it.
+    // The period is 142 857.142857... ns. If each gap were rounded to whole ns, the times would drift.
     let mut stream = stream(Order::Random);
     stream.pace = Pace::Open { iops: 7000.0, arrivals: Arrivals::Constant };
     stream.targets = vec![0, 1];

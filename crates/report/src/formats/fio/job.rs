@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// The directions, in fio's order.
 pub(super) const DIRECTIONS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
-/// Reported as the error number of a job that ended early for a reason without one.
+/// Reported as the error number of a job that ended early without an `errno`.
 const NO_ERRNO: i64 = -1;
 
 /// A job of fio: a single result, or several that fio reports as one.
@@ -125,7 +125,7 @@ impl<'r> Job<'r> {
         self.members[0]
     }
 
-    /// Returns the name.
+    /// Returns the name of the first member.
     pub(super) fn name(&self) -> &'r str {
         self.first().name()
     }

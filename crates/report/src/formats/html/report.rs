@@ -199,8 +199,8 @@ impl AnswerLine {
     }
 }
 
-/// Returns the result of the headline: the only result, or the one with the headline's name and value, if any. For a load curve and a
-/// sweep, it is the first one that the headline depends on.
+/// Returns the result of the headline: the only result, or the one with the headline's name and value, if any. For a load curve or a
+/// sweep, returns the first result that the headline depends on.
 pub(super) fn headline_result(report: &Report) -> Option<&Measured> {
     let is_headline =
         |r: &&Measured| r.true_name == report.headline.name && r.quoted_rate().value == report.headline.value;
@@ -265,7 +265,7 @@ fn as_sentence(text: &str) -> String {
     })
 }
 
-/// Returns the note of a quick run, the answer to the user's condition, and the answer of the comparison with an earlier session.
+/// Returns the note of a quick run, the answer to the command's question, and the answer of the comparison with an earlier session.
 fn answer_lines(report: &Report) -> Vec<AnswerLine> {
     let quick = report.quick.as_ref().map(|quick| AnswerLine::new(Quick::WORD, "", &quick.sentence()));
     let answer = report.answer.as_ref().map(|answer| {
@@ -354,7 +354,7 @@ struct Tile {
     note: String,
 }
 
-/// Returns a row of figures of a result: latencies, rate, CPU time, and the device's bytes; empty for a void result.
+/// Returns a row of figures of a result: latencies, rate, CPU time, device bytes against issued bytes; empty for a void result.
 pub(super) fn tiles(result: &Measured) -> String {
     if result.void {
         return String::new();

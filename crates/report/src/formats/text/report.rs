@@ -40,7 +40,7 @@ pub(super) fn write_report(report: &Report, style: Style, to: &mut dyn Write) ->
     let all = style.detail == Detail::All;
     if style.detail == Detail::Brief {
         show_quick(&mut out, "", report);
-        // The answer of a condition or a comparison is printed above the table.
+        // Only the answer to the conditions of `--fail-if` is printed above the table.
         if !report.gates.is_empty() {
             show_answer(&mut out, report);
         }
@@ -160,7 +160,7 @@ fn show_study(out: &mut Page, report: &Report, shown: &[Checked], all: bool) {
     }
 }
 
-/// Prints the answer to the user's condition and its reason.
+/// Prints the answer to the command's question and its reason.
 fn show_answer(out: &mut Page, report: &Report) {
     if let Some(answer) = &report.answer {
         let word = out.paint(answer.word.word(), "1");
@@ -426,7 +426,7 @@ fn severity_colour(severity: Severity) -> &'static str {
     }
 }
 
-/// The results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
+/// Names the results that a finding is about: `SEQ1M Q8T1 read`, `SEQ1M Q8T1 read and 4 more`, `all results`.
 fn describe_subject(finding: &Checked, all: usize) -> String {
     match finding.about.as_slice() {
         _ if all <= 1 => "the result".into(),
@@ -479,7 +479,7 @@ pub(super) fn show_deciding_finding(out: &mut Page, finding: &Checked, all: usiz
     }
 }
 
-/// Prints as much of a finding as one line holds.
+/// Prints as much of a finding as fits on one line.
 fn show_one_line(out: &mut Page, finding: &Checked, report: &Report) {
     let severity = finding.severity.unwrap_or(Severity::Note);
     let mark = out.paint(&format!("{} {}", finding.id, finding.name), severity_colour(severity));

@@ -230,7 +230,7 @@ fn sparkline(series: &[Second], room: usize) -> String {
     let run_width = (room.saturating_sub(gaps) / runs.len().max(1)).max(1);
     let mut bars: Vec<Vec<f64>> = runs.iter().map(|run| downsample(run, run_width)).collect();
     if !has_gaps {
-        // There are more runs than columns: draw one bar for the mean of several neighbouring runs.
+        // There is no room for gaps: draw one bar for each run, or for the mean of several neighbouring runs.
         let all: Vec<f64> = bars.concat();
         let bar_runs = all.len().div_ceil(room.max(1)).max(1);
         bars = vec![all.chunks(bar_runs).map(|c| c.iter().sum::<f64>() / c.len() as f64).collect()];

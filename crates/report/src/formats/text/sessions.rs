@@ -2,7 +2,7 @@
 //!
 //! On at least 60 columns, every row of a list has time, verdict, value and target. A short list
 //! first makes room for whole targets: it leaves out the year, then the interval, then what was
-//! measured, as far as this leaves fewer targets shortened. If the table is still too wide, it
+//! measured, as long as fewer targets are then shortened. If the table is still too wide, it
 //! drops columns in this order: what was measured, interval, tags, id. Ids that do not fit are
 //! shortened to their ends, and at last the year is left out.
 

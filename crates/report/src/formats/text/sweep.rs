@@ -195,7 +195,7 @@ pub(super) fn show_best_settings(out: &mut Page, tables: &[BestSettings]) {
 }
 
 fn show_work(out: &mut Page, sweep: &Sweep, work: &Work, report: &Report, all: bool) {
-    // Bytes per second are the usual measure, so only another one is named.
+    // Bytes per second are the usual measure, so only other measures are named.
     let measure = Some(work.measure).filter(|measure| *measure != Measure::Bandwidth);
     let by_measure = measure.map_or_else(String::new, |measure| format!(" by {}", measure.heading()));
     // If the answer at the top of the report is about this sweep, do not repeat it.
@@ -314,7 +314,7 @@ pub(super) fn show_maps(out: &mut Page, cells: &[&CellFigures], measure: Measure
         }
     }
     for (ways, map) in &all {
-        // The shares are those of the best valid value.
+        // Shades and bars are relative to the best valid value.
         let valid = map.cells.iter().copied().filter(|cell| !marks.is_void(cell));
         MapDrawing { map, measure, best: best_value(valid, measure), marks }.show(out, &ways.join("; "));
     }

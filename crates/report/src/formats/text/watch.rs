@@ -151,7 +151,7 @@ fn latency_times(latency: &Latency) -> String {
 fn describe_load(load: &Load) -> String {
     let percent = |value: f64| show_share(value / 100.0);
     let least = percent(load.at_least_percent);
-    // Bounds this far apart do not tell how near the limit is.
+    // Bounds this far apart do not show how near the limit is.
     let is_wide = load.at_least_percent < 50.0 && load.at_most_percent.is_some_and(|most| most >= 100.0);
     let share = match load.at_most_percent.map(percent) {
         Some(most) if most == least => format!("load is {least}"),
@@ -171,9 +171,8 @@ fn describe_load(load: &Load) -> String {
     format!("{share} of the measured capacity{more}{sessions}{missing}")
 }
 
-/// Names the first session and counts the others: ` (VALID results of session 20261123-1, 2026-11-23, and 1 more)`. The session may have
-/// other results that are not VALID.
-/// Empty without sessions.
+/// Names the first session and counts the others: ` (VALID results of session 20261123-1, 2026-11-23, and 1 more)`. With
+/// `is_throttled`, leaves out `VALID`. Empty without sessions.
 fn list_sessions(all: &[MeasuredIn], is_throttled: bool) -> String {
     let Some(first) = all.first() else { return String::new() };
     let day = first.day().map_or(String::new(), |day| format!(", {day}"));
